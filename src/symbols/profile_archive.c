@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "profile_archive.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive_library.h"
 #include "cleanup.h"
 #include "elf_headers.h"
 #include "error.h"
@@ -29,36 +28,30 @@
 
 struct packing {
 	const struct profile_archive_options *options;
+	struct archive_library library;
 	struct archive *archive;
 	struct parser *parser;
 	struct profile_archive_result result;
 };
 
-static void free_archive(struct archive **archive)
+static void release_packing(struct packing *packing)
 {
-	archive_write_free(*archive);
+	parser__free(packing->parser);
+	if (packing->archive)
+		packing->library.archive_write_free(packing->archive);
 }
 
-static void free_parser(struct parser **parser)
+static int fail(struct error *error, const struct packing *packing, const char *path)
 {
-	parser__free(*parser);
-}
-
-static void free_entry(struct archive_entry **entry)
-{
-	archive_entry_free(*entry);
-}
-
-static int fail(struct error *error, struct archive *archive, const char *path)
-{
-	int err = archive_errno(archive) > 0 ? -archive_errno(archive) : -EIO;
+	int number = packing->library.archive_errno(packing->archive);
+	int err = number > 0 ? -number : -EIO;
 
 	return error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
 			  strerror(-err));
 }
 
 /* Writes exactly @size bytes. *@read_err: 0, or why zeros were written in place of the file's end. */
-static int copy(struct archive *archive, int fd, __u64 size, int *read_err)
+static int copy(struct packing *packing, int fd, __u64 size, int *read_err)
 {
 	_cleanup_(free_ptr) char *buffer = calloc(1, COPY_BYTES);
 	ssize_t n;
@@ -76,7 +69,7 @@ static int copy(struct archive *archive, int fd, __u64 size, int *read_err)
 			memset(buffer, 0, wanted);
 			n = wanted;
 		}
-		if (archive_write_data(archive, buffer, n) != n)
+		if (packing->library.archive_write_data(packing->archive, buffer, n) != n)
 			return -EIO;
 	}
 	return 0;
@@ -85,16 +78,20 @@ static int copy(struct archive *archive, int fd, __u64 size, int *read_err)
 static int write_header(struct packing *packing, const char *name, const struct stat *st,
 			__u64 size_bytes)
 {
-	_cleanup_(free_entry) struct archive_entry *entry = archive_entry_new();
+	const struct archive_library *library = &packing->library;
+	struct archive_entry *entry = library->archive_entry_new();
+	int written;
 
 	if (!entry)
 		return -ENOMEM;
-	archive_entry_set_pathname(entry, name);
-	archive_entry_set_size(entry, size_bytes);
-	archive_entry_set_filetype(entry, AE_IFREG);
-	archive_entry_set_perm(entry, 0644);
-	archive_entry_set_mtime(entry, st->st_mtime, 0);
-	return archive_write_header(packing->archive, entry) == ARCHIVE_OK ? 0 : -EIO;
+	library->archive_entry_set_pathname(entry, name);
+	library->archive_entry_set_size(entry, size_bytes);
+	library->archive_entry_set_filetype(entry, AE_IFREG);
+	library->archive_entry_set_perm(entry, 0644);
+	library->archive_entry_set_mtime(entry, st->st_mtime, 0);
+	written = library->archive_write_header(packing->archive, entry);
+	library->archive_entry_free(entry);
+	return written == ARCHIVE_OK ? 0 : -EIO;
 }
 
 static void leave_out(struct packing *packing, const struct profile_module *module,
@@ -118,7 +115,7 @@ static int add_data(struct packing *packing)
 		return fd < 0 ? fd : -errno;
 	err = write_header(packing, path__name(path), &st, st.st_size);
 	if (!err)
-		err = copy(packing->archive, fd, st.st_size, &read_err);
+		err = copy(packing, fd, st.st_size, &read_err);
 	return err ? err : read_err;
 }
 
@@ -134,7 +131,7 @@ static int add_file(struct packing *packing, const char *name, int fd,
 		return -errno;
 	err = write_header(packing, name, &st, st.st_size);
 	if (!err)
-		err = copy(packing->archive, fd, st.st_size, &read_err);
+		err = copy(packing, fd, st.st_size, &read_err);
 	if (err)
 		return err;
 	if (!read_err) {
@@ -298,16 +295,17 @@ static int add_module(struct packing *packing, const struct profile_module *modu
 
 static int write_archive(struct packing *packing, int fd, const struct profile *profile)
 {
+	const struct archive_library *library = &packing->library;
 	struct archive *archive = packing->archive;
 	int err = 0;
 
 	/* Pipes and devices get no zeros after the end either. */
-	if (archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
-	    archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
-	    archive_write_add_filter_gzip(archive) != ARCHIVE_OK ||
-	    archive_write_set_options(archive, "gzip:compression-level=6,gzip:!timestamp") !=
-		    ARCHIVE_OK ||
-	    archive_write_open_fd(archive, fd) != ARCHIVE_OK)
+	if (library->archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
+	    library->archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
+	    library->archive_write_add_filter_gzip(archive) != ARCHIVE_OK ||
+	    library->archive_write_set_options(
+		    archive, "gzip:compression-level=6,gzip:!timestamp") != ARCHIVE_OK ||
+	    library->archive_write_open_fd(archive, fd) != ARCHIVE_OK)
 		return -EIO;
 	err = add_data(packing);
 	for (size_t i = 0; i < profile->n_modules && !err; i++) {
@@ -315,7 +313,7 @@ static int write_archive(struct packing *packing, int fd, const struct profile *
 		if (*profile->modules[i].path == '/')
 			err = add_module(packing, &profile->modules[i]);
 	}
-	if (!err && archive_write_close(archive) != ARCHIVE_OK)
+	if (!err && library->archive_write_close(archive) != ARCHIVE_OK)
 		err = -EIO;
 	return err;
 }
@@ -326,7 +324,7 @@ static int write_to(struct packing *packing, int fd, const struct profile *profi
 	int err = write_archive(packing, fd, profile);
 
 	if (err == -EIO)
-		return fail(error, packing->archive, path);
+		return fail(error, packing, path);
 	return err ? error__set(error, err, "cannot write %s: %s", path, strerror(-err)) : 0;
 }
 
@@ -364,18 +362,18 @@ static int write_through(struct packing *packing, const struct profile *profile,
 int profile__archive(const struct profile *profile, const struct profile_archive_options *options,
 		     const char *path, struct profile_archive_result *result, struct error *error)
 {
-	_cleanup_(free_archive) struct archive *archive = archive_write_new();
-	_cleanup_(free_parser) struct parser *parser = NULL;
-	struct packing packing = { .options = options, .archive = archive };
+	_cleanup_(release_packing) struct packing packing = { .options = options };
 	struct new_file file = NEW_FILE_NONE;
-	int err;
+	int err = archive_library__open(&packing.library, error);
 
-	if (!archive)
-		return error__set(error, -ENOMEM, "cannot write %s: out of memory", path);
-	err = parser__new(&parser, error);
 	if (err)
 		return err;
-	packing.parser = parser;
+	packing.archive = packing.library.archive_write_new();
+	if (!packing.archive)
+		return error__set(error, -ENOMEM, "cannot write %s: out of memory", path);
+	err = parser__new(&packing.parser, error);
+	if (err)
+		return err;
 	err = new_file__begin(&file, path);
 	if (err == -EINVAL) {
 		err = write_through(&packing, profile, path, error);

@@ -423,3 +423,15 @@ def test_graph_without_cairo(refuse, run, allocprof, target, tmp_path):
         run(["mount", "--bind", "/dev/null", library], expect=0)
         refuse([allocprof, "graph", "-o", tmp_path / "graph.svg", data], 2, "libcairo.so.2", "libcairo2", "--json")
         run([allocprof, "graph", "--json", "-o", tmp_path / "graph.json", data], expect=0)
+
+
+
+def test_archive_without_libarchive(refuse, run, allocprof, target, tmp_path):
+    data = tmp_path / "data"
+    run([allocprof, "record", "-q", "-o", data, "--", target("nothing")], expect=0)
+    with own_mounts():
+        library = run(["gcc", "-print-file-name=libarchive.so.13"], expect=0).stdout.decode().strip()
+        run(["mount", "--bind", "/dev/null", library], expect=0)
+        refuse([allocprof, "archive", "-o", tmp_path / "a.tar.gz", data], 2, "libarchive.so.13", "libarchive13t64")
+        run([allocprof, "report", data], expect=0)
+    assert not (tmp_path / "a.tar.gz").exists()
