@@ -87,15 +87,15 @@ enum unwind_unsupported {
 /* The kernel built this frame for a signal: its pc is the interrupted instruction, not a return
  * address, and is looked up as it is. */
 #define UNWIND_SIGNAL_FRAME 1
-/* The rule comes from Go's pclntab instead of call frame information. */
-#define UNWIND_OF_GO 2
+/* The rule comes from the code's instructions, or from Go's pclntab, instead of call frame information. */
+#define UNWIND_OF_CODE 2
 
 /* One unwind step. rules[0] always has UNWIND_CFA_NONE. */
 struct unwind_rule {
 	__u8 cfa;      /* enum unwind_cfa */
 	__u8 fp_where; /* enum unwind_where */
 	__u8 ra_where; /* enum unwind_where */
-	__u8 flags;    /* UNWIND_SIGNAL_FRAME, UNWIND_OF_GO */
+	__u8 flags;    /* UNWIND_SIGNAL_FRAME, UNWIND_OF_CODE */
 	__s32 cfa_offset;
 	__s32 fp_offset;
 	__s16 ra_offset;

@@ -282,6 +282,11 @@ static int read_sections(struct cfi_file *file)
 	err = find_section(file, ".debug_frame", true);
 	if (err)
 		return err;
+	file->bare.code = code_at;
+	file->bare.file = file;
+	err = cfi_bare__find(file);
+	if (err)
+		return error__set(file->error, err, "cannot read %s: out of memory", file->name);
 	if (!file->section_count)
 		return error__set(file->error, -ENODATA, "%s has no call frame information",
 				  file->name);
@@ -317,10 +322,17 @@ static void end_elf(Elf **elf)
 	elf_end(*elf);
 }
 
+static void free_file(struct cfi_file **file)
+{
+	if (*file)
+		free((*file)->bare.fdes);
+	free(*file);
+}
+
 static int build(Elf *elf, const char *name, __u64 size, struct cfi_table **out,
 		 struct error *error)
 {
-	_cleanup_(free_ptr) struct cfi_file *file = calloc(1, sizeof(*file));
+	_cleanup_(free_file) struct cfi_file *file = calloc(1, sizeof(*file));
 
 	if (!file)
 		return error__set(error, -ENOMEM, "cannot read %s: out of memory", name);
@@ -386,7 +398,7 @@ void cfi_file__close(struct cfi_file *file)
 	if (!file)
 		return;
 	elf_end(file->elf);
-	free(file);
+	free_file(&file);
 }
 
 const char *cfi__reject_name(enum cfi_reject reject)

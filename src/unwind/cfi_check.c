@@ -7,7 +7,7 @@
 static bool rule_is_sound(const struct unwind_rule *rule)
 {
 	if (rule->cfa > UNWIND_CFA_OTHER_STACK || rule->fp_where > UNWIND_AT_FP ||
-	    rule->ra_where > UNWIND_AT_FP || rule->flags & ~(UNWIND_SIGNAL_FRAME | UNWIND_OF_GO))
+	    rule->ra_where > UNWIND_AT_FP || rule->flags & ~(UNWIND_SIGNAL_FRAME | UNWIND_OF_CODE))
 		return false;
 	return rule->cfa != UNWIND_CFA_UNSUPPORTED ||
 	       (rule->cfa_offset >= 0 && rule->cfa_offset < UNWIND_UNSUPPORTED_KINDS);

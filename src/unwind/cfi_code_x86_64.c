@@ -100,7 +100,7 @@ static void follow(struct code *code)
 
 static struct unwind_rule rule_of(const struct code_place *place)
 {
-	struct unwind_rule rule = { .flags = UNWIND_OF_GO,
+	struct unwind_rule rule = { .flags = UNWIND_OF_CODE,
 				    .ra_where = UNWIND_AT_CFA,
 				    .ra_offset = -8 };
 

@@ -56,7 +56,7 @@ static void read_entries(struct cfi_frames *frames)
 		__u32 at = frames->n_sections;
 
 		/* Go's .debug_frame does not describe the runtime's stack switches. */
-		if (section->go || (is_go && section->debug_frame) ||
+		if (section->go || section->bare || (is_go && section->debug_frame) ||
 		    cfi_entries__read(file->arch, section, file->texts, file->text_count, &stats,
 				      &frames->entries[at]))
 			continue;

@@ -80,7 +80,7 @@ static const struct go_switch *find_switch(const struct cfi_go *go, __u64 pc, __
 
 static struct unwind_rule depth_rule(const struct go_function *function, __s64 depth_bytes)
 {
-	struct unwind_rule rule = { .flags = UNWIND_OF_GO };
+	struct unwind_rule rule = { .flags = UNWIND_OF_CODE };
 
 	if (depth_bytes < 0 || depth_bytes > INT32_MAX - 8) {
 		rule.cfa = UNWIND_CFA_UNSUPPORTED;
@@ -140,7 +140,7 @@ int cfi_go__run(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn 
 			} else if (at) {
 				rule = at->rule;
 			}
-			rule.flags |= UNWIND_OF_GO;
+			rule.flags |= UNWIND_OF_CODE;
 			err = take(ctx, pc, &rule);
 			if (err)
 				return err;

@@ -395,6 +395,8 @@ int cfi_entries__read(const struct cfi_arch *arch, const struct cfi_section *sec
 
 	if (section->go)
 		return cfi_go__entries(section, texts, text_count, out);
+	if (section->bare)
+		return cfi_bare__entries(section->bare, out);
 	err = scan_section(&scan, arch, section, stats);
 	if (err)
 		goto out;

@@ -170,6 +170,8 @@ static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 
 	if (section->go)
 		return cfi_go__run(section->go, fde, take_rule, b);
+	if (section->bare)
+		return cfi_bare__run(section->bare, fde, take_rule, b);
 	if (cie->reject) {
 		b->table->stats.rejected[CFI_REJECT_CIE]++;
 		return add_row(b, fde->lo, RULE_BAD_FDE);
@@ -357,7 +359,7 @@ int cfi_table__compile(const struct cfi_arch *arch, const struct cfi_section *se
 	for (__u32 i = 0; i < section_count; i++) {
 		if (sections[i].go)
 			table->stats.go_table_bytes += sections[i].go->table.size;
-		else if (sections[i].debug_frame)
+		else if (!sections[i].bare && sections[i].debug_frame)
 			table->stats.debug_frame_bytes += sections[i].size;
 		else
 			table->stats.eh_frame_bytes += sections[i].size;

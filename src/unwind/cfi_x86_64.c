@@ -42,5 +42,6 @@ const struct cfi_arch cfi_arch_x86_64 = {
 	.registers = { [CFI_COLUMN_SP] = RSP, [CFI_COLUMN_FP] = RBP, [CFI_COLUMN_RA] = RIP },
 	.ra_in_register = false,
 	.find_go_switches = cfi_go__find_switches_x86_64,
+	.ends_thread = cfi_bare__ends_thread_x86_64,
 	.match_cfa = match_plt,
 };

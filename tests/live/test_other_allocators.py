@@ -3,7 +3,9 @@
 functions call and jump to each other in other ways."""
 
 import glob
+import re
 import shutil
+import sqlite3
 
 import pytest
 
@@ -66,6 +68,83 @@ def test_musl(run, allocprof, directory, tmp_path, how):
         unavailable("musl-tools is not installed: scripts/setup --test")
     program = interfaces.build_c(directory, f"musl_{how}", compiler, *MUSL[how])
     check_exact(run, allocprof, tmp_path / "data", program, interfaces.C_ENTRIES, 9)
+
+
+MUSL_STACKS = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+__attribute__((noinline)) static void *work(void *argument)
+{
+	for (int i = 0; i < 100; i++)
+		free(malloc(300));
+	return argument;
+}
+static int c11(void *argument) { return !work(argument); }
+__attribute__((noinline)) static int compare(const void *a, const void *b)
+{
+	free(malloc(7));
+	return *(const char *)a - *(const char *)b;
+}
+static int leave(void) { return !work(0); }
+/* As the C library's own function that ends with what main returned, but main called it. */
+__attribute__((noinline)) void ends(int (*function)(void)) { exit(function()); }
+int main(void)
+{
+	char text[] = "hello";
+	pthread_t posix;
+	thrd_t thread;
+
+	pthread_create(&posix, 0, work, 0);
+	pthread_join(posix, 0);
+	thrd_create(&thread, c11, &thread);
+	thrd_join(thread, 0);
+	qsort(text, 5, 1, compare);
+	free(strdup(text));
+	ends(leave);
+}
+"""
+# By the function that a stack is of: whether it is complete, and its frames. "…" are functions that have no names in the
+# library, and in the program those of qsort, which call each other.
+MUSL_ENDS = {
+    "dynamic": {"work": {("complete", "…;work"), ("complete", "…;c11;work")},
+                "compare": {("bad_frame", "…;compare")},
+                "leave": {("complete", "…;main;ends;leave;work")},
+                "strdup": {("complete", "…;main;strdup")}},
+    "static": {"work": {("complete", "__clone;start;work"), ("complete", "__clone;start_c11;c11;work")},
+               "compare": {("complete", "_start;libc_start_main_stage2;main;qsort;qsort_r;…;compare")},
+               "leave": {("complete", "_start;libc_start_main_stage2;main;ends;leave;work")},
+               "strdup": {("complete", "_start;libc_start_main_stage2;main;strdup")}},
+}
+# One without a table or a name is not taken for the outermost.
+MUSL_ENDS["unnamed"] = {**MUSL_ENDS["static"], "leave": {("bad_frame", "…;leave;work")}}
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("how", MUSL_ENDS)
+@pytest.mark.fast("uprobe-dynamic", "uprobe-unnamed", "preload-dynamic")
+def test_musl_stacks(run, allocprof, tmp_path, how):
+    """musl has no unwind tables: its functions are followed by their instructions, and what it begins main and threads with is
+    outermost, but no function of the program's that does the same."""
+    compiler = shutil.which("musl-gcc", path="/usr/bin")
+    if not compiler:
+        unavailable("musl-tools is not installed: scripts/setup --test")
+    (tmp_path / "m.c").write_text(MUSL_STACKS)
+    options = {"dynamic": [], "static": ["-static"], "unnamed": ["-static", "-fno-asynchronous-unwind-tables"]}[how]
+    run([compiler, "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", *options, "-o", tmp_path / "m", tmp_path / "m.c"],
+        expect=0)
+    if how == "unnamed":
+        run(["strip", "--strip-symbol=ends", tmp_path / "m"], expect=0)
+    run([allocprof, "record", "-o", tmp_path / "data", "--", tmp_path / "m"], expect=1)
+    stacks = {}
+    for end, frames in sqlite3.connect(tmp_path / "data").execute("SELECT DISTINCT end, frames FROM calls"):
+        names = frames.split(";")
+        frames = re.sub(r"(^|;)(\[[^]]*\]|trinkle|sift)(;(\[[^]]*\]|trinkle|sift))*", r"\1…", frames)
+        last = next((name for name in ("compare", "leave", "strdup", "work") if name in names), frames)
+        stacks.setdefault(last, set()).add((end, frames.removesuffix(";malloc")))
+    assert stacks == MUSL_ENDS[how]
 
 
 def test_scudo(run, allocprof, directory, tmp_path):

@@ -394,7 +394,7 @@ static void check_pc(const char *path, const struct libdw *libdw, const struct c
 	}
 	/* Go's own table is held to its .debug_frame, where there is one. That does not know of other stacks, of which
 	 * the runtime's functions have these rules, of outermost frames, nor that crosscall2 saves the frame pointer. */
-	if (rule->flags & UNWIND_OF_GO) {
+	if (rule->flags & UNWIND_OF_CODE) {
 		if (!expected.has_cfi || rule->cfa != UNWIND_CFA_SP ||
 		    rule->ra_where == UNWIND_UNDEFINED)
 			return;

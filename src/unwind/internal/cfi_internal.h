@@ -10,13 +10,16 @@
 #include "go_table.h"
 
 struct cfi_go;
+struct cfi_bare;
 
 /* A section of call frame information. */
 struct cfi_section {
 	const __u8 *data;
 	size_t size;
 	const struct cfi_go *go; /* not NULL: Go's table; the other fields are unset */
-	__u64 vaddr;		 /* of data[0], the base of pc-relative pointers */
+	const struct cfi_bare
+		*bare; /* not NULL: functions without a table; the other fields are unset */
+	__u64 vaddr;   /* of data[0], the base of pc-relative pointers */
 	bool debug_frame;
 	/*
 	 * Without section headers .eh_frame ends at a zero length, after that many FDEs; in a
@@ -121,6 +124,18 @@ struct cfi_go {
 	__s64 system_bytes, crosscall_bytes;
 };
 
+#define CFI_BARE_ENDS 8
+
+/* Functions that have to be unwound by their instructions (cfi_bare.c). */
+struct cfi_bare {
+	/* As struct cfi_go has them. */
+	const __u8 *(*code)(void *file, __u64 vaddr, __u64 size);
+	void *file;
+	struct cfi_fde *fdes; /* sorted, disjoint; owned by the cfi_file */
+	__u32 n, n_ends;
+	__u64 ends[CFI_BARE_ENDS]; /* vaddrs of exit(3) and pthread_exit(3) */
+};
+
 /* Processor-specific parts. */
 struct cfi_arch {
 	__u16 machine;		      /* EM_* */
@@ -130,6 +145,12 @@ struct cfi_arch {
 	/* Finds the stack switches of a function of Go's runtime. NULL: not supported. */
 	void (*find_go_switches)(struct cfi_go *go, enum go_runtime which,
 				 const struct go_function *function, const __u8 *code, size_t size);
+	/*
+	 * Whether an indirect call returns to @code[@at], @at > 0, where its result is given to the system call that ends
+	 * the thread, or to one of @bare's ends. @code has @size bytes, the first at @vaddr. NULL: not supported.
+	 */
+	bool (*ends_thread)(const __u8 *code, size_t size, size_t at, __u64 vaddr,
+			    const struct cfi_bare *bare);
 	/* Recognises a CFA expression as a whole; if so sets *@out and returns true. */
 	bool (*match_cfa)(const __u8 *ops, size_t size, struct cfi_value *out);
 };
@@ -178,7 +199,9 @@ struct cfi_file {
 	struct cfi_text texts[UNWIND_MAX_SEGMENTS];
 	__u32 text_count;
 	struct cfi_go go;
-	struct cfi_section sections[3]; /* .eh_frame, .gopclntab, then .debug_frame */
+	struct cfi_bare bare;
+	struct cfi_section
+		sections[4]; /* .eh_frame, .gopclntab, .debug_frame, then code without any */
 	__u32 section_count;
 };
 
@@ -234,6 +257,17 @@ void cfi_go__add_switch(struct cfi_go *go, __u64 lo, __u64 hi, const struct unwi
 /* The same for a function without any table: computes the depth of sp at each instruction from its
  * pushes, subtractions and jumps. No rule where paths disagree. */
 int cfi_code__run(__u64 lo, const __u8 *code, size_t size, cfi_rule_fn rule, void *ctx);
+
+/* Adds a section for the functions without a table of a C library, or of a program that it is linked into. 0 or
+ * -ENOMEM. */
+int cfi_bare__find(struct cfi_file *file);
+/* As of Go's table. */
+int cfi_bare__entries(const struct cfi_bare *bare, struct cfi_entries *out);
+int cfi_bare__run(const struct cfi_bare *bare, const struct cfi_fde *fde, cfi_rule_fn rule,
+		  void *ctx);
+
+bool cfi_bare__ends_thread_x86_64(const __u8 *code, size_t size, size_t at, __u64 vaddr,
+				  const struct cfi_bare *bare);
 
 /* Bytes that the function has pushed at @pc; -1: unknown. */
 __s64 go_function__depth(const struct go_function *function, __u64 pc);
