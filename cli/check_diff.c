@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Appends to a result of `check` what differs from the test's baseline. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

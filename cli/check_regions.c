@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The regions of a test of `check`, each with limits of its own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Prints the results of `check`. */
 #include <stdlib.h>
 #include <string.h>
 

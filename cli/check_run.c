@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Measures the tests of `check` and judges them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

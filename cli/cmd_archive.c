@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof archive`: packs a recording and the files that it needs to be read elsewhere. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

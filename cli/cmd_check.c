@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof check`: holds commands to the limits of a budget. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>

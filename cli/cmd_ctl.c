@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof ctl`: has a running measurement start, stop, dump or reset, and asks how it is. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

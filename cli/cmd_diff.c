@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof diff`: compares two recordings. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>

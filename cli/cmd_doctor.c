@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof doctor`: says what can be measured on this machine, and why not. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

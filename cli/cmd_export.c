@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof export`: writes a recording in the format of another viewer. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

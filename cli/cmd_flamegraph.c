@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof flamegraph`: draws a recording's stacks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

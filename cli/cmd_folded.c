@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof folded`: prints a recording's stacks for flamegraph.pl. */
 #include <errno.h>
 
 #include "cleanup.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof graph`: draws live memory over time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof html`: writes a recording as a page. */
 #include <errno.h>
 
 #include "cleanup.h"

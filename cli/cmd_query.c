@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof query`: runs SQL on a recording. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof record`: records the calls of a command or process, with stacks. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

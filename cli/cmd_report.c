@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof report`: prints what a recording says. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof stat`: counts the calls of a command or process. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

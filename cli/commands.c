@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The table of commands. */
 #include "command.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The program: finds the command and runs it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

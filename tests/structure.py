@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prints the graph of the folders of src/, and holds the tree to the rules of CONTRIBUTING.md: folders include
 only from those below them that src/meson.build names, files do not depend on each other in circles, the library
-prints nothing by itself, and no file is too long to be read at a sitting.
+prints nothing by itself, each file says what its job is, and none is too long to be read at a sitting.
 
 That a folder cannot include from others is for the compiler to prove: each has an include path of its own. This
 finds what the compiler cannot: folders that are named and not needed, and circles."""
@@ -174,6 +174,15 @@ def check_programs():
                 yield f"{path.relative_to(SOURCE)}: {name} runs at uprobes and lacks kernel_stack__use() (kernel_stack.bpf.h)"
 
 
+def check_jobs():
+    """What a file is for is said once: by the header of its name, or, where there is none, by itself."""
+    sources = [path for path in files() if path.suffix == ".c"]
+    for path in sources:
+        headers = [path.with_suffix(".h"), path.parent / "internal" / f"{path.stem}.h"]
+        if not any(re.match(r"[^\n]*SPDX[^\n]*\n/\*", one.read_text()) for one in [path, *headers] if one.exists()):
+            yield f"{path.relative_to(SOURCE)} does not begin with a comment that says what its job is"
+
+
 def check_length():
     for path in [*files(), *sorted((SOURCE / "src/page/web").glob("*.*"))]:
         lines = path.read_text().count("\n")
@@ -185,7 +194,7 @@ def main():
     by_name = {path.name: path for path in files()}
     allowed = folders()
     failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name),
-                *check_streams(), *check_programs(), *check_length()]
+                *check_streams(), *check_programs(), *check_jobs(), *check_length()]
     for failure in failures:
         print(f"structure: {failure}")
     if failures:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Follows the code of an allocator's functions: jumps from one to another, and where a call of one goes on in
+ * another. */
 #include "allocator_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Chooses the instruction of a function that gets the probe: one that the kernel emulates, if nothing has changed
+ * the arguments before it. */
 #include "allocator_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds where the functions of an allocator return, so that the result can be read there. */
 #include "allocator_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds an allocator's functions in the symbol tables of its file: which symbol is which function, and its
+ * aliases. */
 #include "allocator_internal.h"
 
 #include <elf.h>

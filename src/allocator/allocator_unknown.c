@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds exported functions of an allocator that hand out memory and that no definition names. */
 #include "allocator_internal.h"
 
 #include <elf.h>

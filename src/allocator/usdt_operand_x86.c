@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Parses an argument of a USDT probe in the assembler's notation for x86-64. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

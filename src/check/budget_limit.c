@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Judges figures by the limits of a budget, and writes new limits into its file. */
 #include <ctype.h>
 #include <errno.h>
 #include <json-c/json.h>

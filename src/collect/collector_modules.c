@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The files whose code is in the stacks, each by device, inode and time, with the vDSO. */
 #include "collector_internal.h"
 
 #include <elf.h>

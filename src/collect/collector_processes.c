@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The followed processes and threads, as records of fork, exec and exit tell of them. */
 #include "collector_internal.h"
 
 #include <errno.h>

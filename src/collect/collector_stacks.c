@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Turns the stacks of addresses that the programs have kept into stacks of the profile's frames. */
 #include "collector_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Names of functions without what differs between two builds of them, and which names of two profiles are the same
+ * then. */
 #include "diff_internal.h"
 
 #include <errno.h>

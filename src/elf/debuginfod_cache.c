@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Opens the cache of debug files that elfutils' client uses, as the user to whom it belongs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

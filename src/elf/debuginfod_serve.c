@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The child process that fetches debug files by elfutils' client. */
 #include <dlfcn.h>
 #include <linux/types.h>
 #include <pwd.h>

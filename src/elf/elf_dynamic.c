@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* What the dynamic linker reads of an ELF file: dynamic symbols, their versions, needed libraries, and slots of
+ * relocations. */
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
 #include <gelf.h>

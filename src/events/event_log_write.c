@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Writes the log of events. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Writes the tables of a thread in the Firefox Profiler's format. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The text of an error, which the functions that find it write and the command prints. */
 #include "error.h"
 
 #include <stdio.h>

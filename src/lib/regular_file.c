@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Opens regular files for reading, and nothing that waits or has side effects, as pipes and devices. */
 #include "regular_file.h"
 
 #include <errno.h>

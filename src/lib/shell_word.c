@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Prints a word as the shell would have to be given it. */
 #include "shell_word.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads a whole text file, with a limit of its size. */
 #include "text_file.h"
 
 #include <errno.h>

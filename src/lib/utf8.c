@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Validates UTF-8, and makes text of bytes that are none. */
 #include "utf8.h"
 
 #include <stdlib.h>

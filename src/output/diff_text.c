@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The difference of two profiles as text. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Histograms of sizes and lifetimes in a report's text. */
 #include <string.h>
 
 #include "array.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* A report as JSON. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* A report as text: its head, its table of stacks, and the remarks below. */
 #include <stdlib.h>
 #include <string.h>
 

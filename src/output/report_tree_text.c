@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* A report's tree of functions as text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The page that `flamegraph` writes. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The text and source lines of each frame of a page. */
 #include "page_labels.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* What a page says of its recording: title, processes, threads, and what is missing. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The environment of a command into which the library is loaded. */
 #include "preload_internal.h"
 
 #include <stdio.h>

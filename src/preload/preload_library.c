@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds the library's file, beside the tool as it was built or installed. */
 #include "preload_library.h"
 
 #include <errno.h>

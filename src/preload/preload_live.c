@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads blocks, their lifetimes and histograms from the shared memory of the processes. */
 #include "preload_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Answers the processes: which files they have mapped, and the unwind tables that they wait for. */
 #include "preload_internal.h"
 
 #include <errno.h>

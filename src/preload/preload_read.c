@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads the shared memory of the processes and trusts nothing in it: chunks of data, images, threads, refusals. */
 #include "preload_internal.h"
 
 #include <errno.h>

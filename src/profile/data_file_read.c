@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads a data file and checks that it is one: version, definitions, ledger and digest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>

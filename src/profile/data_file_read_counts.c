@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads the tables of counts, blocks, samples, lifetimes and the time line. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads the tables that name things: modules, processes, threads, functions, frames and stacks. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdarg.h>

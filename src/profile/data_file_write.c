@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Writes a data file: all of it, or nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Writes the tables of a data file. */
 #include <errno.h>
 #include <libgen.h>
 #include <sqlite3.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The tables of the data file, with the description that `query --schema` prints. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* What became of the memory of a profile's counts: blocks, bytes and histograms. */
 #include "profile_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Counts of calls by process, thread, stack and function. */
 #include "profile_internal.h"
 
 #include <errno.h>

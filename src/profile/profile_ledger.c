@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The ledger of a profile: what happened to each event, and whether the sums agree. */
 #include <stdio.h>
 #include <string.h>
 

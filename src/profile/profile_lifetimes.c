@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* When blocks were allocated and freed, packed in intervals of time. */
 #include "profile_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Names of functions, of reasons for lost calls and of ends of stacks, as in the data file. */
 #include <errno.h>
 #include <string.h>
 

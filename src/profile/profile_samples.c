@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The sampled blocks of a profile, and estimates from them. */
 #include "profile_internal.h"
 
 #include <errno.h>

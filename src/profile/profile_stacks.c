@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The frames and stacks of a profile, each kept once. */
 #include "profile_internal.h"
 
 #include <errno.h>

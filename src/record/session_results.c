@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* What a session has counted, and which of it is complete, from the results of its engines. */
 #include "session_internal.h"
 
 #include "probed_file.h"

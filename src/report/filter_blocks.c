@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Selects blocks by time, age, size and whether they were freed. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Selects counts by process, thread, function, module, frame and suppressions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Builds the tree of functions of a report, top-down or bottom-up. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds the functions that have an address in DWARF, with those that were inlined there. */
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds the compilation units that addresses belong to. */
 #include <dwarf.h>
 #include <errno.h>
 #include <gelf.h>

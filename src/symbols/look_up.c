@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Looks up the names of all addresses of a recording, in workers that run at the same time. */
 #include "symbols.h"
 
 #include <errno.h>

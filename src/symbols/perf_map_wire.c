@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* A worker reads a perf map: the questions and answers. */
 #include <errno.h>
 #include <stdlib.h>
 

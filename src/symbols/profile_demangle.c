@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Demangles the names of a profile's functions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

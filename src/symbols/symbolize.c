@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Gives a profile's frames their functions and lines. */
 #include <errno.h>
 #include <stdlib.h>
 

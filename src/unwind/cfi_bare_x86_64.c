@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* How code on x86-64 ends a thread or the process with what a called function returned. */
 #include "cfi_internal.h"
 
 #include <string.h>

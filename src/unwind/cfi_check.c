@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Checks an unwind table that a worker has made, before the programs use it. */
 #include "cfi_internal.h"
 
 /* MAX_TEXT_BYTES of cfi_table.c, for one segment. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds where a function's caller is from its instructions, where there is no call frame information. */
 #include "cfi_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Evaluates DWARF expressions in call frame information as far as a rule of the table can express them. */
 #include "cfi_internal.h"
 
 #include <dwarf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Runs the instructions of call frame information (DWARF 5, 6.4). */
 #include "cfi_internal.h"
 
 #include <dwarf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads .eh_frame and .debug_frame: CIEs, and FDEs that do not overlap. */
 #include "cfi_internal.h"
 
 #include <dwarf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Turns a row of call frame information into a rule of the table, or says why it has none. */
 #include "cfi_internal.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Makes the unwind table of a file: segments, rows and rules, each rule once. */
 #include "cfi_internal.h"
 
 #include <errno.h>

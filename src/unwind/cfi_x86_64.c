@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* What call frame information on x86-64 has of its own: registers, and the PLT's expression. */
 #include "cfi_internal.h"
 
 #include <dwarf.h>

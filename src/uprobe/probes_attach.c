@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Attaches the programs to the functions of the probed files. */
 #include "probes_internal.h"
 
 #include <bpf/bpf.h>

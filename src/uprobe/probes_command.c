@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The files that a command will use: its program, libraries, and what --expect names. */
 #include "probes_internal.h"
 
 #include <errno.h>

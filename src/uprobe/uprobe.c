@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Opens and closes the uprobe engine: its programs, collector and readers. */
 #include "uprobe_internal.h"
 
 #include <bpf/bpf.h>

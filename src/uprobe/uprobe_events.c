@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads the programs' records while a target runs, and probes the files that it maps. */
 #include "uprobe_internal.h"
 
 #include <bpf/bpf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Chooses the BPF programs for the running kernel, sizes their maps and loads them. */
 #include "uprobe_internal.h"
 
 #include <bpf/bpf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads at the end what the programs have counted and lost. */
 #include "uprobe_internal.h"
 
 #include <bpf/bpf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Starts a measurement: finds what is to be probed, and launches the target or attaches to it. */
 #include "uprobe_internal.h"
 
 #include <bpf/bpf.h>

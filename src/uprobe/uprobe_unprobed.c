@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Watches for programs that take memory from the kernel without hitting a probe (unprobed.h). */
 #include "uprobe_internal.h"
 
 #include <bpf/libbpf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The system calls that a confined process may make, by a seccomp filter. */
 #include "confinement.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The worker's side: takes requests one after the other and answers them. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
