@@ -139,7 +139,7 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	progress__forbid();
-	session__become_snapshot(controlled->session);
+	session__become_snapshot(controlled->session, controlled->dump.is_checkpoint);
 	if (write(fd, "", 1) != 1)
 		_exit(1);
 	err = session__finish(controlled->session, &error);

@@ -175,11 +175,14 @@ int live_collector__add_block(struct live_collector *live, __u32 space_number,
 			      const struct ap_block *block)
 {
 	const struct live_space *space = live_spaces__get(&live->spaces, space_number);
+	/* The processor's counter may be a little ahead, and the target may go on while a copy is made. */
+	__u64 birth_ns = live->end_ns && block->birth_ns > live->end_ns ? live->end_ns
+									: block->birth_ns;
 	__u32 shift = epoch_shift(live);
 	struct lifetime_key key = {
 		.record = block->record,
 		.shift = shift,
-		.born = epoch_at(live, block->birth_ns, shift),
+		.born = epoch_at(live, birth_ns, shift),
 		.died = PROFILE_LIVE,
 		.exited = PROFILE_LIVE,
 	};
@@ -194,7 +197,7 @@ int live_collector__add_block(struct live_collector *live, __u32 space_number,
 		err = add_discarded(live, block->record, &sum);
 		key.died = end;
 	} else {
-		err = live_notes__add_live(&live->notes, block->record, block->birth_ns);
+		err = live_notes__add_live(&live->notes, block->record, birth_ns);
 		/* A process may end between the recording's end and that of its reading. */
 		if (space->state == SPACE_LEFT && (!live->end_ns || space->end_ns < live->end_ns))
 			key.exited = end;

@@ -384,15 +384,18 @@ int preload_engine__collect(struct preload_engine *engine)
 {
 	int err = engine->is_snapshot ? preload_engine__collect_snapshot(engine)
 				      : collect_all(engine);
+	int torn = err == -EAGAIN ? err : 0;
 
-	if (err)
+	if (err && !torn)
 		return err;
 	engine->processes = preload_engine__count_processes(&engine->counted) -
 			    engine->n_forgotten_processes - engine->processes_elsewhere;
 	err = engine->options.regions ? preload_engine__collect_regions(engine) : 0;
 	if (!err)
 		err = collect_refused(engine);
-	return err ? err : collect_gaps(engine);
+	if (!err)
+		err = collect_gaps(engine);
+	return err ? err : torn;
 }
 
 static void add_functions(const struct preload_engine *engine, struct session_results *results)

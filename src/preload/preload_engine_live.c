@@ -160,13 +160,9 @@ int preload_engine__stop_live(struct preload_engine *engine)
 
 static int handle_block(void *context, const struct ap_block_key *key, const struct ap_block *block)
 {
-	struct preload_engine *engine = context;
-	struct ap_block checked = *block;
+	const struct preload_engine *engine = context;
 
-	/* The processor's counter may be a little ahead. */
-	if (checked.birth_ns > preload_engine__end_ns(engine))
-		checked.birth_ns = preload_engine__end_ns(engine);
-	return live_collector__add_block(engine->live, key->space, &checked);
+	return live_collector__add_block(engine->live, key->space, block);
 }
 
 static int handle_lifetime(void *context, const struct ap_lifetime_key *key,

@@ -34,6 +34,9 @@ static const struct gap_text texts[GAPS] = {
 	[GAP_ALLOCATIONS_UNSEEN] = {
 		"allocations_unseen", " block{|s} {was|were} freed that no counted call had allocated: an allocator of "
 		"the target hands out memory by a function that is not known", NULL },
+	[GAP_TORN] = {
+		"torn_ms", " millisecond{|s} went by while this copy was made of a target that allocated and freed: some of "
+		"its numbers have what happened then, and others do not", "numbers are within that of each other" },
 };
 /* clang-format on */
 

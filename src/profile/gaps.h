@@ -31,6 +31,8 @@ enum gap {
 	GAP_COUNTERS_UNREAD,
 	/* With live, of a command that was measured from its exec on: frees of blocks whose allocation was not seen. */
 	GAP_ALLOCATIONS_UNSEEN,
+	/* Milliseconds in which a checkpoint of live memory was read while the target allocated or freed. */
+	GAP_TORN,
 	GAPS,
 };
 

@@ -329,7 +329,7 @@ int profile__settle_samples(struct profile *profile, __u64 not_sampled);
 bool profile__ledger_adds_up(const struct profile *profile);
 /* Whether the blocks of each count have as many bytes as their histogram of sizes allows, are no more than its calls, and
  * not fewer than those of the peak, of the histogram of lifetimes or of the epochs, of which there are some if there are
- * any blocks. Always so with sampling. */
+ * any blocks. Always so with sampling, and in a copy of live memory that was made while the target ran (GAP_TORN). */
 bool profile__blocks_add_up(const struct profile *profile);
 
 /* The frame that profile__add_frame() would return, or NULL. */

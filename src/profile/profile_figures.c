@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "gaps.h"
 #include "profile.h"
 #include "profile_internal.h"
 
@@ -113,8 +114,8 @@ bool profile__blocks_add_up(const struct profile *profile)
 
 	if (profile->index->is_without_stacks)
 		return profile->index->blocks_add_up;
-	/* Estimates are rounded. */
-	if (profile__sample_bytes(profile))
+	/* Estimates are rounded, and what was read while the target ran is of several moments. */
+	if (profile__sample_bytes(profile) || profile__meta(profile, gap__text(GAP_TORN)->key))
 		return true;
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];

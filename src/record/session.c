@@ -121,8 +121,13 @@ int session__finish(struct session *session, struct error *error)
 	if (!session->is_snapshot && !session->target.end_ns)
 		session->target.end_ns = clock__now_ns();
 	/* The last one first: the first one's processes may be among its own. */
-	for (size_t i = session->n_engines; i-- > 0 && !err;)
+	for (size_t i = session->n_engines; i-- > 0 && !err;) {
 		err = session__operations(session, i)->finish(session->engines[i]);
+		if (err == -EAGAIN && session->may_be_torn) {
+			session->torn_ms = (clock__now_ns() - session->cut_ns) / NS_PER_MS + 1;
+			err = 0;
+		}
+	}
 	session->is_gate_open = false;
 	if (!err)
 		err = session__collect_results(session);

@@ -74,11 +74,11 @@ int session__reset(struct session *session, struct error *error);
  * forked child, session__become_snapshot() then makes the child's copy of the session one that
  * ended at the cut, to be finished and reported; after it, no probe depends on the child. With live
  * session__finish() returns -EAGAIN in the child if the target allocated or freed meanwhile: then
- * retry. session__forget() makes the next profile begin at the last cut. If the child fails after that,
+ * retry. With @may_be_torn it returns 0, and the results have GAP_TORN. session__forget() makes the next profile begin at the last cut. If the child fails after that,
  * session__lose_forgotten() makes the calls that were forgotten lost ones of the next profile.
  */
 int session__cut(struct session *session, struct error *error);
-void session__become_snapshot(struct session *session);
+void session__become_snapshot(struct session *session, bool may_be_torn);
 /* Holds all followed processes (hold.h) until session__let_go(), so that a cut with live succeeds; waits for @most_ns at the
  * most until all stand still. -EPERM and others set *@error. */
 int session__hold(struct session *session, __u64 most_ns, struct error *error);

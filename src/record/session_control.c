@@ -144,12 +144,13 @@ static void close_links(void)
 		closedir(directory);
 }
 
-void session__become_snapshot(struct session *session)
+void session__become_snapshot(struct session *session, bool may_be_torn)
 {
 	close_links();
 	for (size_t i = 0; i < session->n_engines; i++)
 		session__operations(session, i)->become_snapshot(session->engines[i]);
 	session->is_snapshot = true;
+	session->may_be_torn = may_be_torn;
 	session->marks.is_dump = true;
 }
 

@@ -129,6 +129,7 @@ int session__collect_results(struct session *session)
 	if (sees_all_births(session) && !results->live.untracked &&
 	    !results->live.stats[AP_STAT_DROPPED] && !results->lost_total)
 		results->gaps[GAP_ALLOCATIONS_UNSEEN] = results->live.stats[AP_STAT_FREES_UNKNOWN];
+	results->gaps[GAP_TORN] = session->torn_ms;
 	results->regions.complete = are_regions_complete(&results->regions);
 	if (!is_window_complete(&results->window) || !are_numbers_complete(results))
 		results->complete = false;

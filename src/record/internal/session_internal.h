@@ -43,6 +43,8 @@ struct session {
 	__u64 opens_at_ns;
 	struct session_marks marks;
 	bool is_snapshot;
+	bool may_be_torn; /* a snapshot is kept where the target allocated or freed meanwhile, and says so */
+	__u64 torn_ms;	  /* how long it was read then */
 	struct hold *hold; /* of all processes, for a cut; NULL: they run */
 	__u64 cut_ns;	   /* CLOCK_MONOTONIC, of the last cut */
 	/* After session__finish(). */
