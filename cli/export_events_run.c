@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "command.h"
 #include "completeness_messages.h"
+#include "data_file.h"
 #include "error.h"
 #include "event_log.h"
 #include "message.h"
@@ -15,8 +17,6 @@
 #include "output_file.h"
 #include "plural.h"
 #include "profile.h"
-
-#define SUFFIX ".events"
 
 static void free_profile(struct profile **profile)
 {
@@ -28,19 +28,44 @@ static void free_log(struct event_log_reader **log)
 	event_log_reader__free(*log);
 }
 
-static bool is_log(const char *path)
+static bool has_suffix(const char *path, const char *suffix)
 {
 	size_t size = strlen(path);
 
-	return size > strlen(SUFFIX) && !strcmp(path + size - strlen(SUFFIX), SUFFIX);
+	return size > strlen(suffix) && !strcmp(path + size - strlen(suffix), suffix);
 }
 
-/* Both to be freed. */
+/* @path without @suffix, to be freed; NULL on ENOMEM. */
+static char *without(const char *path, const char *suffix)
+{
+	return strndup(path, strlen(path) - (has_suffix(path, suffix) ? strlen(suffix) : 0));
+}
+
+/* Both to be freed. Of a recording that was cut off the data file is the checkpoint. */
 static int find_files(const char *input, char **log_path, char **data_path)
 {
-	*log_path = is_log(input) ? strdup(input) : event_log__path(input);
-	*data_path = is_log(input) ? strndup(input, strlen(input) - strlen(SUFFIX)) : strdup(input);
-	return *log_path && *data_path ? 0 : -ENOMEM;
+	_cleanup_(free_ptr) char *data = without(input, DATA_FILE_CHECKPOINT);
+	char *checkpoint;
+
+	if (!data)
+		return -ENOMEM;
+	if (!has_suffix(input, DATA_FILE_LOG)) {
+		*log_path = event_log__path(data);
+		*data_path = strdup(input);
+		return *log_path && *data_path ? 0 : -ENOMEM;
+	}
+	*log_path = strdup(input);
+	*data_path = without(input, DATA_FILE_LOG);
+	if (!*log_path || !*data_path ||
+	    asprintf(&checkpoint, "%s" DATA_FILE_CHECKPOINT, *data_path) < 0)
+		return -ENOMEM;
+	if (access(*data_path, F_OK) && !access(checkpoint, F_OK)) {
+		free(*data_path);
+		*data_path = checkpoint;
+	} else {
+		free(checkpoint);
+	}
+	return 0;
 }
 
 /* The profile of the same recording, or NULL with a message why there is none. */
@@ -56,8 +81,14 @@ static struct profile *read_names(const char *path, const struct event_log_reade
 		return NULL;
 	}
 	known = profile__meta(profile, "events_id");
-	if (known && !strcmp(known, id.text))
+	if (known && !strcmp(known, id.text)) {
+		if (profile__meta(profile, "events_stacks"))
+			message__print(
+				"%s was written before the recording ended: stacks that are new "
+				"since then have addresses instead of names",
+				path);
 		return profile;
+	}
 	message__print("printing addresses instead of names: %s is of another recording than "
 		       "the event log",
 		       path);

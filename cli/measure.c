@@ -15,6 +15,7 @@
 #include "error.h"
 #include "measure_progress.h"
 #include "message.h"
+#include "number.h"
 #include "probed_file.h"
 #include "probed_text.h"
 
@@ -147,6 +148,31 @@ static void say_engine(const struct measure *measure, const struct session *sess
 		"into the command counts (--engine=preload)");
 }
 
+/* Enough for most targets and allocprof beside each other. */
+#define AMPLE_BYTES	 (256ULL << 20)
+#define AMPLE_LIVE_BYTES (1ULL << 30)
+
+static void say_memory(const struct measure *measure, const struct session *session)
+{
+	bool is_probed = !strcmp(session__engine(session), "uprobe");
+	struct session_memory memory;
+
+	if (measure->quiet || !measure->session.stacks ||
+	    !session__memory_group(session, &memory) ||
+	    memory.free_bytes >= (measure->session.live ? AMPLE_LIVE_BYTES : AMPLE_BYTES))
+		return;
+	message__print(
+		"the control group %s has %s left below its limit of %s, for what is measured and "
+		"allocprof, which has %s%s%s: %s",
+		memory.group[0] ? memory.group : "/", number__bytes(memory.free_bytes, false).text,
+		number__bytes(memory.limit_bytes, false).text,
+		number__bytes(memory.own_bytes, false).text,
+		memory.most_bytes ? " and takes up to " : "",
+		memory.most_bytes ? number__bytes(memory.most_bytes, false).text : "",
+		is_probed ? "run it outside of the group (-p PID) where that is too much"
+			  : "--sample, and no --live, take less where that is too much");
+}
+
 int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
 		 struct session **out, int *status, struct error *error)
 {
@@ -171,6 +197,8 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		err = session__open(&options, &session, error);
 	if (!err && !surroundings->is_taken)
 		say_engine(measure, session);
+	if (!err && !surroundings->is_taken)
+		say_memory(measure, session);
 	if (!err)
 		err = take_surroundings(surroundings, error);
 	if (!err && !measure->repeats)

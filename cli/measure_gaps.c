@@ -211,16 +211,32 @@ static void print_live_gaps(const struct session *session, const struct session_
 				.text);
 }
 
+struct recording_target measure_gaps__target(const struct session_results *results, char *pid,
+					     size_t size)
+{
+	snprintf(pid, size, "%d", results->target_pid);
+	return (struct recording_target){
+		.pid = results->is_attached ? pid : NULL,
+		.rss_bytes = results->target_rss_bytes,
+		.children = results->target_children,
+		.exit_signal = results->exit_signal,
+		.oom_kills = results->oom_kills,
+		.group_bytes = results->group_limit_bytes,
+		.is_in_group = results->is_in_group,
+		.own_bytes = results->own_bytes,
+	};
+}
+
 /* What is no gap of the numbers, but has to be known to read them. */
-static void print_target(const struct session_results *results)
+static void print_target(const struct measure *measure, const struct session_results *results)
 {
 	char pid[16];
-	const struct recording_target target = { pid, results->target_rss_bytes,
-						 results->target_children };
+	struct recording_target target = measure_gaps__target(results, pid, sizeof(pid));
 
-	snprintf(pid, sizeof(pid), "%d", results->target_pid);
-	if (results->is_attached)
-		completeness_messages__print_beside(&target);
+	/* What stat prints has these, and JSON may go to stderr, too. */
+	if (!measure->session.stacks)
+		target.exit_signal = target.oom_kills = target.is_in_group = 0;
+	completeness_messages__print_beside(&target);
 	if (results->target_runs)
 		message__print("process %d goes on without probes", results->target_pid);
 	else if (results->is_attached)
@@ -246,7 +262,7 @@ void measure__report_gaps(const struct measure *measure, const struct session *s
 	stat_regions__report_gaps(session, results);
 	if (measure->quiet)
 		return;
-	print_target(results);
+	print_target(measure, results);
 	if (results->processes_left)
 		message__print("%s %s on without probes",
 			       number__count(results->processes_left).text,

@@ -3,6 +3,10 @@
 #ifndef ALLOCPROF_MEASURE_GAPS_H
 #define ALLOCPROF_MEASURE_GAPS_H
 
+#include <stddef.h>
+
+#include "recording_text.h"
+
 struct measure;
 struct session;
 struct session_results;
@@ -12,6 +16,10 @@ typedef void (*measure_gaps_say)(void *context, const char *sentence);
 /* Calls @say for each gap, but for calls that were lost and blocks that are not followed. */
 void measure_gaps__visit(const struct session *session, const struct session_results *results,
 			 measure_gaps_say say, void *context);
+
+/* For recording_text__beside(); @pid, of @size bytes, is what it refers to. */
+struct recording_target measure_gaps__target(const struct session_results *results, char *pid,
+					     size_t size);
 
 /* Reports all gaps on stderr, and unless the user asked for quiet what a process has beside, and that it goes on. */
 void measure__report_gaps(const struct measure *measure, const struct session *session,

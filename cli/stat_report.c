@@ -123,11 +123,9 @@ static void print_beside(const struct session_results *results, FILE *to)
 {
 	_cleanup_(free_ptr) char *heaps = NULL, *beside = NULL;
 	char pid[16];
-	const struct recording_target target = { pid, results->target_rss_bytes,
-						 results->target_children };
+	const struct recording_target target = measure_gaps__target(results, pid, sizeof(pid));
 
-	snprintf(pid, sizeof(pid), "%d", results->target_pid);
-	if (results->is_attached && !recording_text__beside(&target, &beside))
+	if (!recording_text__beside(&target, &beside))
 		print_paragraphs(beside, to);
 	if (!recording_text__own_heaps(results->own_heaps, &heaps))
 		print_paragraphs(heaps, to);
@@ -325,6 +323,9 @@ static void add_run(json_object *root, const struct measure *measure,
 	json__add(root, "command", json_command(measure));
 	json__add(root, "pid", measure->pid ? json_object_new_int(measure->pid) : NULL);
 	json__add(root, "exit_status", ended ? json_object_new_int(results->exit_status) : NULL);
+	json__add(root, "exit_signal",
+		  results->exit_signal ? json_object_new_int(results->exit_signal) : NULL);
+	json__add(root, "oom_kills", json__count(results->oom_kills));
 	json__add(root, "elapsed_seconds", json__seconds(results->elapsed_seconds));
 	json__add(root, "user_seconds", ended ? json__seconds(results->user_seconds) : NULL);
 	json__add(root, "system_seconds", ended ? json__seconds(results->system_seconds) : NULL);
@@ -410,7 +411,8 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	json__add(root, "relabelled", json__count(results->relabelled));
 	json__add(root, "lost", json_lost(results));
 	json__add(root, "processes_left", json__count(results->processes_left));
-	for (int gap = 0; gap < GAPS; gap++)
+	/* No copies are made of what stat counts. */
+	for (int gap = 0; gap < GAP_TORN; gap++)
 		json__add(root, gap__text(gap)->key, json__count(results->gaps[gap]));
 	json__add(root, "processes_unprobed", json__count(results->processes_unprobed));
 	json__add(root, "unprobed_programs", json_unprobed(results));

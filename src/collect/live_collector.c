@@ -176,8 +176,8 @@ int live_collector__add_block(struct live_collector *live, __u32 space_number,
 {
 	const struct live_space *space = live_spaces__get(&live->spaces, space_number);
 	/* The processor's counter may be a little ahead, and the target may go on while a copy is made. */
-	__u64 birth_ns = live->end_ns && block->birth_ns > live->end_ns ? live->end_ns
-									: block->birth_ns;
+	__u64 birth_ns =
+		live->end_ns && block->birth_ns > live->end_ns ? live->end_ns : block->birth_ns;
 	__u32 shift = epoch_shift(live);
 	struct lifetime_key key = {
 		.record = block->record,

@@ -44,6 +44,10 @@ enum session_engine {
 	SESSION_ENGINE_PRELOAD, /* a library that is preloaded, docs/inside.md */
 };
 
+/* Shares of the memory that live blocks and records may take by default. */
+#define SESSION_BLOCKS_SHARE  4
+#define SESSION_RECORDS_SHARE 8
+
 struct session_options {
 	enum session_engine engine;
 	bool launches;	   /* a command is launched; else a process is attached to */
@@ -52,6 +56,9 @@ struct session_options {
 	bool live;	   /* follow blocks from allocation to free; needs all functions */
 	__u64 max_live;	   /* maximum number of live blocks; 0: limited by memory */
 	__u32 max_records; /* with live: maximum number of records; 0: limited by memory */
+	/* Set by the session: the memory that live blocks and others take shares of, and, where a control group has a limit, what is
+	 * free below it; else UINT64_MAX. */
+	__u64 memory_bytes, free_bytes;
 	__u64 interval_ns; /* between moments of the time line; 0: grows with the run */
 	/* Sample one byte in so many, up to SAMPLING_MAX_BYTES; 0: count every call. Needs
 	 * stacks. */

@@ -136,7 +136,13 @@ struct session_results {
 	struct session_regions regions;
 	struct session_marks marks;
 	bool complete; /* nothing lost, every allocator completely probed, every process followed */
-	int exit_status;  /* of a launched command, as a shell reports it */
+	int exit_status; /* of a launched command, as a shell reports it */
+	int exit_signal; /* that ended it; 0: none */
+	/* Processes of the target's control group that the kernel's OOM killer has ended meanwhile, and its limit; 0: none, or not
+	 * known. */
+	__u64 oom_kills, group_limit_bytes;
+	bool is_in_group; /* allocprof is in that group, too */
+	__u64 own_bytes; /* memory of allocprof's, and of the kernel and the target for it, at the end */
 	bool is_attached; /* the target ran before */
 	bool target_runs; /* the target still runs */
 	bool interrupted; /* a signal to allocprof or the command ended the recording */

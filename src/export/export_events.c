@@ -58,6 +58,7 @@ struct kept {
 struct events_writer {
 	struct event_log_reader *log;
 	const struct profile *names;
+	__u32 n_named; /* stacks of the log that @names has, too: the first ids */
 	enum backtrace backtrace;
 	FILE *to;
 	struct kept *sites; /* by id - 1 */
@@ -150,7 +151,7 @@ static json_object *backtrace_of(const struct events_writer *writer, __u32 id)
 	const struct profile *names = writer->names;
 	struct event_log_stack stack;
 
-	if (names && writer->backtrace >= BACKTRACE_NAME && id <= names->n_stacks) {
+	if (names && writer->backtrace >= BACKTRACE_NAME && id <= writer->n_named) {
 		const struct profile_stack *named = &names->stacks[id - 1];
 
 		for (__u32 i = 0; i < named->n_frames; i++)
@@ -282,10 +283,21 @@ static void write_exit(struct events_writer *writer, const struct event_log_exit
 int export_events__write(struct event_log_reader *log, const struct profile *names,
 			 enum backtrace backtrace, FILE *to, struct error *error)
 {
-	_cleanup_(release) struct events_writer writer = { log, names, backtrace, to };
+	_cleanup_(release) struct events_writer writer = {
+		.log = log,
+		.names = names,
+		.backtrace = backtrace,
+		.to = to,
+	};
 	struct event_log_item item;
 	int more = 0, err = 0;
 
+	if (names && profile__meta(names, "events_stacks"))
+		writer.n_named = profile__meta_number(names, "events_stacks");
+	else if (names)
+		writer.n_named = names->n_stacks;
+	if (names && writer.n_named > names->n_stacks)
+		writer.n_named = names->n_stacks;
 	while (!err && !ferror(to) && (more = event_log_reader__next(log, &item, error)) > 0) {
 		switch (item.what) {
 		case EVENT_LOG_EVENT:

@@ -2,6 +2,7 @@
 #include "recording_text.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,45 @@ static void print_all_children(const struct recording_target *target, FILE *to)
 		target->children);
 }
 
+/* Below that share of the limit allocprof's own memory is not worth a sentence. */
+#define OWN_SHARE 16
+
+static void print_own(const struct recording_target *target, FILE *to)
+{
+	if (target->is_in_group && target->own_bytes)
+		fprintf(to, ", of which allocprof itself had %s",
+			number__bytes(target->own_bytes, false).text);
+}
+
+/* What ended the command, and whether allocprof's own memory may have been the reason. */
+static void print_end(const struct recording_target *target, FILE *to)
+{
+	const char *name = target->exit_signal ? sigabbrev_np(target->exit_signal) : NULL;
+
+	if (target->exit_signal)
+		fprintf(to, "the command was ended by the signal %s%s", name ? "SIG" : "number ",
+			name ?: number__count(target->exit_signal).text);
+	if (target->oom_kills) {
+		fprintf(to, "%sthe kernel ended %s %s of %s control group for want of memory (OOM)",
+			target->exit_signal ? ": " : "", number__count(target->oom_kills).text,
+			plural__of("process{|es}", target->oom_kills).text,
+			target->exit_signal ? "its" : "the target's");
+		if (target->group_bytes)
+			fprintf(to, "; the group's limit is %s",
+				number__bytes(target->group_bytes, false).text);
+		print_own(target, to);
+	}
+	if (target->exit_signal || target->oom_kills) {
+		fputc('\n', to);
+	} else if (target->group_bytes && target->is_in_group &&
+		   target->own_bytes > target->group_bytes / OWN_SHARE) {
+		fprintf(to, "the limit of memory of the target's control group is %s",
+			number__bytes(target->group_bytes, false).text);
+		print_own(target, to);
+		fputc('\n', to);
+	}
+}
+
 int recording_text__beside(const struct recording_target *target, char **text)
 {
 	char *made = NULL;
@@ -96,6 +136,7 @@ int recording_text__beside(const struct recording_target *target, char **text)
 			target->pid, number__bytes(target->rss_bytes, false).text);
 	if (target->children)
 		print_all_children(target, to);
+	print_end(target, to);
 	if (fclose(to)) {
 		free(made);
 		return -ENOMEM;
@@ -110,12 +151,16 @@ int recording_text__profile_beside(const struct profile *profile, char **text)
 		.pid = profile__meta(profile, "attached_pid"),
 		.rss_bytes = profile__meta_number(profile, "attached_rss_bytes"),
 		.children = profile__meta(profile, "attached_children"),
+		.exit_signal = profile__meta_number(profile, "exit_signal") < NSIG
+				       ? (int)profile__meta_number(profile, "exit_signal")
+				       : 0,
+		.oom_kills = profile__meta_number(profile, "oom_kills"),
+		.group_bytes = profile__meta_number(profile, "group_limit_bytes"),
+		.is_in_group = profile__meta_number(profile, "own_in_group"),
+		.own_bytes = profile__meta_number(profile, "own_bytes"),
 	};
 
-	if (target.pid)
-		return recording_text__beside(&target, text);
-	*text = strdup("");
-	return *text ? 0 : -ENOMEM;
+	return recording_text__beside(&target, text);
 }
 
 int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal)

@@ -4,15 +4,21 @@
 #define ALLOCPROF_RECORDING_TEXT_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 struct profile;
 struct terminal;
 
-/* A process that was attached to. */
+/* What is known of a target beside its calls; 0 or NULL: there was none, or it is not known. */
 struct recording_target {
-	const char *pid;
-	__u64 rss_bytes;      /* resident when the recording began; 0: not known */
-	const char *children; /* lines "PID COMMAND", or NULL */
+	const char *pid;      /* of a process that was attached to */
+	__u64 rss_bytes;      /* of it, resident when the recording began */
+	const char *children; /* of it: lines "PID COMMAND" */
+	int exit_signal;      /* that ended a command */
+	__u64 oom_kills;   /* processes of its control group that the kernel has ended meanwhile */
+	__u64 group_bytes; /* limit of memory of that group */
+	bool is_in_group;  /* allocprof is in it, too */
+	__u64 own_bytes;   /* memory of allocprof's */
 };
 
 /* The command, or the attached process. To be freed; NULL on ENOMEM. */
@@ -21,10 +27,10 @@ char *recording_text__title(const struct profile *profile);
 char *recording_text__subject(const struct profile *profile);
 /*
  * Sets *@text to sentences, one per line, about what an attached process had before and has beside the recording: its memory,
- * and children that were not measured. "" if there is nothing to say. The caller frees it. 0 or -ENOMEM.
+ * and children that were not measured; what ended a command, and the memory that it and allocprof shared. "" if there is nothing to say. The caller frees it. 0 or -ENOMEM.
  */
 int recording_text__beside(const struct recording_target *target, char **text);
-/* The same of a profile's process; "" if a command was launched. */
+/* The same of a profile's target. */
 int recording_text__profile_beside(const struct profile *profile, char **text);
 int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal);
 /*

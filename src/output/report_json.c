@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "array.h"
 #include "completeness.h"
 #include "json.h"
 #include "json_profile.h"
@@ -273,6 +274,8 @@ int report_output__json(const struct report_output *output)
 	json_object *root = json_object_new_object();
 	struct cursor cursor = { output, 0 };
 	__u64 sizes[PROFILE_BUCKETS], lifetimes[PROFILE_BUCKETS];
+	static const char *const ends[] = { "exit_status", "exit_signal", "oom_kills",
+					    "group_limit_bytes", "own_bytes" };
 	int err;
 
 	if (!root)
@@ -286,6 +289,10 @@ int report_output__json(const struct report_output *output)
 		json__add(root, "engine", json__meta(output->profile, "engine"));
 	if (profile__meta(output->profile, "uprobe_programs"))
 		json__add(root, "uprobe_programs", json__meta(output->profile, "uprobe_programs"));
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (profile__meta(output->profile, ends[i]))
+			json__add(root, ends[i],
+				  json__count(profile__meta_number(output->profile, ends[i])));
 	json__add(root, "runs", json_runs(output->profile));
 	json__add(root, "duration_seconds", json__seconds(output->report->end_ns / 1e9));
 	json__add(root, "epoch_seconds",

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What a page says of its recording: title, processes, threads, and what is missing. */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +147,8 @@ static void add_texts(const struct page_recording *recording, json_object *objec
 {
 	const struct profile *profile = recording->input.profile;
 	_cleanup_(free_ptr) char *title = page_recording__title(recording);
+	__u64 signal = profile__meta_number(profile, "exit_signal");
+	char status[64];
 	static const struct {
 		const char *key, *meta;
 	} texts[] = {
@@ -158,6 +162,11 @@ static void add_texts(const struct page_recording *recording, json_object *objec
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		json__add(object, texts[i].key,
 			  text_or_null(profile__meta(profile, texts[i].meta)));
+	if (signal && signal < NSIG && sigabbrev_np((int)signal)) {
+		snprintf(status, sizeof(status), "%llu (SIG%s)",
+			 profile__meta_number(profile, "exit_status"), sigabbrev_np((int)signal));
+		json__add(object, "exitStatus", json__string(status));
+	}
 }
 
 /* Returns whether a process ended before the recording did, and left blocks. */

@@ -194,6 +194,18 @@ void preload__memory_path(const struct preload *preload, char *out, size_t size)
 	snprintf(out, size, "%s/" INSIDE_MEMORY, preload->directory);
 }
 
+static __u64 bytes_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : st.st_blocks * 512ULL;
+}
+
+__u64 preload__memory_bytes(const struct preload *preload)
+{
+	return bytes_of(preload->memory_fd) + bytes_of(preload->tables_fd);
+}
+
 int preload__wake_fd(const struct preload *preload)
 {
 	return preload->wake_fd;

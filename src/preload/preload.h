@@ -48,6 +48,8 @@ void preload__memory_path(const struct preload *preload, char *out, size_t size)
 
 /* Readable when processes have met a file, or wait to execute what cannot be entered. */
 int preload__wake_fd(const struct preload *preload);
+/* Memory that the files of the measurement take. */
+__u64 preload__memory_bytes(const struct preload *preload);
 
 /* From now on calls count, or do not. 0 or a negative errno. */
 int preload__set_gate(struct preload *preload, enum inside_gate gate);

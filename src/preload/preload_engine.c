@@ -147,7 +147,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 			.mode = mode_of(options),
 			.stacks = options->stacks,
 			.max_records = preload_engine__max_records(options),
-			.max_blocks = options->max_live,
+			.max_blocks = preload_engine__max_blocks(options),
 			.max_depth = options->max_depth ? options->max_depth : AP_MAX_DEPTH,
 			.within = options->window.within != NULL,
 			.regions = options->regions,

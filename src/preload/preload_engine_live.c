@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 
 #include "clock.h"
 #include "collector.h"
@@ -35,20 +34,25 @@ int preload_engine__open_live(struct preload_engine *engine)
 	return engine->live ? 0 : -ENOMEM;
 }
 
-/* Share of the memory that records may take. */
-#define RECORDS_SHARE 8
-
 __u32 preload_engine__max_records(const struct session_options *options)
 {
-	struct sysinfo info;
 	__u64 n;
 
 	if (options->max_records)
 		return options->max_records;
-	if (sysinfo(&info))
-		return 1 << 24;
-	n = (__u64)info.totalram * info.mem_unit / RECORDS_SHARE / sizeof(struct inside_record);
+	n = options->memory_bytes / SESSION_RECORDS_SHARE / sizeof(struct inside_record);
 	return n < INT_MAX ? n : INT_MAX;
+}
+
+/* Shared memory of a block: a slot, and others that stay empty in the same pages. */
+#define BLOCK_BYTES (2 * sizeof(struct inside_block))
+
+/* Blocks are counted against a limit only where there is one: all threads share that counter. */
+__u64 preload_engine__max_blocks(const struct session_options *options)
+{
+	if (options->max_live || options->free_bytes == UINT64_MAX)
+		return options->max_live;
+	return options->memory_bytes / SESSION_BLOCKS_SHARE / BLOCK_BYTES ?: 1;
 }
 
 int preload_engine__start_live(struct preload_engine *engine, __u64 now_ns)
@@ -267,6 +271,6 @@ void preload_engine__add_live(const struct preload_engine *engine, struct sessio
 	live->memory = engine->memory;
 	/* Each process has tables of its own. */
 	live->memory.max_blocks =
-		engine->options.max_live ? engine->options.max_live : PRELOAD_MAX_BLOCKS;
+		preload_engine__max_blocks(&engine->options) ?: PRELOAD_MAX_BLOCKS;
 	live->memory.max_records = preload_engine__max_records(&engine->options);
 }

@@ -281,6 +281,12 @@ int target__exit_status(const struct target *target)
 	return WEXITSTATUS(target->wait_status);
 }
 
+int target__exit_signal(const struct target *target)
+{
+	return target->waited && WIFSIGNALED(target->wait_status) ? WTERMSIG(target->wait_status)
+								  : 0;
+}
+
 void target__close(struct target *target)
 {
 	bool held = target->go_fd >= 0;

@@ -47,6 +47,8 @@ bool target__has_ended(struct target *target);
 
 /* As in a shell: exit code, or 128 + signal. Only for a launched target that has ended. */
 int target__exit_status(const struct target *target);
+/* The signal that ended a launched target; 0: none. */
+int target__exit_signal(const struct target *target);
 
 /* Closes the descriptors. A child that is still held exits; a running one goes on. */
 void target__close(struct target *target);

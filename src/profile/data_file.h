@@ -15,6 +15,8 @@ struct profile;
 
 /* Comes after the name of a data file where its recording is kept as it goes. */
 #define DATA_FILE_CHECKPOINT ".partial"
+/* What is appended to it for the log of its events. */
+#define DATA_FILE_LOG ".events"
 
 /* SQLite's application id, at bytes 68 to 71: "aprf". */
 #define DATA_FILE_APPLICATION_ID 0x61707266

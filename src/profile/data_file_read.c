@@ -42,8 +42,22 @@ static int fail_damaged(struct error *error, const char *path, const char *what)
 	return error__set(error, -EINVAL, "%s is damaged (%s); record again", path, what);
 }
 
+static bool has_checkpoint(const char *path);
+
 static int fail_foreign(struct error *error, const char *path)
 {
+	size_t len = strlen(path), suffix = strlen(DATA_FILE_LOG);
+
+	if (len > suffix && !strcmp(path + len - suffix, DATA_FILE_LOG)) {
+		_cleanup_(free_ptr) char *data = strndup(path, len - suffix);
+		bool is_cut_off = data && access(data, F_OK) && has_checkpoint(data);
+
+		return error__set(
+			error, -EINVAL,
+			"%s is a log of events, which `allocprof export --format=events` prints; "
+			"name the data file of the same recording, %.*s%s",
+			path, (int)(len - suffix), path, is_cut_off ? DATA_FILE_CHECKPOINT : "");
+	}
 	return error__set(error, -EINVAL,
 			  "%s is not a data file of allocprof; name one that `allocprof record` "
 			  "wrote",
@@ -289,9 +303,16 @@ int data_reader__read_definitions(struct data_reader *reader)
 static bool is_number(const char *key)
 {
 	static const char *const keys[] = {
-		"attached_pid", "attached_rss_bytes", "exit_status", "kernel_bytes",	"max_live",
-		"max_records",	"peak_bytes",	      "runs",	     "sample_bytes",	"waits",
-		"waits_ns",	"wanted_runs",	      "warmup_runs", "window_delay_ns",
+		"attached_pid", "attached_rss_bytes",
+		"exit_status",	"exit_signal",
+		"oom_kills",	"group_limit_bytes",
+		"own_in_group", "own_bytes",
+		"kernel_bytes", "max_live",
+		"max_records",	"events_stacks",
+		"peak_bytes",	"runs",
+		"sample_bytes", "waits",
+		"waits_ns",	"wanted_runs",
+		"warmup_runs",	"window_delay_ns",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)

@@ -36,7 +36,7 @@ static const struct gap_text texts[GAPS] = {
 		"the target hands out memory by a function that is not known", NULL },
 	[GAP_TORN] = {
 		"torn_ms", " millisecond{|s} went by while this copy was made of a target that allocated and freed: some of "
-		"its numbers have what happened then, and others do not", "numbers are within that of each other" },
+		"its numbers have what happened then, and others do not", "numbers are of moments that far apart" },
 };
 /* clang-format on */
 

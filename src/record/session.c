@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "clock.h"
 #include "error.h"
 #include "probed_file.h"
@@ -14,6 +16,32 @@
 #include "translator.h"
 #include "target_inheritance.h"
 #include "target_user.h"
+
+/* Below a limit the command, or what else is in the group, needs the other half. */
+static void take_shares(struct session *session)
+{
+	struct sysinfo info;
+
+	session->options.memory_bytes =
+		sysinfo(&info) ? 4ULL << 30 : (__u64)info.totalram * info.mem_unit;
+	session->options.free_bytes = UINT64_MAX;
+	if (!memory_group__read(getpid(), &session->group))
+		return;
+	session->options.free_bytes = session->group.free_bytes;
+	if (session->group.free_bytes / 2 < session->options.memory_bytes)
+		session->options.memory_bytes = session->group.free_bytes / 2;
+}
+
+/* Of the target's control group, which may be another than this process's. */
+static void watch_group(struct session *session)
+{
+	if (memory_group__read(session->target.pid, &session->target_group))
+		session->is_in_group = session->group.limit_bytes &&
+				       !strcmp(session->group.path, session->target_group.path);
+	session->kills_fd = memory_group__open_kills(session->target.pid);
+	if (session->kills_fd >= 0)
+		(void)memory_group__read_kills(session->kills_fd, &session->kills_before);
+}
 
 int session__open(const struct session_options *options, struct session **out, struct error *error)
 {
@@ -25,6 +53,8 @@ int session__open(const struct session_options *options, struct session **out, s
 	session->options = *options;
 	session->target.pidfd = session->target.go_fd = session->target.exec_fd = -1;
 	session->epoll_fd = -1;
+	session->kills_fd = -1;
+	take_shares(session);
 	session->profile = profile__new();
 	if (session->profile)
 		err = session__open_engine(session, error);
@@ -93,6 +123,7 @@ int session__launch(struct session *session, char *const argv[],
 		err = engine->operations->launch(engine, argv, error);
 	if (err)
 		return err;
+	watch_group(session);
 	err = begin_window(session);
 	if (err)
 		return err;
@@ -111,6 +142,8 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		err = session__operations(session, 0)->attach(session->engines[0], error);
 	if (!err && target__has_ended(&session->target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
+	if (!err)
+		watch_group(session);
 	return err ? err : begin_window(session);
 }
 
@@ -187,6 +220,25 @@ bool session__unknown(const struct session *session, size_t file, size_t index,
 	return out->name;
 }
 
+bool session__memory_group(const struct session *session, struct session_memory *out)
+{
+	const struct session_options *options = &session->options;
+
+	if (!session->group.limit_bytes)
+		return false;
+	*out = (struct session_memory){
+		.group = session->group.path,
+		.limit_bytes = session->group.limit_bytes,
+		.free_bytes = session->group.free_bytes,
+		.own_bytes = memory_group__own_bytes(),
+		.most_bytes = options->live && !options->max_live
+				      ? options->memory_bytes / SESSION_BLOCKS_SHARE +
+						options->memory_bytes / SESSION_RECORDS_SHARE
+				      : 0,
+	};
+	return true;
+}
+
 const struct sources *session__sources(const struct session *session)
 {
 	return session->options.sources;
@@ -237,5 +289,6 @@ void session__close(struct session *session)
 	target__close(&session->target);
 	attached__release(&session->attached);
 	free(session->children);
+	close_fd(&session->kills_fd);
 	free(session);
 }

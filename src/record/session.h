@@ -88,6 +88,17 @@ void session__lose_forgotten(struct session *session);
 /* Whether session__forget() and session__reset() are possible; -EOPNOTSUPP sets *@error. */
 int session__check_forget(const struct session *session, struct error *error);
 
+/* A control group's limit of memory, which holds for this process. */
+struct session_memory {
+	const char *group;
+	__u64 limit_bytes, free_bytes; /* @free_bytes: when the session was opened */
+	__u64 own_bytes; /* what this process and the kernel keep for the session now */
+	__u64 most_bytes; /* what live blocks may take in addition, if that is bounded by the limit */
+};
+
+/* After session__open(). Returns false where there is no limit. */
+bool session__memory_group(const struct session *session, struct session_memory *out);
+
 /* Removes the probes and collects the remaining counts. The target continues if it has not
  * ended. */
 int session__finish(struct session *session, struct error *error);

@@ -151,6 +151,7 @@ void session__become_snapshot(struct session *session, bool may_be_torn)
 		session__operations(session, i)->become_snapshot(session->engines[i]);
 	session->is_snapshot = true;
 	session->may_be_torn = may_be_torn;
+	session->log_stacks = session->profile->n_stacks;
 	session->marks.is_dump = true;
 }
 

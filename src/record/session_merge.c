@@ -161,6 +161,7 @@ int session_results__merge(struct session_results *into, const struct session_re
 	into->relabelled += from->relabelled;
 	into->processes_left += from->processes_left;
 	into->waits += from->waits;
+	into->own_bytes += from->own_bytes;
 	into->waits_ns += from->waits_ns;
 	into->common_names += from->common_names;
 	if (from->second_engine) {

@@ -375,6 +375,11 @@ static int set_numbers(const struct session_results *results, __u64 sample_bytes
 		{ "stops", results->marks.stops },
 		{ "resets", results->marks.resets },
 		{ "dump", results->marks.is_dump },
+		{ "exit_signal", results->exit_signal },
+		{ "oom_kills", results->oom_kills },
+		{ "group_limit_bytes", results->group_limit_bytes },
+		{ "own_in_group", results->is_in_group },
+		{ "own_bytes", results->own_bytes },
 	};
 	int err = 0;
 
@@ -417,10 +422,13 @@ static int set_attached(struct profile *profile, const struct session_results *r
 	return err;
 }
 
-static int set_events(struct profile *profile, const struct event_log_results *log)
+static int set_events(const struct session *session, struct profile *profile,
+		      const struct event_log_results *log)
 {
 	int err = profile__set_meta(profile, "events_id", log->id.text);
 
+	if (!err && session->is_snapshot)
+		err = set_number(profile, "events_stacks", session->log_stacks);
 	if (!err)
 		err = profile__set_ledger(profile, "logged", log->logged);
 	return err ? err : profile__set_ledger(profile, "not_logged", log->lost);
@@ -470,7 +478,7 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	if (!err && results.has_live)
 		err = set_live(profile, &results.live, sample_bytes);
 	if (!err && results.events_log.is_logged)
-		err = set_events(profile, &results.events_log);
+		err = set_events(session, profile, &results.events_log);
 	if (!err && results.window.asked_for)
 		err = set_window(profile, &session->options.window, &results.window);
 	if (!err)

@@ -88,11 +88,17 @@ static void add_target(const struct session *session, struct session_results *re
 {
 	const struct target *target = &session->target;
 	__u64 begin_ns = session->since_ns ? session->since_ns : target->start_ns;
-	__u64 end_ns = session->is_snapshot ? session->cut_ns : target->end_ns;
+	__u64 end_ns = session->is_snapshot ? session->cut_ns : target->end_ns, kills;
 
 	results->interrupted = session->n_signals > 0;
 	results->marks = session->marks;
 	results->exit_status = target__exit_status(target);
+	results->exit_signal = target__exit_signal(target);
+	if (session->kills_fd >= 0 && memory_group__read_kills(session->kills_fd, &kills))
+		results->oom_kills = kills - session->kills_before;
+	results->group_limit_bytes = session->target_group.limit_bytes;
+	results->is_in_group = session->is_in_group;
+	results->own_bytes += memory_group__own_bytes();
 	results->is_attached = !target->launched;
 	/* A snapshot's target still runs. */
 	results->target_runs = session->is_snapshot ||

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -43,15 +42,6 @@ struct live {
 	bool wants_drain;
 	__u64 unfinished;
 };
-
-static __u64 default_max_blocks(void)
-{
-	struct sysinfo info;
-
-	if (sysinfo(&info))
-		return 1 << 24;
-	return (__u64)info.totalram * info.mem_unit / 4 / BLOCK_BYTES;
-}
 
 static __u64 not_negative(__s64 value)
 {
@@ -147,7 +137,7 @@ int live__new(const struct live_options *options, struct live **out)
 		return -ENOMEM;
 	live->options = *options;
 	if (!live->options.max_blocks)
-		live->options.max_blocks = default_max_blocks();
+		live->options.max_blocks = options->most_bytes / BLOCK_BYTES;
 	options->shared->epoch_shift = AP_FIRST_EPOCH_SHIFT;
 	live->collector = live_collector__new(&collector_options);
 	if (live->collector)

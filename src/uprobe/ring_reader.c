@@ -138,19 +138,18 @@ static void start(struct ring_reader *reader)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-int ring_reader__new(int ring_fd, ring_reader_handle *handle, void *context,
+int ring_reader__new(int ring_fd, __u64 memory_bytes, ring_reader_handle *handle, void *context,
 		     struct ring_reader **out)
 {
 	struct ring_reader *reader = calloc(1, sizeof(*reader));
-	size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+	__u64 share = memory_bytes / SHARE_OF_MEMORY;
 
 	if (!reader)
 		return -ENOMEM;
 	reader->handle = handle;
 	reader->context = context;
 	reader->process = getpid();
-	reader->most_bytes = memory / SHARE_OF_MEMORY < MAX_KEPT_BYTES ? memory / SHARE_OF_MEMORY
-								       : MAX_KEPT_BYTES;
+	reader->most_bytes = share < MAX_KEPT_BYTES ? share : MAX_KEPT_BYTES;
 	reader->ring = ring_buffer__new(ring_fd, handle_or_keep, reader, NULL);
 	if (!reader->ring) {
 		int err = -errno;

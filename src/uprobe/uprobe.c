@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "allocprof.skel.h"
@@ -142,6 +143,7 @@ static int open_live(struct uprobe *uprobe)
 		.shared = &skeleton->bss->live,
 		.target = &uprobe->target->pid,
 		.max_blocks = options->max_live,
+		.most_bytes = options->memory_bytes / SESSION_BLOCKS_SHARE,
 		.interval_ns = options->interval_ns,
 		.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,
 		.on_unfinished = log_unfinished,
@@ -273,9 +275,36 @@ static int open_readers(struct uprobe *uprobe, struct error *error)
 					   error);
 	if (err)
 		return err;
-	err = ring_reader__new(bpf_map__fd(uprobe->skeleton->maps.ring), handle_record, uprobe,
-			       &uprobe->ring);
+	err = ring_reader__new(bpf_map__fd(uprobe->skeleton->maps.ring), options->memory_bytes,
+			       handle_record, uprobe, &uprobe->ring);
 	return err ? error__set(error, err, "cannot map the ring buffer: %s", strerror(-err)) : 0;
+}
+
+/* The most that a recording of `sleep 2` had in a control group of its own, on Linux 6.18 with two processors: programs, maps,
+ * workers, pages of files; and what each further processor adds to that. */
+#define PROGRAMS_BYTES	    (72ULL << 20)
+#define LIVE_PROGRAMS_BYTES (85ULL << 20)
+#define PROCESSOR_BYTES	    (23ULL << 20) / 10
+
+/* Where a control group would run out of memory at once the kernel kills a process of it, which may be the target. */
+static int check_memory(const struct session_options *options, struct error *error)
+{
+	__u64 needed = options->live ? LIVE_PROGRAMS_BYTES : PROGRAMS_BYTES;
+	int further = get_nprocs_conf() - 2;
+
+	if (further > 0)
+		needed += further * PROCESSOR_BYTES;
+	if (options->events_path)
+		needed += EVENTS_RING_BYTES;
+	if (!options->stacks || options->free_bytes > needed)
+		return 0;
+	return error__set(
+		error, -ENOMEM,
+		"probes and their tables take some %llu MiB, and the control group that allocprof "
+		"runs in has %llu MiB left below its limit of memory: the kernel would kill a "
+		"process of it; run allocprof outside of the group (-p PID)%s",
+		needed >> 20, options->free_bytes >> 20,
+		options->launches ? ", or with --engine=preload, which takes some 5 MiB" : "");
 }
 
 static int open_uprobe(const struct engine_options *engine_options, struct engine **out,
@@ -283,9 +312,12 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 {
 	const struct session_options *options = engine_options->session;
 	struct parser *parser = NULL;
-	struct uprobe *uprobe = calloc(1, sizeof(*uprobe));
-	int err;
+	struct uprobe *uprobe;
+	int err = check_memory(options, error);
 
+	if (err)
+		return err;
+	uprobe = calloc(1, sizeof(*uprobe));
 	if (!uprobe)
 		return -ENOMEM;
 	uprobe->engine.operations = &uprobe_engine;

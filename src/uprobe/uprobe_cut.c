@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "collector.h"
+#include "event_collector.h"
 #include "live.h"
 #include "ring_reader.h"
 #include "target.h"
@@ -150,6 +151,8 @@ void uprobe__become_snapshot(struct engine *engine)
 
 	uprobe->is_snapshot = true;
 	/* The parent writes the log. */
+	if (uprobe->events)
+		event_collector__results(uprobe->events, &uprobe->log_at_cut);
 	uprobe->events = NULL;
 }
 

@@ -26,16 +26,11 @@
 #include "tracing.h"
 #include "uprobe_multi.h"
 
-/* With live: records take at most 1/RECORDS_SHARE of the memory. KEY_BYTES is for the key, and a
+/* With live: records take at most 1/SESSION_RECORDS_SHARE of the memory. KEY_BYTES is for the key, and a
  * share of the histograms. */
-#define RECORDS_SHARE 8
-#define KEY_BYTES     104
+#define KEY_BYTES 104
 /* Size of the programs' map of arrays. */
 #define MAX_RECORDS (4096 << AP_CHUNK_BITS)
-
-/* Size of the ring buffer with --events: a million events, of 64 bytes,
- * which a busy thread makes in two seconds. */
-#define EVENTS_RING_BYTES (64 << 20)
 
 /* The kernel frees the maps of an earlier session only when no sleepable program runs any more, which takes longer on a busy
  * machine. Until then they count among the memory of a control group. */
@@ -129,16 +124,13 @@ static __u32 scratch_slots(int n_cpus)
 
 __u32 uprobe__max_records(const struct session_options *options)
 {
-	struct sysinfo info;
 	__u64 most;
 
 	if (options->limits.counts)
 		return options->limits.counts;
 	if (options->max_records)
 		return options->max_records < MAX_RECORDS ? options->max_records : MAX_RECORDS;
-	if (sysinfo(&info))
-		return 1 << 20;
-	most = (__u64)info.totalram * info.mem_unit / RECORDS_SHARE /
+	most = options->memory_bytes / SESSION_RECORDS_SHARE /
 	       (KEY_BYTES + (options->sample_bytes ? sizeof(struct ap_blocks) : AP_BLOCKS_BYTES));
 	return most < MAX_RECORDS ? most : MAX_RECORDS;
 }

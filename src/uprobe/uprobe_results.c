@@ -269,6 +269,8 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 		collect_live(uprobe, results);
 	if (uprobe->events)
 		event_collector__results(uprobe->events, &results->events_log);
+	else if (uprobe->is_snapshot)
+		results->events_log = uprobe->log_at_cut;
 	collect_window(uprobe, results);
 	collect_regions(uprobe, results);
 	results->processes = skeleton->bss->processes_seen - uprobe->forgotten.processes;

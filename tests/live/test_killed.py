@@ -3,6 +3,7 @@
 tells in shared memory what it has done, to the call."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -36,8 +37,8 @@ def memory_hierarchy():
 
 
 @contextlib.contextmanager
-def limited_memory():
-    """A control group whose processes get MEMORY_BYTES; its directory, and how many were killed."""
+def limited_memory(limit_bytes=MEMORY_BYTES):
+    """A control group whose processes get @limit_bytes; its directory, and how many were killed."""
     found = memory_hierarchy()
     if not found:
         unavailable("no control groups that limit memory are mounted")
@@ -49,7 +50,7 @@ def limited_memory():
     except OSError as error:
         unavailable(f"no control group can be made: {error}")
     try:
-        (group / limit).write_text(str(MEMORY_BYTES))
+        (group / limit).write_text(str(limit_bytes))
         swap = group / "memory.swap.max"
         if swap.exists():
             swap.write_text("0")
@@ -127,6 +128,74 @@ def test_out_of_memory(run, allocprof, target, tmp_path, told):
     assert 0.8 * MEMORY_BYTES < allocations * SIZE * 3 / 4 < MEMORY_BYTES
 
 
+def in_group(group, *argv):
+    return ["sh", "-c", 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"', "sh", group, *argv]
+
+
+@pytest.mark.fast("preload-beside")
+@pytest.mark.parametrize("_", [0], ids=["beside"])
+def test_beside_a_limit(run, allocprof, target, tmp_path, engine, _):
+    """allocprof in a group with the command, which needs most of what the limit allows: it is not killed for what allocprof keeps of
+    its blocks, and is told what that is."""
+    # A million blocks of 48 bytes take 64 MiB, and what follows them took another 64 before there was a bound.
+    limit_mib = {"preload": 108, "uprobe": 256}[engine]
+    data = tmp_path / "data"
+    with limited_memory(limit_mib << 20) as (group, killed):
+        result = run(in_group(group, allocprof, "record", "--live", f"--engine={engine}", "-o", data, "--",
+                              target("many_live"), 1000000, 48), expect=0)
+        assert killed() == 0
+    assert re.search(rf"the control group /\S+ has \S+ MiB left below its limit of {limit_mib} MiB, for what is measured "
+                     r"and allocprof, which has \S+ .iB and takes up to \S+ MiB: ", result.stderr.decode())
+    assert b" calls are not followed (live_full)" in result.stderr
+    recording = Recording(data)
+    assert recording.ledger["attributed"] >= 1000000 and recording.ledger["lost"] == 0
+    assert int(recording.meta["group_limit_bytes"]) == limit_mib << 20 and int(recording.meta["own_bytes"]) > 1 << 20
+    said = run([allocprof, "report", data], expect=0).stdout.decode()
+    assert f"the limit of memory of the target's control group is {limit_mib} MiB, of which allocprof itself had " in said
+
+
+def test_no_room_for_probes(run, allocprof, target, tmp_path):
+    """The programs alone would not fit: the kernel would kill a process of the group, perhaps the service that is measured."""
+    with limited_memory() as (group, killed):
+        result = run(in_group(group, allocprof, "record", "--live", "--engine=uprobe", "-o", tmp_path / "data", "-p", os.getpid()),
+                     expect=125)
+        assert killed() == 0
+    assert re.search(rb"the control group that allocprof runs in has \d+ MiB left below its limit of memory: the kernel would "
+                     rb"kill a process of it; run allocprof outside of the group \(-p PID\)$", result.stderr.strip())
+
+
+@pytest.mark.fast("preload-oom")
+@pytest.mark.parametrize("_", [0], ids=["oom"])
+def test_end_by_the_kernel(run, allocprof, target, tmp_path, told, engine, _):
+    """A report says by which signal the command ended, that it was for want of memory, and what allocprof had of that."""
+    data, page = tmp_path / "data", tmp_path / "page.html"
+    with limited_memory(MEMORY_BYTES if engine == "preload" else 4 * MEMORY_BYTES) as (group, killed):
+        result = run(in_group(group, allocprof, "record", "--live", f"--engine={engine}", "-o", data, "--",
+                              target("until_killed"), told.path, SIZE), expect=128 + signal.SIGKILL)
+        assert killed() == 1
+    sentence = re.compile(rb"the command was ended by the signal SIGKILL: the kernel ended 1 process of its control group for want of "
+                          rb"memory \(OOM\); the group's limit is \d+.* MiB, of which allocprof itself had \S+ MiB")
+    assert sentence.search(result.stderr), result.stderr
+    assert sentence.search(run([allocprof, "report", data], expect=0).stdout)
+    report = json.loads(run([allocprof, "report", "--json", data], expect=0).stdout)
+    assert (report["exit_status"], report["exit_signal"], report["oom_kills"]) == (137, 9, 1)
+    run([allocprof, "html", "-o", page, data], expect=0)
+
+
+@pytest.mark.fast("preload-signal")
+@pytest.mark.parametrize("_", [0], ids=["signal"])
+def test_end_by_a_signal(run, allocprof, tmp_path, engine, _):
+    """Also where it was not the kernel's."""
+    data = tmp_path / "data"
+    kill = ["--", "sh", "-c", "kill -SEGV $$"]
+    status = 128 + signal.SIGSEGV
+    result = run([allocprof, "record", f"--engine={engine}", "-o", data, *kill], expect=status)
+    assert b"the command was ended by the signal SIGSEGV\n" in result.stderr
+    assert b"the command was ended by the signal SIGSEGV\n" in run([allocprof, "report", data], expect=0).stdout
+    counted = json.loads(run([allocprof, "stat", "--json", f"--engine={engine}", *kill], expect=status).stderr)
+    assert (counted["exit_signal"], counted["oom_kills"]) == (11, 0)
+
+
 @pytest.mark.fast("kill")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT],
                          ids=["kill", "term", "int"])
@@ -179,6 +248,44 @@ def test_recorder_is_killed(runner, run, allocprof, target, tmp_path, engine, wo
         run([allocprof, "report", partial if kills else data], expect=0)
         assert (recording.meta.get("dump") == "1") == kills
         partial.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("words", [["--events"], ["--live"]], ids=["events", "live"])
+def test_all_are_killed(runner, run, allocprof, target, tmp_path, engine, words):
+    """As where a control group is killed as a whole, while the target allocates without pause: what is left can be reported from
+    and named, and says how exact it is; so does the log of events."""
+    if "--events" in words and engine == "preload":
+        words = ["--live"]
+    data, partial, log = tmp_path / "data", tmp_path / "data.partial", tmp_path / "data.events"
+    obedient = Obedient(runner, [allocprof, "record", "-q", f"--engine={engine}", *words, "-o", data, "--",
+                                 target("busy_threads"), 2])
+    pids = (obedient.pid, command_of(obedient.pid))
+    obedient.send("alloc 1000000000")
+    wait_until(lambda: partial.exists() and mallocs(partial) > 100, "a checkpoint of a busy target")
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    obedient.process.wait(TIMEOUT_SECONDS)
+    recording = Recording(partial)
+    assert int(recording.meta["torn_ms"]) >= 1, recording.meta
+    torn = b" went by while this copy was made of a target that allocated and freed"
+    assert torn in run([allocprof, "report", partial], expect=0).stderr
+    assert torn in run([allocprof, "report", "--strict", partial], expect=1).stderr
+    run([allocprof, "symbolize", partial], expect=0)
+    assert b"work" in run([allocprof, "report", partial], expect=0).stdout
+    recording = Recording(partial)
+    ((allocations, frees),) = recording.sql("SELECT sum(allocations), sum(frees) FROM blocks")
+    assert 0 <= allocations - frees < allocations
+    run([allocprof, "html", "-o", tmp_path / "page.html", partial], expect=0)
+    if "--events" not in words:
+        return
+    said = run([allocprof, "report", log], expect=2).stderr.decode()
+    assert f"{log} is a log of events" in said and f"name the data file of the same recording, {partial}" in said
+    for name in (log, partial):
+        done = run([allocprof, "export", "--format=events", "--backtrace=name", "-o", tmp_path / "events", name],
+                   expect=0)
+        assert f"{partial} was written before the recording ended".encode() in done.stderr
+        assert b"the recording was cut off: the log has its first " in done.stderr
+        assert '"backtrace":["work"' in (tmp_path / "events").read_text()
 
 
 @pytest.mark.parametrize("words", [[]], ids=["checkpoint"])

@@ -86,7 +86,7 @@ static struct ring_reader *new_reader(struct handled *handled)
 	struct ring_reader *reader;
 
 	handled->thread = pthread_self();
-	assert_int_equal(ring_reader__new(-1, handle, handled, &reader), 0);
+	assert_int_equal(ring_reader__new(-1, 1ULL << 30, handle, handled, &reader), 0);
 	return reader;
 }
 

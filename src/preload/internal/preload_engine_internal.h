@@ -133,6 +133,8 @@ int preload_engine__end_images(struct preload_engine *engine);
 #define PRELOAD_MAX_BLOCKS     ((2ULL << PRELOAD_MAX_LIVE_SHIFT) - (1 << INSIDE_FIRST_BLOCKS))
 
 /* With live. */
+/* 0: no limit. */
+__u64 preload_engine__max_blocks(const struct session_options *options);
 __u32 preload_engine__max_records(const struct session_options *options);
 int preload_engine__open_live(struct preload_engine *engine);
 int preload_engine__start_live(struct preload_engine *engine, __u64 now_ns);

@@ -5,6 +5,7 @@
 
 #include "attached.h"
 #include "engine.h"
+#include "memory_group.h"
 #include "session.h"
 #include "target.h"
 
@@ -33,7 +34,12 @@ struct session {
 	struct profile *profile;
 	struct target target;
 	struct attached attached; /* if the target was not launched */
-	char *children;		  /* at the end of an attachment: lines "PID COMMAND", or NULL */
+	struct memory_group group,
+		target_group; /* without a limit where there is none, or none is known */
+	bool is_in_group;     /* this process is in the one that limits the target */
+	int kills_fd;	      /* of the OOM killer in the target's group; -1: not known */
+	__u64 kills_before;
+	char *children; /* at the end of an attachment: lines "PID COMMAND", or NULL */
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
 	__u64 since_ns; /* CLOCK_MONOTONIC, of the last reset; 0: none */
@@ -43,8 +49,9 @@ struct session {
 	__u64 opens_at_ns;
 	struct session_marks marks;
 	bool is_snapshot;
+	size_t log_stacks; /* in a snapshot: the first ids of stacks, which the log of events has, too */
 	bool may_be_torn; /* a snapshot is kept where the target allocated or freed meanwhile, and says so */
-	__u64 torn_ms;	  /* how long it was read then */
+	__u64 torn_ms;	   /* how long it was read then */
 	struct hold *hold; /* of all processes, for a cut; NULL: they run */
 	__u64 cut_ns;	   /* CLOCK_MONOTONIC, of the last cut */
 	/* After session__finish(). */

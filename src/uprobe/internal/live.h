@@ -29,7 +29,8 @@ struct live_options {
 	struct counters *counters;
 	struct ap_live *shared;
 	const pid_t *target; /* of struct live_collector_options */
-	__u64 max_blocks;    /* 0: as many as fit in a quarter of the memory */
+	__u64 max_blocks;    /* 0: as many as fit in most_bytes */
+	__u64 most_bytes;    /* then: of kernel memory for them */
 	__u64 interval_ns;   /* between moments of the time line; 0: grows with the run */
 	__u32 sample_unit_shift;
 	/* Called with each call that has not returned at the end, and its thread; NULL: not. */

@@ -7,6 +7,7 @@
 #ifndef ALLOCPROF_RING_READER_H
 #define ALLOCPROF_RING_READER_H
 
+#include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,8 +16,9 @@ struct ring_reader;
 /* Handles one record. A negative errno ends the reading and is returned. */
 typedef int ring_reader_handle(void *context, void *record, size_t size);
 
-/* A negative errno if the buffer of map @ring_fd cannot be mapped. */
-int ring_reader__new(int ring_fd, ring_reader_handle *handle, void *context,
+/* @memory_bytes: of which the records that are kept may take a share. A negative errno if the buffer of map @ring_fd cannot be
+ * mapped. */
+int ring_reader__new(int ring_fd, __u64 memory_bytes, ring_reader_handle *handle, void *context,
 		     struct ring_reader **out);
 void ring_reader__free(struct ring_reader *reader);
 

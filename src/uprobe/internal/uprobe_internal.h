@@ -47,6 +47,10 @@ struct second;
 /* uprobe_programs.c has it. */
 struct late_program;
 
+/* Size of the ring buffer with --events: a million events, of 64 bytes,
+ * which a busy thread makes in two seconds. */
+#define EVENTS_RING_BYTES (64 << 20)
+
 struct uprobe {
 	struct engine engine;
 	struct session_options options;
@@ -65,9 +69,10 @@ struct uprobe {
 	struct slots *slots;
 	struct count_maps counts;
 	struct counters *counters;
-	struct live *live;		/* NULL without --live */
-	struct event_collector *events; /* NULL without --events, and in a snapshot */
-	struct gate *gate;		/* NULL: the whole run is measured */
+	struct live *live;		     /* NULL without --live */
+	struct event_collector *events;	     /* NULL without --events, and in a snapshot */
+	struct event_log_results log_at_cut; /* in a snapshot */
+	struct gate *gate;		     /* NULL: the whole run is measured */
 	struct runtimes *runtimes;
 	struct unprobed unprobed;
 	struct regions *regions; /* NULL: no regions */

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What control groups allow, and what this process and the kernel take for it, from /proc and the groups' files. */
+#include "memory_group.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "text_file.h"
+
+#define MOST_BYTES (1 << 20)
+
+/* The names of files and of lines in them, of one version of control groups. */
+struct hierarchy {
+	const char *type;      /* of its file system */
+	const char *limits[2]; /* the kernel slows the group down at the second one */
+	const char *usage;
+	const char *pages[2]; /* in memory.stat: pages of files, which the kernel takes first */
+	const char *kills;    /* the file with a line "oom_kill N" */
+};
+
+static const struct hierarchy hierarchies[] = {
+	{ "cgroup2",
+	  { "memory.max", "memory.high" },
+	  "memory.current",
+	  { "inactive_file", "active_file" },
+	  "memory.events" },
+	{ "cgroup",
+	  { "memory.limit_in_bytes", NULL },
+	  "memory.usage_in_bytes",
+	  { "total_inactive_file", "total_active_file" },
+	  "memory.oom_control" },
+};
+
+/* A file's text, to be freed; NULL where it cannot be read. */
+static char *read_text(const char *directory, const char *name)
+{
+	_cleanup_(close_fd) int fd = -1;
+	char path[PATH_MAX + 64], *text;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 || text_file__read(fd, MOST_BYTES, &text, &size) ? NULL : text;
+}
+
+/* The number behind @key at the beginning of a line; with "" that of the file. Returns false where there is none. */
+static bool find_number(const char *text, const char *key, __u64 *value)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		char *end;
+
+		line += *line == '\n';
+		if (strncmp(line, key, len) || (len && line[len] != ' ' && line[len] != '\t'))
+			continue;
+		errno = 0;
+		*value = strtoull(line + len, &end, 10);
+		return end > line + len && !errno;
+	}
+	return false;
+}
+
+static bool read_number(const char *directory, const char *name, const char *key, __u64 *value)
+{
+	_cleanup_(free_ptr) char *text = name ? read_text(directory, name) : NULL;
+
+	return text && find_number(text, key, value);
+}
+
+/* Whether @word is in the list @words, which commas separate. */
+static bool has_word(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = words; (at = strstr(at, word)); at += len)
+		if ((at == words || at[-1] == ',') && (!at[len] || at[len] == ','))
+			return true;
+	return false;
+}
+
+/* Finds the process's group in @text of /proc/PID/cgroup, and ends it there. */
+static char *find_group(char *text, const struct hierarchy *hierarchy)
+{
+	bool is_v2 = hierarchy == &hierarchies[0];
+
+	for (char *line; (line = strsep(&text, "\n"));) {
+		char *controllers = strchr(line, ':'), *path = NULL;
+
+		if (controllers)
+			path = strchr(++controllers, ':');
+		if (!path)
+			continue;
+		*path++ = '\0';
+		if (is_v2 ? !*controllers : has_word(controllers, "memory"))
+			return path;
+	}
+	return NULL;
+}
+
+/* Where the hierarchy is mounted, and which of its groups is the mount's root. Returns false where it is not. */
+static bool find_mount(const struct hierarchy *hierarchy, char *root, char *place)
+{
+	_cleanup_(free_ptr) char *text = read_text("/proc/self", "mountinfo");
+	char type[32], options[1024];
+
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+		const char *behind = strstr(line, " - ");
+
+		if (!behind || sscanf(line, "%*s %*s %*s %4095s %4095s", root, place) != 2 ||
+		    sscanf(behind, " - %31s %*s %1023s", type, options) != 2)
+			continue;
+		if (!strcmp(type, hierarchy->type) &&
+		    (hierarchy == &hierarchies[0] || has_word(options, "memory")))
+			return true;
+	}
+	return false;
+}
+
+/* Sets @directory to that of @pid's group, and *@top to the length of the hierarchy's part of it. */
+static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *directory,
+			   size_t *top)
+{
+	char process[32], root[PATH_MAX], place[PATH_MAX], made[2 * PATH_MAX];
+	_cleanup_(free_ptr) char *text = NULL;
+	const char *path;
+	size_t len;
+
+	snprintf(process, sizeof(process), "/proc/%d", pid);
+	text = read_text(process, "cgroup");
+	path = text ? find_group(text, hierarchy) : NULL;
+	/* Of a group outside of this process's namespace nothing is visible. */
+	if (!path || strstr(path, "/..") || !find_mount(hierarchy, root, place))
+		return false;
+	/* In a container the mount may begin at its group. */
+	len = strcmp(root, "/") ? strlen(root) : 0;
+	if (len && !strncmp(path, root, len) && (path[len] == '/' || !path[len]))
+		path += len;
+	snprintf(made, sizeof(made), "%s%s", place, strcmp(path, "/") ? path : "");
+	if (strlen(made) >= PATH_MAX)
+		return false;
+	strcpy(directory, made);
+	*top = strlen(place);
+	return true;
+}
+
+/* What is left in the group of @directory itself. */
+static bool read_group(const char *directory, const struct hierarchy *hierarchy, __u64 most,
+		       struct memory_group *out)
+{
+	__u64 limit, used, pages;
+
+	out->limit_bytes = most;
+	for (int i = 0; i < 2; i++)
+		if (read_number(directory, hierarchy->limits[i], "", &limit) &&
+		    limit < out->limit_bytes)
+			out->limit_bytes = limit;
+	if (out->limit_bytes == most || !read_number(directory, hierarchy->usage, "", &used))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (read_number(directory, "memory.stat", hierarchy->pages[i], &pages))
+			used -= pages < used ? pages : used;
+	out->free_bytes = used < out->limit_bytes ? out->limit_bytes - used : 0;
+	return true;
+}
+
+bool memory_group__read(pid_t pid, struct memory_group *out)
+{
+	char directory[PATH_MAX];
+	bool found = false;
+	struct sysinfo info;
+	size_t top;
+
+	if (sysinfo(&info))
+		return false;
+	for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++) {
+		if (!find_directory(pid, &hierarchies[i], directory, &top))
+			continue;
+		for (;;) {
+			struct memory_group group;
+
+			if (read_group(directory, &hierarchies[i],
+				       (__u64)info.totalram * info.mem_unit, &group) &&
+			    (!found || group.free_bytes < out->free_bytes)) {
+				snprintf(group.path, sizeof(group.path), "%s", directory + top);
+				*out = group;
+				found = true;
+			}
+			if (strlen(directory) <= top)
+				break;
+			*strrchr(directory, '/') = '\0';
+		}
+	}
+	return found;
+}
+
+int memory_group__open_kills(pid_t pid)
+{
+	char directory[PATH_MAX], path[PATH_MAX + 64];
+	__u64 kills;
+	size_t top;
+
+	for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++) {
+		int fd;
+
+		if (!find_directory(pid, &hierarchies[i], directory, &top))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", directory, hierarchies[i].kills);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && memory_group__read_kills(fd, &kills))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
+}
+
+bool memory_group__read_kills(int fd, __u64 *kills)
+{
+	char text[4096];
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	return find_number(text, "oom_kill", kills);
+}
+
+__u64 memory_group__own_bytes(void)
+{
+	_cleanup_(free_ptr) char *status = read_text("/proc/self", "status");
+	DIR *files = opendir("/proc/self/fdinfo");
+	const struct dirent *file;
+	__u64 sum = 0, bytes;
+
+	if (status && find_number(status, "RssAnon:", &bytes))
+		sum = bytes << 10;
+	while (files && (file = readdir(files)))
+		if (read_number("/proc/self/fdinfo", file->d_name, "memlock:", &bytes))
+			sum += bytes;
+	if (files)
+		closedir(files);
+	return sum;
+}
