@@ -183,6 +183,14 @@ def check_jobs():
             yield f"{path.relative_to(SOURCE)} does not begin with a comment that says what its job is"
 
 
+def check_cited():
+    """Documents that are named are there."""
+    for path in files():
+        for name in sorted(set(re.findall(r"\bdocs/[\w-]+\.md\b", path.read_text()))):
+            if not (SOURCE / name).exists():
+                yield f"{path.relative_to(SOURCE)} names {name}, which is not there"
+
+
 def check_length():
     for path in [*files(), *sorted((SOURCE / "src/page/web").glob("*.*"))]:
         lines = path.read_text().count("\n")
@@ -194,7 +202,7 @@ def main():
     by_name = {path.name: path for path in files()}
     allowed = folders()
     failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name),
-                *check_streams(), *check_programs(), *check_jobs(), *check_length()]
+                *check_streams(), *check_programs(), *check_jobs(), *check_cited(), *check_length()]
     for failure in failures:
         print(f"structure: {failure}")
     if failures:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds the USDT probes of a source in a file; each location of a probe is a site
- * (docs/sources.md). */
+ * (allocprof-allocators(5)). */
 #ifndef ALLOCPROF_USDT_SOURCE_H
 #define ALLOCPROF_USDT_SOURCE_H
 
