@@ -112,17 +112,6 @@ static bool symbol__is(const struct symbols *in, __u32 index, const char *name, 
 	       text__equal(in->strings + symbol->st_name, name);
 }
 
-static __u32 sysv_hash(const char *name)
-{
-	__u32 hash = 0;
-
-	while (*name) {
-		hash = (hash << 4) + (unsigned char)*name++;
-		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
-	}
-	return hash;
-}
-
 /* Longer chains are not followed: one that is damaged ends. */
 #define MAX_CHAIN 65536
 
@@ -157,7 +146,7 @@ static const Elf64_Sym *find_by_hash(const struct symbols *in, const char *name,
 
 	if (!n_buckets)
 		return NULL;
-	index = in->hash[2 + sysv_hash(name) % n_buckets];
+	index = in->hash[2 + text__sysv_hash(name) % n_buckets];
 	for (int i = 0; index && index < n_chains && i < MAX_CHAIN; i++) {
 		if (symbol__is(in, index, name, function))
 			return &in->symbols[index];

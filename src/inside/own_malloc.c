@@ -1,155 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Looks malloc up in a program's file, as the dynamic linker will in its memory, and among all of its symbols. */
+/* Looks malloc up among the symbols that a program exports, and among all that its file names. */
 #include "own_malloc.h"
 
+#include "file_symbols.h"
 #include "sys.h"
-
-/* Bounds on what a damaged file can have us read. */
-#define MAX_PROGRAM_HEADERS 64
-#define MAX_ENTRIES	    512
-#define MAX_CHAIN	    4096
-#define MAX_READS	    16384
-
-static const char name[] = "malloc";
-
-struct file {
-	int fd;
-	const Elf64_Ehdr *header;
-	Elf64_Addr symbols, strings, gnu_hash, hash; /* 0: there is none */
-	__u32 n_reads; /* of segments, which all reading begins with */
-};
-
-static bool read_segment(struct file *file, int index, Elf64_Phdr *segment)
-{
-	return index < file->header->e_phnum && index < MAX_PROGRAM_HEADERS &&
-	       file->n_reads++ < MAX_READS &&
-	       !sys__read_at(file->fd, segment, sizeof(*segment),
-			     file->header->e_phoff + index * sizeof(*segment));
-}
-
-/* Reads what will be at @address of the program. */
-static bool read_memory(struct file *file, Elf64_Addr address, void *out, size_t size)
-{
-	Elf64_Phdr segment;
-
-	for (int i = 0; read_segment(file, i, &segment); i++)
-		if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
-		    address - segment.p_vaddr < segment.p_filesz &&
-		    size <= segment.p_filesz - (address - segment.p_vaddr))
-			return !sys__read_at(file->fd, out, size,
-					     segment.p_offset + (address - segment.p_vaddr));
-	return false;
-}
-
-static bool read_word(struct file *file, Elf64_Addr array, __u64 index, __u32 *out)
-{
-	return read_memory(file, array + index * sizeof(*out), out, sizeof(*out));
-}
-
-static void take_entry(struct file *file, const Elf64_Dyn *entry)
-{
-	switch (entry->d_tag) {
-	case DT_SYMTAB:
-		file->symbols = entry->d_un.d_ptr;
-		break;
-	case DT_STRTAB:
-		file->strings = entry->d_un.d_ptr;
-		break;
-	case DT_GNU_HASH:
-		file->gnu_hash = entry->d_un.d_ptr;
-		break;
-	case DT_HASH:
-		file->hash = entry->d_un.d_ptr;
-		break;
-	}
-}
-
-static bool read_dynamic(struct file *file)
-{
-	Elf64_Phdr segment;
-	Elf64_Dyn entry;
-	int i = 0;
-
-	do {
-		if (!read_segment(file, i++, &segment))
-			return false;
-	} while (segment.p_type != PT_DYNAMIC);
-	for (i = 0; i < MAX_ENTRIES; i++) {
-		if ((i + 1) * sizeof(entry) > segment.p_filesz ||
-		    sys__read_at(file->fd, &entry, sizeof(entry),
-				 segment.p_offset + i * sizeof(entry)) ||
-		    entry.d_tag == DT_NULL)
-			break;
-		take_entry(file, &entry);
-	}
-	return file->symbols && file->strings;
-}
-
-static bool is_malloc(struct file *file, __u32 index)
-{
-	char text[sizeof(name)];
-	Elf64_Sym symbol;
-
-	return read_memory(file, file->symbols + (__u64)index * sizeof(symbol), &symbol,
-			   sizeof(symbol)) &&
-	       symbol.st_shndx != SHN_UNDEF &&
-	       read_memory(file, file->strings + symbol.st_name, text, sizeof(text)) &&
-	       !text[sizeof(text) - 1] && text__equal(text, name);
-}
-
-static bool find_gnu(struct file *file)
-{
-	__u32 head[4], index, value, hash = 5381;
-	Elf64_Addr buckets, chains;
-
-	for (const char *c = name; *c; c++)
-		hash = hash * 33 + (unsigned char)*c;
-	if (!read_memory(file, file->gnu_hash, head, sizeof(head)) || !head[0])
-		return false;
-	buckets = file->gnu_hash + sizeof(head) + (__u64)head[2] * sizeof(__u64);
-	chains = buckets + (__u64)head[0] * sizeof(__u32);
-	if (!read_word(file, buckets, hash % head[0], &index) || index < head[1])
-		return false;
-	for (int i = 0; i < MAX_CHAIN && read_word(file, chains, index - head[1], &value); i++) {
-		if ((value | 1) == (hash | 1) && is_malloc(file, index))
-			return true;
-		if (value & 1)
-			break;
-		index++;
-	}
-	return false;
-}
-
-static bool find_old(struct file *file)
-{
-	__u32 head[2], index, hash = 0;
-	Elf64_Addr buckets = file->hash + sizeof(head);
-
-	for (const char *c = name; *c; c++) {
-		hash = (hash << 4) + (unsigned char)*c;
-		hash ^= (hash & 0xf0000000) >> 24;
-		hash &= 0x0fffffff;
-	}
-	if (!read_memory(file, file->hash, head, sizeof(head)) || !head[0] ||
-	    !read_word(file, buckets, hash % head[0], &index))
-		return false;
-	for (int i = 0; i < MAX_CHAIN && index; i++) {
-		if (is_malloc(file, index))
-			return true;
-		if (!read_word(file, buckets, (__u64)head[0] + index, &index))
-			break;
-	}
-	return false;
-}
-
-static bool has_exported(int fd, const Elf64_Ehdr *header)
-{
-	struct file file = { .fd = fd, .header = header };
-
-	if (header->e_phentsize != sizeof(Elf64_Phdr) || !read_dynamic(&file))
-		return false;
-	return file.gnu_hash ? find_gnu(&file) : file.hash && find_old(&file);
-}
 
 /* A program that defines one of these has an allocator linked into it, whose functions nobody else calls. */
 static const char *const hidden_names[] = {
@@ -267,5 +121,9 @@ static bool has_hidden_names(int fd, const Elf64_Ehdr *header)
 
 bool program__has_malloc(int fd, const Elf64_Ehdr *header)
 {
-	return has_exported(fd, header) || has_hidden_names(fd, header);
+	struct file_symbols exported;
+
+	return (file_symbols__open(&exported, fd, header) &&
+		file_symbols__define(&exported, "malloc")) ||
+	       has_hidden_names(fd, header);
 }

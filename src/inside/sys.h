@@ -135,8 +135,9 @@ void *memset(void *to, int value, size_t size);
 size_t text__length(const char *text);
 bool text__equal(const char *a, const char *b);
 bool text__begins(const char *text, const char *start);
-/* Returns the hash of a symbol's @name that DT_GNU_HASH uses. */
+/* Return the hash of a symbol's @name that DT_GNU_HASH and DT_HASH use. */
 __u32 text__gnu_hash(const char *name);
+__u32 text__sysv_hash(const char *name);
 /* Appends at @end of the room up to @stop, with a terminating 0; the new end, or NULL if there is no
  * room. Accepts NULL as @end. */
 char *text__append(char *end, const char *stop, const char *text);
