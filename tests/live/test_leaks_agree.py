@@ -20,12 +20,14 @@ import json
 import pathlib
 import re
 import shutil
+import subprocess
 
 import pytest
 
 import leaks
 from conftest import unavailable
-from support import Recording
+from containers import own_mounts
+from support import Recording, libc_path
 
 TOP = 10
 MEMCHECK = ["valgrind", "--leak-check=full", "--show-leak-kinds=all", "--leak-resolution=high",
@@ -65,10 +67,14 @@ JQ_LEAKS = {
 
 
 @pytest.fixture
-def peers():
+def peers(tmp_path):
+    """valgrind, heaptrack, and a C library that is not that of others' probes, which are refused while valgrind runs."""
     for name in ("valgrind", "heaptrack", "heaptrack_print", "zstd"):
         if not shutil.which(name):
             unavailable(f"{name} is not installed; scripts/setup does it")
+    with own_mounts():
+        subprocess.run(["mount", "--bind", shutil.copy(libc_path(), tmp_path / "own_libc"), libc_path()], check=True)
+        yield
 
 
 def in_place_of(word):
