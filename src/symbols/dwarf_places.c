@@ -48,6 +48,7 @@ struct finder {
 	struct dwarf_names names;
 	struct code_ranges code;
 	bool is_damaged;
+	char missing[PATH_MAX]; /* the first split file that is not there; "": none */
 };
 
 /* The current unit. */
@@ -140,6 +141,15 @@ static int check_split_file(struct finder *finder, const char *path)
 	return is_fit(fd, path, &finder->handle.split_bytes);
 }
 
+static bool check_whole_path(struct finder *finder, const char *name)
+{
+	int answer = check_split_file(finder, name);
+
+	if (answer < 0 && !finder->missing[0])
+		snprintf(finder->missing, sizeof(finder->missing), "%s", name);
+	return answer == 1;
+}
+
 /* Whether the .dwo file of the skeleton unit is safe to open; libdw opens it unchecked. */
 static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 {
@@ -159,7 +169,7 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 	if (!name || !*name)
 		return false;
 	if (*name == '/')
-		return check_split_file(finder, name) == 1;
+		return check_whole_path(finder, name);
 	/* libdw looks in the file's directory, then in DW_AT_comp_dir. */
 	mapped_file__path(finder->handle.file.fd, dirs[0], sizeof(dirs[0]));
 	slash = strrchr(dirs[0], '/');
@@ -181,6 +191,8 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 			return false;
 		fit |= answer > 0;
 	}
+	if (!fit && !finder->missing[0])
+		snprintf(finder->missing, sizeof(finder->missing), "%s", name);
 	return fit;
 }
 
@@ -477,6 +489,48 @@ static int find_all(struct finder *finder, struct query *query, size_t n)
 	return err;
 }
 
+/* ELFCOMPRESS_ZSTD, which <elf.h> has since glibc 2.36.9000. elfutils before 0.189 cannot unpack such a section. */
+#define COMPRESSED_BY_ZSTD 2
+
+static bool is_compressed_by_zstd(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		GElf_Chdr compressed;
+
+		if (gelf_getshdr(section, &header) && header.sh_flags & SHF_COMPRESSED &&
+		    gelf_getchdr(section, &compressed) && compressed.ch_type == COMPRESSED_BY_ZSTD)
+			return true;
+	}
+	return false;
+}
+
+/* The sentence on what the DWARF cannot give, if there is one. */
+static void explain(const struct finder *finder, int err, struct error *error)
+{
+	const char *path = finder->input->file->path;
+	bool is_partly = !err && finder->is_damaged;
+
+	if ((err == -ENOEXEC || is_partly) && is_compressed_by_zstd(finder->input->file->elf))
+		error__set(
+			error, 0,
+			"the debug sections of %s are compressed by zstd, which this libdw may "
+			"not read (link with -Wl,--compress-debug-sections=zlib): " DWARF_LACKS_LINES,
+			path);
+	else if (err == -ENOEXEC)
+		error__set(error, 0, "the debug information of %s is damaged", path);
+	else if (is_partly)
+		error__set(error, 0, "the debug information of %s is damaged in part", path);
+	else if (!err && finder->missing[0])
+		error__set(
+			error, 0,
+			"%s, in which -gsplit-dwarf put the debug information, is not there (put "
+			"it beside the program, or link without): " DWARF_LACKS_LINES,
+			finder->missing);
+}
+
 int dwarf_places__find(const struct dwarf_places_input *input, struct place *places, size_t n,
 		       struct error *error)
 {
@@ -494,8 +548,6 @@ int dwarf_places__find(const struct dwarf_places_input *input, struct place *pla
 	finder.names.arena = input->arena;
 	finder.names.budget = &finder.budget;
 	err = open_handle(&finder);
-	if (err == -ENOEXEC)
-		error__set(error, 0, "the debug information of %s is damaged", input->file->path);
 	if (!err)
 		err = code_ranges__read(&finder.code, finder.handle.file.elf);
 	if (!err) {
@@ -508,9 +560,7 @@ int dwarf_places__find(const struct dwarf_places_input *input, struct place *pla
 		err = find_all(&finder, query, n);
 		finder.is_damaged |= !finder.budget.dies;
 	}
-	if (!err && finder.is_damaged)
-		error__set(error, 0, "the debug information of %s is damaged in part",
-			   input->file->path);
+	explain(&finder, err, error);
 	dwarf_names__release(&finder.names);
 	close_handle(&finder.handle);
 	free(finder.code.ranges);

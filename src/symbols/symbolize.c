@@ -2,9 +2,11 @@
 /* Gives a profile's frames their functions and lines. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile.h"
 #include "array.h"
+#include "dwarf_places.h"
 #include "symbols.h"
 
 /* A frame that needs lines. */
@@ -101,7 +103,8 @@ static int set_unread(struct profile *profile, const struct symbols *symbols)
 	for (size_t i = 0; i < profile->n_modules && !err; i++) {
 		const struct profile_module *module = &profile->modules[i];
 
-		if (symbols__is_unread(symbols, module->id))
+		if (symbols__is_unread(symbols, module->id) ||
+		    strstr(module->symbols, DWARF_LACKS_LINES))
 			err = profile__add_unread(profile, module->path, module->symbols);
 	}
 	return err;

@@ -40,6 +40,9 @@ struct dwarf_places_input {
 	void (*progress)(size_t n_done);
 };
 
+/* The end of a sentence on a file whose debug information is there in part, or cannot be unpacked. */
+#define DWARF_LACKS_LINES "inlined functions and source lines may be missing"
+
 /*
  * Fills the lines of @n @places, sorted by address and unique, as far as the DWARF has them.
  * Functions are named by symbol_table__entry() of their first address. 0, with @error set if some
