@@ -5,7 +5,8 @@
  * It is a list of events, and a recording has sums. So events are made up that have these sums: first
  * the blocks that were neither live at the peak nor at the end, one after the other, then all that
  * were live at the peak, then the end of those that were not live at the end, and last the others that
- * were. Blocks of one group have the same size, or sizes that differ by one byte.
+ * were. Blocks of one group have the same size, or sizes that differ by one byte. The peak has the time of the moment of
+ * the time line at which most was live.
  *
  * The reader takes a free for that of a temporary block if the event before it is an allocation of the
  * same allocation info. Between the two of any other block that ends at once there is a free of an info
@@ -35,6 +36,8 @@
 
 /* Each block is a line or two: so many take a minute, and their viewers more. The numbers of a damaged file go up to 2^63. */
 #define MOST_BLOCKS 1000000000ULL
+
+#define PAGE_BYTES 4096
 
 /* What became of a block. */
 enum fate {
@@ -474,8 +477,36 @@ static void end_peak(struct heaptrack *track)
 	}
 }
 
+/* Its time, and memory in pages as print_all() states their size. */
+static void print_moment(struct heaptrack *track, const struct profile_moment *moment)
+{
+	print_number(track, "c ", moment->time_ns / NS_PER_MS);
+	print_number(track, "R ", moment->rss_bytes / PAGE_BYTES);
+}
+
+/* When most was live, and when most memory was resident. Moments of several runs are in no order. */
+struct peaks {
+	const struct profile_moment *live, *resident; /* NULL: unknown */
+};
+
+static struct peaks find_peaks(const struct profile *profile)
+{
+	struct peaks peaks = { NULL, NULL };
+
+	for (size_t i = 0; i < profile->n_timeline && profile->n_runs <= 1; i++) {
+		const struct profile_moment *moment = &profile->timeline[i];
+
+		if (!peaks.live || moment->live_bytes > peaks.live->live_bytes)
+			peaks.live = moment;
+		if (!peaks.resident || moment->rss_bytes > peaks.resident->rss_bytes)
+			peaks.resident = moment;
+	}
+	return peaks;
+}
+
 static void print_all(struct heaptrack *track)
 {
+	const struct peaks peaks = find_peaks(track->input->profile);
 	_cleanup_(free_ptr) char *headline = NULL;
 
 	track->err = export__headline(track->input, &headline);
@@ -484,14 +515,22 @@ static void print_all(struct heaptrack *track)
 	sort(track);
 	print_fixed(track, "v 10400 3\n");
 	print_text(track, "X", headline, false);
+	/* The size of a page, and how many the machine has, which a recording does not know. */
+	print_numbers(track, "I ", PAGE_BYTES, 0);
 	print_fixed(track, "c 0\n");
 	print_tables(track);
 	if (needs_first(track))
 		print_number(track, "+ ", track->n_infos++);
 	print_fate(track, FATE_TEMPORARY);
 	print_fate(track, FATE_PASSED);
+	if (peaks.live && peaks.resident->time_ns < peaks.live->time_ns)
+		print_moment(track, peaks.resident);
+	if (peaks.live)
+		print_moment(track, peaks.live);
 	print_fate(track, FATE_AT_PEAK);
 	print_fate(track, FATE_STAYED);
+	if (peaks.live && peaks.resident->time_ns > peaks.live->time_ns)
+		print_moment(track, peaks.resident);
 	end_peak(track);
 	print_fate(track, FATE_AT_END);
 	print_number(track, "c ", track->input->end_ns / NS_PER_MS);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """allocprof export: what other tools read in its files is what `report --json` says of the same recording."""
 
+import contextlib
 import gzip
 import json
 import pathlib
@@ -229,6 +230,15 @@ def test_heaptrack_reads_it(run, recorded, export, totals):
     assert expected["temporary"] - int(figure("temporary memory allocations")) in (0, 1)
     assert figure("peak heap memory consumption") == rounded(expected["peak_bytes"])
     assert figure("total memory leaked") == rounded(expected["live_bytes"])
+    with contextlib.closing(sqlite3.connect(data)) as database:
+        moments = database.execute("SELECT time_ns / 1000000, live_bytes, rss_bytes / 4096 FROM timeline ORDER BY time_ns").fetchall()
+    peak, resident = (max(moments, key=lambda moment, of=of: moment[of]) for of in (1, 2))
+    stamps = [tuple(int(number, 16) for number in re.findall(r"[0-9a-f]+", f"{time} {pages}"))
+              for time, pages in re.findall(r"^c (\w+)\nR (\w+)$", "\n".join(lines), re.M)]
+    assert (peak[0], peak[2]) in stamps and (resident[0], resident[2]) in stamps
+    after = float(re.search(r"^peak heap memory consumption: \S+ after ([\d.]+)s", text, re.M)[1]) if " after " in text else None
+    assert after is None or abs(after - peak[0] / 1000) < .01
+    assert not figure("peak RSS \\(including heaptrack overhead\\)").startswith("0")
 
 
 @pytest.mark.slow
