@@ -22,16 +22,23 @@ char *module_file__build_id_name(const char *build_id)
 	return name;
 }
 
-/* Opens @path if it is the module's file. */
-static int try(const char *path, const struct profile_module *module, struct error *error)
+/* Processes that are asked for a root directory of their own. */
+#define MAX_ROOTS 256
+
+/* Takes the opened file, or the error of opening it, and gives it back if it is the module's. */
+static int check(int opened, const char *path, const struct profile_module *module,
+		 struct error *error)
 {
-	_cleanup_(close_fd) int fd = regular_file__open(path);
+	_cleanup_(close_fd) int fd = opened;
 	struct elf_headers *elf;
 	const char *build_id;
 	int err, kept;
 
 	if (fd == -ENOENT)
-		return error__set(error, -ENOENT, "%s is not there any more", path);
+		return error__set(error, -ENOENT,
+				  "%s is not there any more; if it is a container's, name the "
+				  "directory that is its root with --debug-dir",
+				  path);
 	if (fd < 0)
 		return error__set(error, -ENOENT, "cannot open %s: %s", path, strerror(-fd));
 	err = elf_headers__read(fd, &elf);
@@ -54,6 +61,12 @@ static int try(const char *path, const struct profile_module *module, struct err
 	return kept;
 }
 
+/* Opens @path if it is the module's file. */
+static int try(const char *path, const struct profile_module *module, struct error *error)
+{
+	return check(regular_file__open(path), path, module, error);
+}
+
 static int try_below(const char *directory, const char *format, const char *name,
 		     const struct profile_module *module)
 {
@@ -66,8 +79,31 @@ static int try_below(const char *directory, const char *format, const char *name
 	return try(path, module, NULL);
 }
 
-int module_file__open(const struct profile_module *module, const char *const *debug_dirs,
-		      struct error *error)
+/* The same below the root directories of recorded processes that still run, as in containers. By its name alone it is the
+ * file only if there is a build id to compare. */
+static int try_roots(const struct profile *profile, const struct profile_module *module)
+{
+	size_t tried = 0;
+
+	if (!*module->build_id)
+		return -ENOENT;
+	for (size_t i = 0; i < profile->n_processes && tried < MAX_ROOTS; i++) {
+		char root[32];
+		int fd;
+
+		if (profile->processes[i].end_ns)
+			continue;
+		tried++;
+		snprintf(root, sizeof(root), "/proc/%u/root", profile->processes[i].pid);
+		fd = check(regular_file__open_in(root, module->path), module->path, module, NULL);
+		if (fd >= 0)
+			return fd;
+	}
+	return -ENOENT;
+}
+
+int module_file__open(const struct profile *profile, const struct profile_module *module,
+		      const char *const *debug_dirs, struct error *error)
 {
 	_cleanup_(free_ptr) char *name = module_file__build_id_name(module->build_id);
 	int fd = -ENOENT;
@@ -83,5 +119,7 @@ int module_file__open(const struct profile_module *module, const char *const *de
 		if (fd < 0 && name)
 			fd = try_below(*debug_dirs, "%s/%s", path__name(module->path), module);
 	}
+	if (fd < 0)
+		fd = try_roots(profile, module);
 	return fd < 0 ? try(module->path, module, error) : fd;
 }

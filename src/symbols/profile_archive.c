@@ -28,6 +28,7 @@
 
 struct packing {
 	const struct profile_archive_options *options;
+	const struct profile *profile;
 	struct archive_library library;
 	struct archive *archive;
 	struct parser *parser;
@@ -281,7 +282,8 @@ static int add_module(struct packing *packing, const struct profile_module *modu
 	if (!is_plain(module->path))
 		error__set(&why, -EINVAL, "%s is no path that a mapped file has", module->path);
 	else
-		fd = module_file__open(module, packing->options->debug_dirs, &why);
+		fd = module_file__open(packing->profile, module, packing->options->debug_dirs,
+				       &why);
 	if (fd < 0) {
 		leave_out(packing, module, &why);
 		return 0;
@@ -362,7 +364,8 @@ static int write_through(struct packing *packing, const struct profile *profile,
 int profile__archive(const struct profile *profile, const struct profile_archive_options *options,
 		     const char *path, struct profile_archive_result *result, struct error *error)
 {
-	_cleanup_(release_packing) struct packing packing = { .options = options };
+	_cleanup_(release_packing) struct packing packing = { .options = options,
+							      .profile = profile };
 	struct new_file file = NEW_FILE_NONE;
 	int err = archive_library__open(&packing.library, error);
 

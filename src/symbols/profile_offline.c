@@ -45,7 +45,7 @@ static int add_module(struct profile *profile, struct symbols *symbols,
 	_cleanup_(close_fd) int fd = -1;
 	struct error why = { 0 };
 
-	fd = module_file__open(module, options->debug_dirs, &why);
+	fd = module_file__open(profile, module, options->debug_dirs, &why);
 	if (fd >= 0)
 		return symbols__add_module(symbols, module->id, fd, module->path, module->build_id);
 	options->missing(why.text, options->context);

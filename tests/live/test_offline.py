@@ -3,6 +3,7 @@
 at once."""
 
 import contextlib
+import pathlib
 import shutil
 import sqlite3
 import subprocess
@@ -208,3 +209,49 @@ def assert_refused(done, sentence):
     assert done.status in (2, 64)
     assert sentence in done.stderr.decode(), done.stderr
     assert done.stderr.count(b"\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("command", ["archive", "symbolize"])
+def test_file_that_only_the_process_sees(run, allocprof, compiled, tmp_path, command):
+    """The program is on a file system that is mounted in its mount namespace alone, as a container's is."""
+    place = tmp_path / "place"
+    place.mkdir()
+    program = compiled("#include <stdlib.h>\n#include <unistd.h>\nint main(void) { for (;;) { free(malloc(9)); usleep(1000); } }")
+    script = 'mount -t tmpfs none "$0" && cp "$1" "$0/only_there" && exec "$0/only_there"'
+    with subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-c", script, place, program]) as process:
+        try:
+            comm = pathlib.Path(f"/proc/{process.pid}/comm")
+            support.wait_until(lambda: comm.read_text() == "only_there\n", "the program runs")
+            data = tmp_path / "data"
+            run([allocprof, "record", "--no-symbols", "--duration", "1s", "-o", data, "-p", process.pid], expect=0)
+            if command == "archive":
+                result = run([allocprof, "archive", "-i", data, "-o", tmp_path / "x.tar.gz"], expect=0)
+            else:
+                result = run([allocprof, "symbolize", "-i", data], expect=0)
+            assert b"only_there" not in result.stderr, result
+        finally:
+            process.kill()
+    # When it has ended, what helps is named.
+    result = run([allocprof, "archive", "-i", data, "-o", tmp_path / "y.tar.gz"], expect=0)
+    assert b"only_there is not there any more; if it is a container's" in result.stderr and b"--debug-dir" in result.stderr
+
+
+@pytest.mark.parametrize("how", ["zstd", "split"])
+def test_debug_information_that_cannot_be_read(run, allocprof, compiled, tmp_path, how):
+    """A sentence says why lines and inlined functions are missing, if they are: newer versions of elfutils unpack zstd."""
+    source = """#include <stdlib.h>
+static inline __attribute__((always_inline)) void *inlined(int n) { return malloc(n); }
+__attribute__((noinline)) void *builds(int n) { void *p = inlined(n); __asm__("" ::: "memory"); return p; }
+int main(void) { for (int i = 1; i < 100; i++) free(builds(i)); return 0; }"""
+    flags = {"zstd": ["-g", "-Wl,--compress-debug-sections=zstd"], "split": ["-g", "-gsplit-dwarf"]}[how]
+    program = compiled(source, *flags)
+    for path in tmp_path.glob("*.dwo"):
+        path.unlink()
+    run([allocprof, "record", "-o", tmp_path / "data", "--", program], expect=0)
+    told = run([allocprof, "report", "-i", tmp_path / "data"], expect=0).stderr.decode()
+    stacks = folded(run, allocprof, tmp_path / "data").decode()
+    if "inlined" in stacks:
+        assert how == "zstd" and "names are missing" not in told
+    else:
+        assert f"names are missing: {program}" in told and "inlined functions and source lines may be missing" in told
+        assert {"zstd": "zstd", "split": ".dwo"}[how] in told
