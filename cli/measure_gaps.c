@@ -115,13 +115,12 @@ static void say_unprobed(const struct visit *visit)
 
 		listed += program->processes;
 		if (program->why) {
-			say(visit,
-			    "not complete: %s %s of the program %s (%u), %s: the preloaded library "
-			    "does not see its calls; %s",
+			say(visit, "not complete: %s %s of the program %s (%u), %s%s%s",
 			    number__count(program->processes).text, processes.text, program->name,
 			    program->pid, program->why,
-			    program->is_translator ? "run it without the translator"
-						   : "--engine=uprobe may count them");
+			    program->remedy ? ": the preloaded library does not see its calls; "
+					    : "",
+			    program->remedy ? program->remedy : "");
 			continue;
 		}
 		say(visit,

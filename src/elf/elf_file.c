@@ -27,10 +27,7 @@ static int check_ident(struct elf_file *file, struct error *error)
 				  "%s is not an ELF file: give a program or a shared library",
 				  file->path);
 	if (ident[EI_CLASS] != ELFCLASS64)
-		return error__set(error, -ENOTSUP,
-				  "%s is not a 64-bit ELF file: only 64-bit " ELF_HOST_MACHINE_NAME
-				  " code can be profiled",
-				  file->path);
+		return error__set(error, -ENOTSUP, "%s is " ELF_32_BIT, file->path);
 	if (ident[EI_DATA] != ELFDATA2LSB)
 		return error__set(error, -ENOTSUP,
 				  "%s is big-endian: only " ELF_HOST_MACHINE_NAME

@@ -46,7 +46,7 @@ struct unprobed_program {
 	__u64 size_bytes; /* taken from the kernel and not returned */
 	/* Why it was not measured, as in "statically linked"; NULL: it called nothing that is probed. */
 	const char *why;
-	bool is_translator; /* uprobes would end what it runs */
+	const char *remedy; /* where there is a @why; NULL: no engine can measure it */
 };
 
 /* A function over all allocators; indexed by the sites' first function. */

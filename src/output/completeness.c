@@ -103,7 +103,7 @@ static const struct note {
 	  "freed count as live: " },
 	{ "unprobed_programs",
 	  "a program took memory from the kernel and called no function that is probed: " },
-	{ "refused_programs", "the preloaded library does not see the calls of a program: " },
+	{ "refused_programs", "the calls of a program are not seen: " },
 	{ "engine_gaps", "" },
 	{ "live_gaps", "the blocks of allocator " },
 	{ "lacking_sources", "no file of the target had a function of " },

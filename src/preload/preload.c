@@ -15,6 +15,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "elf_file.h"
 #include "error.h"
 #include "whole_io.h"
 
@@ -268,7 +269,7 @@ const char *preload__refusal_name(enum inside_refusal reason)
 {
 	static const char *const names[INSIDE_REFUSALS] = {
 		[INSIDE_REFUSES_STATIC] = "statically linked",
-		[INSIDE_REFUSES_MACHINE] = "of another processor",
+		[INSIDE_REFUSES_MACHINE] = ELF_OTHER_MACHINE,
 		[INSIDE_REFUSES_SECURE] = "with other privileges",
 		[INSIDE_REFUSES_HIDDEN] = "without access to the shared memory",
 		[INSIDE_REFUSES_UNREADABLE] = "unreadable",

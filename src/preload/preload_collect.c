@@ -195,6 +195,15 @@ int preload_engine__take_modules(struct preload_engine *engine)
 	return preload__take_modules(engine->preload, handle_module, engine);
 }
 
+/* What helps where the library cannot enter a program: another engine does only where that has no such limit. */
+static const char *remedy_of(const char *path, const char *why)
+{
+	if (why == preload__refusal_name(INSIDE_REFUSES_MACHINE))
+		return NULL;
+	return translator__is_one(path) ? "run it without the translator"
+					: "--engine=uprobe may count them";
+}
+
 static int add_refused(struct preload_engine *engine, const char *path, const char *why, __u32 pid)
 {
 	const char *slash = strrchr(path, '/');
@@ -215,7 +224,7 @@ static int add_refused(struct preload_engine *engine, const char *path, const ch
 			return -ENOMEM;
 		program = &engine->refused[engine->n_refused_programs++];
 		memcpy(program->name, name, sizeof(name));
-		program->is_translator = translator__is_one(path);
+		program->remedy = remedy_of(path, why);
 		program->pid = pid;
 		program->why = why;
 	}

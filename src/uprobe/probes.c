@@ -75,6 +75,7 @@ void probes__free(struct probes *probes)
 		free(probes->opaque[i].entry.build_id);
 	}
 	free(probes->opaque);
+	free(probes->foreign_pids);
 	free(probes->list);
 	free(probes->seen);
 	hash_table__release(&probes->seen_index);
@@ -490,6 +491,22 @@ static void check_since(struct probes *probes, int fd, const struct mapping_even
 			set_late(probes, &probes->list[i], event, false);
 }
 
+static void note_foreign(struct probes *probes, __u32 pid)
+{
+	if (!probes__is_foreign(probes, pid) &&
+	    !array__reserve(&probes->foreign_pids, &probes->foreign_room, probes->n_foreign + 1,
+			    sizeof(*probes->foreign_pids)))
+		probes->foreign_pids[probes->n_foreign++] = pid;
+}
+
+bool probes__is_foreign(const struct probes *probes, __u32 pid)
+{
+	for (size_t i = 0; i < probes->n_foreign; i++)
+		if (probes->foreign_pids[i] == pid)
+			return true;
+	return false;
+}
+
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event)
 {
 	bool may_be_late = probes->options.is_second && event->time_ns < probes->since_ns;
@@ -519,6 +536,8 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	has_copy = probes__has_copy(probes, fd);
 	mapped_file__own_path(fd, event->path, path, sizeof(path));
 	err = probes__add_file(probes, fd, path, &error);
+	if (err == -ENOTSUP)
+		note_foreign(probes, event->pid);
 	if (err == -ENOENT && is_opaque_program(probes, fd, event->path, &is_go))
 		add_opaque_program(probes, fd, event, is_go);
 	for (size_t i = n_before; i < probes->n_list; i++)

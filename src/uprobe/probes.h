@@ -152,6 +152,9 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error);
 struct mapping_event;
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event);
 
+/* Whether the process was the first to map a file that is for another word size or processor. */
+bool probes__is_foreign(const struct probes *probes, __u32 pid);
+
 /* @program took memory without a hit: if its file was found to have no named allocator, lists it
  * with its coverage gap. */
 struct unprobed_program;

@@ -125,7 +125,9 @@ static int add_program(struct probes *probes, const char *path, char *const argv
 	if (fd < 0)
 		return 0;
 	err = program_kind__parse(probes->options.parser, fd, path, kind);
-	/* Where the file cannot be read safely, the report of its probes says so. */
+	/* Where the file cannot be read safely, or is for another machine, its probes say so. */
+	if (err == -ENOTSUP)
+		return probes__add_file(probes, fd, path, error);
 	if (err && err != -ECHILD)
 		return 0;
 	err = probes__add_file(probes, fd, path, error);

@@ -9,6 +9,7 @@
 #include "allocator.h"
 #include "allocprof.skel.h"
 #include "collector.h"
+#include "elf_file.h"
 #include "event_collector.h"
 #include "gate.h"
 #include "live.h"
@@ -284,6 +285,9 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 		missed_at(uprobe, AP_TRACEPOINT_PREPARE_EXEC) +
 		recursion_misses(uprobe, skeleton->progs.on_exit_memory) +
 		recursion_misses(uprobe, skeleton->progs.on_exec_memory);
+	for (size_t i = 0; i < uprobe->unprobed.n; i++)
+		if (probes__is_foreign(uprobe->probes, uprobe->unprobed.list[i].pid))
+			uprobe->unprobed.list[i].why = ELF_OTHER_MACHINE;
 	results->unprobed = uprobe->unprobed.list;
 	results->n_unprobed = uprobe->unprobed.n;
 	results->processes_unprobed = stat_sum(uprobe, AP_STAT_UNPROBED);

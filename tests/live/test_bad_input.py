@@ -6,6 +6,8 @@ import os
 import shutil
 import sqlite3
 
+import struct
+
 import pytest
 
 import conftest
@@ -435,3 +437,22 @@ def test_archive_without_libarchive(refuse, run, allocprof, target, tmp_path):
         refuse([allocprof, "archive", "-o", tmp_path / "a.tar.gz", data], 2, "libarchive.so.13", "libarchive13t64")
         run([allocprof, "report", data], expect=0)
     assert not (tmp_path / "a.tar.gz").exists()
+
+
+def test_32_bit_program(run, allocprof, tmp_path):
+    """Both engines and doctor say the same of it, and none sends to the other. The kernel need not run such programs."""
+    interpreter = b"/lib/ld-linux.so.2\0"
+    header = b"\x7fELF\1\1\1" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, 0x8048074, 52, 0, 0, 52, 32, 2, 40, 0, 0)
+    segments = struct.pack("<8I", 3, 116, 0x8048074, 0x8048074, len(interpreter), len(interpreter), 4, 1) + \
+        struct.pack("<8I", 1, 0, 0x8048000, 0x8048000, 200, 200, 5, 4096)
+    program = tmp_path / "program"
+    program.write_bytes((header + segments + interpreter).ljust(256, b"\0"))
+    program.chmod(0o755)
+    said = {}
+    for name, argv in {"stat": ["stat", program], "record": ["record", "-o", tmp_path / "x", program], "doctor": ["doctor", program],
+                       "preload": ["stat", "--engine=preload", program],
+                       "live": ["record", "--live", "--engine=preload", "-o", tmp_path / "y", program]}.items():
+        result = run([allocprof, *argv])
+        said[name] = " ".join(result.stderr.decode().split())
+        assert "a 32-bit program" in said[name] and "allocprof measures 64-bit" in said[name], result
+        assert "--engine" not in said[name] and "allocprof-allocators" not in said[name], result

@@ -32,6 +32,9 @@ struct probes {
 	struct file_identity *seen;
 	size_t n_seen, seen_room;
 	struct hash_table seen_index;
+	/* Processes that run code of another word size or processor. */
+	__u32 *foreign_pids;
+	size_t n_foreign, foreign_room;
 	int contents_fd; /* inotify(7) of the probed files; -1: there is none */
 };
 
