@@ -100,6 +100,7 @@ enum ap_lost {
 	AP_LOST_NO_SCRATCH, /* preempted programs held every scratch slot that was tried */
 	AP_LOST_RING_FULL,  /* the ring buffer had no room for the stack's frames */
 	AP_LOST_COUNTS_FULL, /* the counter map and the ring buffer were full */
+	AP_LOST_NO_ROOM,     /* the file system of the memory that processes share was full */
 	AP_LOST_UNACCOUNTED, /* user space found a difference that no counter explains */
 	AP_LOST_REASONS,
 };
@@ -315,6 +316,7 @@ enum ap_untracked {
 	AP_UNTRACKED_NO_RETURN,	   /* the allocator's returns cannot be probed */
 	/* The block ends with its pool, whose end the source's definition does not describe. */
 	AP_UNTRACKED_POOL,
+	AP_UNTRACKED_NO_ROOM, /* the file system of the memory that processes share was full */
 	AP_UNTRACKED_REASONS,
 };
 

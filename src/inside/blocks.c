@@ -38,7 +38,8 @@ static inline __u32 slot_of(__u64 address, __u32 shift)
 	return ((address >> GRANULE_SHIFT) + far) & ((1U << shift) - 1);
 }
 
-static __attribute__((noinline)) bool add_table(__u32 had)
+/* 0, or an error as of blocks__put(). */
+static __attribute__((noinline)) int add_table(__u32 had)
 {
 	__u32 n = had, shift = INSIDE_FIRST_BLOCKS + had;
 	struct inside_block *table, *none = NULL;
@@ -46,27 +47,27 @@ static __attribute__((noinline)) bool add_table(__u32 had)
 
 	if (!image || had == INSIDE_BLOCK_TABLES ||
 	    shift > memory__header()->settings.max_live_shift)
-		return false;
+		return -ENOSPC;
 	table = memory__take_pages(sizeof(*table) << shift, &place);
 	if (!table)
-		return false;
+		return memory__is_full() ? -ENOMEM : -ENOSPC;
 	/* Another thread may have been first, and have stopped just behind it: its table is used, and is mapped here, too. Nobody
 	 * waits for it, which may have to wait for this thread's processor. */
 	if (!__atomic_compare_exchange_n(&image->blocks[had], &before, place, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 		sys__unmap(table, sizeof(*table) << shift);
 		if (__atomic_load_n(&n_tables, __ATOMIC_ACQUIRE) != had)
-			return true;
+			return 0;
 		table = memory__map(before, sizeof(*table) << shift);
 		if (!table)
-			return false;
+			return -ENOSPC;
 	}
 	if (!__atomic_compare_exchange_n(&tables[had], &none, table, false, __ATOMIC_RELEASE,
 					 __ATOMIC_RELAXED))
 		sys__unmap(table, sizeof(*table) << shift);
 	__atomic_compare_exchange_n(&n_tables, &n, had + 1, false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED);
-	return true;
+	return 0;
 }
 
 /* The least number of calls that a sampled one of this size stands for; the other one is greater by 1. */
@@ -147,6 +148,7 @@ static inline bool take_room(void)
 static int put(__u64 address, const struct ap_block *block, struct ap_block *stale)
 {
 	__u32 n;
+	int err;
 
 	do {
 		n = __atomic_load_n(&n_tables, __ATOMIC_ACQUIRE);
@@ -167,8 +169,9 @@ static int put(__u64 address, const struct ap_block *block, struct ap_block *sta
 				}
 			}
 		}
-	} while (add_table(n));
-	return -ENOSPC;
+		err = add_table(n);
+	} while (!err);
+	return err;
 }
 
 int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale)

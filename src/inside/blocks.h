@@ -13,7 +13,7 @@ struct inside_image;
 void blocks__begin(struct inside_image *image);
 
 /* -EEXIST: a block that is still there, and is stored in *@stale, has ended unseen. -ENOSPC: there is no room, or
- * as many are live as are allowed.
+ * as many are live as are allowed; -ENOMEM: the file system of the shared memory is full.
  * An address has one user at a time, who needs no lock. */
 int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale);
 

@@ -369,7 +369,7 @@ __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 
 		entry = entry_of_stack(thread, process.has_stacks ? stack : 1, function);
 	stat(thread, AP_STAT_EVENTS, 1);
 	if (!entry) {
-		stat(thread, AP_STAT_LOST + AP_LOST_COUNTS_FULL, 1);
+		stat(thread, AP_STAT_LOST + memory__lost(), 1);
 		return 0;
 	}
 	blocks = blocks_of(entry);
@@ -401,7 +401,10 @@ static bool begin_block(struct thread *thread, struct live_mark mark, __u64 addr
 		err = blocks__put(address, &block, &stale);
 	}
 	if (err)
-		stat(thread, AP_STAT_UNTRACKED + AP_UNTRACKED_LIVE_FULL, mark.weight);
+		stat(thread,
+		     AP_STAT_UNTRACKED +
+			     (err == -ENOMEM ? AP_UNTRACKED_NO_ROOM : AP_UNTRACKED_LIVE_FULL),
+		     mark.weight);
 	return !err;
 }
 

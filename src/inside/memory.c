@@ -31,6 +31,7 @@ static struct {
 	const void *tables; /* the first page */
 	char path[INSIDE_PATH_BYTES + 64], tables_path[INSIDE_PATH_BYTES + 64];
 	char wake_path[INSIDE_PATH_BYTES + 64];
+	size_t failed_bytes; /* of the least that the file system had no room for; 0: none */
 	struct pool shared, own;
 } memory = { .shared.is_shared = true };
 
@@ -124,6 +125,11 @@ static void *map_copy(const void *first, __u64 place, size_t size)
 	return (void *)(address + place);
 }
 
+bool memory__is_full(void)
+{
+	return __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
+}
+
 /* MADV_POPULATE_WRITE came with Linux 5.14. */
 static bool has_pages(void *address, size_t size)
 {
@@ -163,6 +169,7 @@ void *memory__map(__u64 place, size_t size)
 		address = map_file(memory.path, place, size, true);
 	if (address && !has_pages(address, size)) {
 		sys__unmap(address, size);
+		__atomic_store_n(&memory.failed_bytes, size, __ATOMIC_RELAXED);
 		return NULL;
 	}
 	return address;
@@ -244,12 +251,14 @@ void memory__await(const __u32 *word, __u32 value)
 
 void *memory__take_pages(size_t size, __u64 *place)
 {
-	void *address;
+	size_t failed = __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
 
 	size = (size + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
+	/* Else each call of the target would try in vain, by several system calls. */
+	if (unlikely(failed && size >= failed))
+		return NULL;
 	*place = __atomic_fetch_add(&memory.header->next, size, __ATOMIC_RELAXED);
-	address = memory__map(*place, size);
-	return address;
+	return memory__map(*place, size);
 }
 
 /* Pieces are small at first, since many processes are short, and large in the end. */
@@ -373,6 +382,7 @@ void *memory__take_private(size_t size)
  * goes on in both processes. */
 void memory__forget(void)
 {
+	memory.failed_bytes = 0;
 	memory.shared.n_pieces = 0;
 	memory.shared.state = 0;
 	memory.shared.extender = memory.own.extender = 0;
@@ -438,6 +448,9 @@ void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			place = none;
 	}
+	if (unlikely(memory.failed_bytes && chunk_bytes(chunk, size) >= memory.failed_bytes &&
+		     !__atomic_load_n(&mapped->chunks[chunk], __ATOMIC_RELAXED)))
+		return NULL;
 	base = map_chunk(mapped, chunk, place, size);
 	*index = n;
 	return base ? base + (n - first) * size : NULL;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "abi.h"
 #include "inside_abi.h"
 
 /* Maps the header of the measurement in @directory. False if there is none that this library can use. */
@@ -48,6 +49,15 @@ void *mapped_array__get(struct mapped_array *mapped, const struct inside_array *
 
 /* Maps @size bytes from @place of the file of unwind tables, for reading. NULL on failure. */
 const void *memory__map_tables(__u64 place, size_t size);
+
+/* Whether the file system of the shared memory had no room for what this process needed. */
+bool memory__is_full(void);
+
+/* Why a call is lost for which there was no memory. */
+static inline enum ap_lost memory__lost(void)
+{
+	return memory__is_full() ? AP_LOST_NO_ROOM : AP_LOST_COUNTS_FULL;
+}
 
 /* Counts events that are lost or could not be followed. */
 void memory__add_gap(enum inside_gap gap);

@@ -169,7 +169,7 @@ void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, __u3
 	if (!count || count->stack != hash || count->function != function) {
 		count = find_count(thread, hash, function);
 		if (unlikely(!count)) {
-			counter__add(&thread->shared->stats[AP_STAT_LOST + AP_LOST_COUNTS_FULL], 1);
+			counter__add(&thread->shared->stats[AP_STAT_LOST + memory__lost()], 1);
 			return;
 		}
 		thread->last_count = count;

@@ -7,6 +7,12 @@
 
 #define FEWER_THREADS "fewer threads at a time lose fewer"
 
+/* In containers /dev/shm often has 64 MiB. */
+#define NO_ROOM "the file system of allocprof's shared memory was full"
+#define NO_ROOM_REMEDY                                                                             \
+	"give it more room (docker run --shm-size=1g), or name a directory with more in "          \
+	"ALLOCPROF_INSIDE_DIR; --sample needs less"
+
 /* clang-format off */
 static const struct reason lost[AP_LOST_REASONS] = {
 	[AP_LOST_RECURSION] = {
@@ -22,6 +28,7 @@ static const struct reason lost[AP_LOST_REASONS] = {
 		"counts_full", "more combinations of stack, thread and process were new than the kernel "
 		"side has room for", "give a greater --max-records with --live, or record less, with "
 		"--sample, --within or a smaller --max-depth", NULL },
+	[AP_LOST_NO_ROOM] = { "no_room", NO_ROOM, NO_ROOM_REMEDY, NULL },
 	[AP_LOST_UNACCOUNTED] = {
 		"unaccounted", "they are in no count, and nothing explains it", "do not rely on totals",
 		NULL },
@@ -83,6 +90,7 @@ static const struct reason untracked[AP_UNTRACKED_REASONS] = {
 	[AP_UNTRACKED_POOL] = {
 		"pool", "the source's definition says that they end with their pool (blocks = none)",
 		"record without --live to see their calls", NULL },
+	[AP_UNTRACKED_NO_ROOM] = { "no_room", NO_ROOM, NO_ROOM_REMEDY, NULL },
 };
 /* clang-format on */
 

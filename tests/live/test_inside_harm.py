@@ -508,3 +508,19 @@ def test_full_file_system(run, allocprof, target, tmp_path, mode, size, words):
     assert (result.status, result.stdout) == (bare.status, bare.stdout), result
     if mode != "stat" and (size == "1m" or words[0] != "threads"):
         assert b"not complete" in result.stderr, result
+    if b"(no_room)" in result.stderr:
+        assert b"--shm-size" in result.stderr and b"ALLOCPROF_INSIDE_DIR" in result.stderr
+    assert b"--max-live" not in result.stderr and b"--max-records" not in result.stderr
+
+
+def test_blocks_in_a_full_file_system(run, allocprof, compiled, tmp_path):
+    """No room for more blocks in 64 MB: what helps is named, and the target does not try again at each call."""
+    directory = tmp_path / "memory"
+    directory.mkdir()
+    program = compiled("#include <stdlib.h>\nint main(void) { for (int i = 0; i < 1500000; i++) malloc(16); return 0; }")
+    script = 'mount -t tmpfs -o size=64m none "$1"; shift 1; exec "$@"'
+    result = run(["unshare", "-m", "sh", "-c", script, "sh", directory, "env", f"ALLOCPROF_INSIDE_DIR={directory}",
+                  allocprof, "record", "--live", "--engine=preload", "-o", tmp_path / "x", "--", program], expect=0)
+    text = result.stderr.decode()
+    assert "(no_room)" in text and "docker run --shm-size" in text and "ALLOCPROF_INSIDE_DIR" in text
+    assert "--max-live" not in text and "live_full" not in text
