@@ -10,6 +10,7 @@
 #include "process.h"
 #include "regions.h"
 #include "sample.h"
+#include "stack.h"
 
 struct call {
 	enum ap_function function;
@@ -80,8 +81,12 @@ call__enter(const struct call *call, const __u64 *frame, __u32 number)
 
 	if (unlikely(!thread))
 		return mark_internal;
-	if (process.walks)
+	if (process.walks) {
 		code__check_unloaded(frame[1]);
+		if ((AP_FREEING | AP_REALLOCATING) >> call->function & 1 &&
+		    unlikely(stack__may_unmap(call->pointer)))
+			stack__freed(call->pointer);
+	}
 	if (unlikely(frame[1] - next_bodies.start <= next_bodies.size) && next__is_body(frame[1])) {
 		counter__add(&thread->shared->functions[call->function].internal, 1);
 		return mark_internal;

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "code.h"
 
-#include <asm/unistd.h>
-
+#include "kept.h"
 #include "maps.h"
 #include "memory.h"
 #include "objects.h"
 #include "tables.h"
 
-/* Ranges by page of code. Nothing is removed: another generation makes all of them void. */
-#define PAGE_SLOTS 16384
-#define PAGE_TRIES 8
-#define MAX_RANGES 4096
-#define PAGE_SHIFT 12
+#define PAGE_SHIFT  13
+#define PAGE_BITS   12
+#define BYTES_SHIFT 13
+#define MODULE_BITS 16
+/* So many pages are looked for one by one. */
+#define MOST_PAGES 2048
 
-/* page << 28 | generation << 12 | index of the range; 0: free. */
-#define GENERATION_MASK 0xffff
+_Static_assert(UNWIND_MAX_MODULES <= 1 << MODULE_BITS, "a kept page has the module's number");
+
+static struct kept pages[1 << PAGE_SHIFT], bytes[1 << BYTES_SHIFT];
+
+static const struct kept_table
+	/* By page of code: four bits less than the file offset minus address, and the module. */
+	code_pages = { pages, PAGE_SHIFT, 20 },
+	/* By address: what walk.c says of the bytes there. */
+	code_bytes = { bytes, BYTES_SHIFT, 16 };
 
 static struct {
-	__u64 pages[PAGE_SLOTS];
-	struct code_range ranges[MAX_RANGES];
-	__u32 n_ranges;
-	__u32 generation;
+	__u32 generation, bytes_generation, loads;
 	__u64 unloaded; /* objects__unloaded() of the generation */
 	__u64 linker_start, linker_bytes;
 	__u32 own_module;
@@ -33,67 +37,58 @@ __u32 code__generation(void)
 	return __atomic_load_n(&code.generation, __ATOMIC_RELAXED);
 }
 
-static __u64 key_of(__u64 address, __u32 generation)
-{
-	return address >> PAGE_SHIFT << 28 | (__u64)(generation & GENERATION_MASK) << 12;
-}
-
-static __u32 slot_of(__u64 address)
-{
-	return (address >> PAGE_SHIFT) * 0x9e3779b97f4a7c15ULL >> 50;
-}
-
 static bool find_known(__u64 address, __u32 generation, struct code_range *out)
 {
-	__u64 key = key_of(address, generation);
+	__u64 value;
 
-	for (int i = 0; i < PAGE_TRIES; i++) {
-		__u64 slot = __atomic_load_n(&code.pages[(slot_of(address) + i) & (PAGE_SLOTS - 1)],
-					     __ATOMIC_ACQUIRE);
-
-		if ((slot & ~(__u64)(MAX_RANGES - 1)) == key) {
-			*out = code.ranges[slot & (MAX_RANGES - 1)];
-			return address >= out->start && address < out->end;
-		}
-	}
-	return false;
+	if (!kept__find(&code_pages, kept__key(&code_pages, address >> PAGE_BITS, generation),
+			&value))
+		return false;
+	*out = (struct code_range){
+		.start = address >> PAGE_BITS << PAGE_BITS,
+		.module = value & ((1 << MODULE_BITS) - 1),
+		.bias = (__s64)value >> MODULE_BITS << PAGE_BITS,
+	};
+	out->end = out->start + (1 << PAGE_BITS);
+	return true;
 }
 
-/* The range that was kept for the mapping, or a new one; 0: there is no room. */
-static __u32 keep_range(const struct code_range *range)
-{
-	__u32 index, n = __atomic_load_n(&code.n_ranges, __ATOMIC_ACQUIRE);
-
-	for (index = 1; index < n && index < MAX_RANGES; index++)
-		if (code.ranges[index].start == range->start &&
-		    code.ranges[index].end == range->end &&
-		    code.ranges[index].bias == range->bias &&
-		    code.ranges[index].module == range->module)
-			return index;
-	index = __atomic_add_fetch(&code.n_ranges, 1, __ATOMIC_RELAXED);
-	if (index >= MAX_RANGES)
-		return 0;
-	code.ranges[index] = *range;
-	return index;
-}
-
-/* A page that does not find a free slot takes one of another generation, or is looked up again. */
 static void keep(__u64 address, __u32 generation, const struct code_range *range)
 {
-	__u64 key = key_of(address, generation);
-	__u32 index = keep_range(range);
+	__u64 value = (__s64)range->bias >> PAGE_BITS << MODULE_BITS | range->module;
 
-	if (!index)
-		return;
-	for (int i = 0; i < PAGE_TRIES; i++) {
-		__u64 *slot = &code.pages[(slot_of(address) + i) & (PAGE_SLOTS - 1)], was = *slot;
+	/* What is known only to walkers would not be found when it is unmapped. */
+	if (!kept__put(&code_pages, kept__key(&code_pages, address >> PAGE_BITS, generation),
+		       value))
+		code__change();
+}
 
-		if (was && ((was ^ key) & (__u64)GENERATION_MASK << 12) == 0)
-			continue;
-		if (__atomic_compare_exchange_n(slot, &was, key | index, false, __ATOMIC_RELEASE,
-						__ATOMIC_RELAXED))
-			return;
-	}
+static __u64 bytes_key(__u64 address)
+{
+	return kept__key(&code_bytes, address,
+			 code__generation() +
+				 __atomic_load_n(&code.bytes_generation, __ATOMIC_RELAXED));
+}
+
+bool code__recall(__u64 address, __u32 *said)
+{
+	__u64 value;
+
+	if (!kept__find(&code_bytes, bytes_key(address), &value))
+		return false;
+	*said = value;
+	return true;
+}
+
+void code__remember(__u64 address, __u32 said)
+{
+	if (!kept__put(&code_bytes, bytes_key(address), said))
+		code__forget_bytes();
+}
+
+void code__forget_bytes(void)
+{
+	__atomic_fetch_add(&code.bytes_generation, 1, __ATOMIC_RELAXED);
 }
 
 static __u32 find_module(const struct mapping *mapping)
@@ -152,21 +147,25 @@ void code__publish(__u64 address)
 	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[512];
 	struct mapping mapping;
 
-	if (maps__find(address, &mapping, path, buffer, sizeof(buffer)) && mapping.inode)
+	if (!maps__find(address, &mapping, path, sizeof(path), buffer, sizeof(buffer)) &&
+	    mapping.inode)
 		(void)publish(&mapping);
 }
 
-static __attribute__((noinline)) bool look_up(__u64 address, __u32 generation,
-					      struct code_range *out)
+static __attribute__((noinline)) int look_up(__u64 address, __u32 generation,
+					     struct code_range *out)
 {
 	/* Zeroed for valgrind, which does not know that the kernel writes to it. */
 	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[512];
 	const struct unwind_table *table;
 	struct mapping mapping;
+	int err = maps__find(address, &mapping, path, sizeof(path), buffer, sizeof(buffer));
 
-	if (!maps__find(address, &mapping, path, buffer, sizeof(buffer)) || !mapping.is_executable)
-		return false;
+	if (err && err != -ENOENT)
+		return err;
 	*out = (struct code_range){ mapping.start, mapping.end };
+	if (err || !mapping.is_executable)
+		return -ENOENT;
 	if (text__equal(path, "[vdso]")) {
 		out->module = AP_MODULE_VDSO;
 		out->bias = -mapping.start;
@@ -176,67 +175,19 @@ static __attribute__((noinline)) bool look_up(__u64 address, __u32 generation,
 	}
 	/* Without a number there are no tables either: the next look-up tries again. */
 	if (mapping.inode && !out->module)
-		return true;
+		return 0;
 	table = tables__of(out->module);
 	if (table)
 		memory__await(&table->state, UNWIND_TABLE_AWAITED);
 	keep(address, generation, out);
-	return true;
+	return 0;
 }
 
-bool code__find(__u64 address, struct code_range *out)
+int code__find(__u64 address, struct code_range *out)
 {
 	__u32 generation = code__generation();
 
-	return find_known(address, generation, out) || look_up(address, generation, out);
-}
-
-void stack__range(__u64 sp, struct stack_range *out, void *buffer, __u32 size)
-{
-	struct mapping mapping;
-	char least[64];
-
-	if (size < sizeof(least)) {
-		buffer = least;
-		size = sizeof(least);
-	}
-	*out = (struct stack_range){ 0 };
-	if (maps__find(sp, &mapping, NULL, buffer, size))
-		*out = (struct stack_range){ mapping.start, mapping.end };
-}
-
-long memory__read_some(__u64 address, void *out, __u32 size)
-{
-	const struct {
-		void *address;
-		size_t size;
-	} local = { out, size }, remote = { (void *)address, size };
-
-	return sys(__NR_process_vm_readv, sys__pid(), (long)&local, 1, (long)&remote, 1, 0);
-}
-
-bool memory__read(__u64 address, void *out, __u32 size)
-{
-	return memory__read_some(address, out, size) == (long)size;
-}
-
-bool stack_copy__load(struct stack_copy *copy, __u64 address, __u64 *value)
-{
-	__u64 at = address - copy->start;
-
-	if (address & 7)
-		return false;
-	if (at >= copy->size || copy->size - at < sizeof(*value)) {
-		long size = memory__read_some(address, copy->words, sizeof(copy->words));
-
-		copy->start = address;
-		copy->size = size > 0 ? size : 0;
-		at = 0;
-	}
-	if (copy->size - at < sizeof(*value))
-		return false;
-	*value = copy->words[at / sizeof(*value)];
-	return true;
+	return find_known(address, generation, out) ? 0 : look_up(address, generation, out);
 }
 
 const struct unwind_chunk *tables__map_chunk(__u32 index)
@@ -263,9 +214,9 @@ void code__begin(void)
 	if (memory__header()->settings.within)
 		tables.within = memory__map_tables(INSIDE_WITHIN_AT, INSIDE_WITHIN_BYTES);
 	code.unloaded = objects__unloaded();
-	if (code__find((__u64)code__begin, &range))
+	if (!look_up((__u64)code__begin, code.generation, &range))
 		code.own_module = range.module;
-	if (linker && code__find(linker, &range)) {
+	if (linker && !look_up(linker, code.generation, &range)) {
 		code.linker_bytes = range.end - range.start;
 		code.linker_start = range.start;
 	}
@@ -276,20 +227,48 @@ __u32 code__own_module(void)
 	return code.own_module;
 }
 
+__u32 code__loads(void)
+{
+	return __atomic_load_n(&code.loads, __ATOMIC_RELAXED);
+}
+
+void code__loaded(void)
+{
+	__atomic_fetch_add(&code.loads, 1, __ATOMIC_RELEASE);
+}
+
 void code__change(void)
 {
 	__atomic_fetch_add(&code.generation, 1, __ATOMIC_RELEASE);
 }
 
+/* Whether code is known in the pages from @first up to @end, by number. */
+static bool is_known(__u64 first, __u64 end)
+{
+	__u32 generation = code__generation();
+	__u64 value;
+
+	if (end - first > MOST_PAGES) {
+		for (int i = 0; i < 1 << PAGE_SHIFT; i++) {
+			__u64 key = __atomic_load_n(&pages[i].key, __ATOMIC_RELAXED);
+			__u64 page = key >> code_pages.generation_bits;
+
+			if (page >= first && page < end &&
+			    key == kept__key(&code_pages, page, generation))
+				return true;
+		}
+		return false;
+	}
+	for (; first < end; first++)
+		if (kept__find(&code_pages, kept__key(&code_pages, first, generation), &value))
+			return true;
+	return false;
+}
+
 void code__unmapped(__u64 address, __u64 size)
 {
-	__u32 n = __atomic_load_n(&code.n_ranges, __ATOMIC_ACQUIRE);
-
-	for (__u32 i = 1; i <= n && i < MAX_RANGES; i++)
-		if (code.ranges[i].start < address + size && address < code.ranges[i].end) {
-			code__change();
-			return;
-		}
+	if (is_known(address >> PAGE_BITS, (address + size + (1 << PAGE_BITS) - 1) >> PAGE_BITS))
+		code__change();
 }
 
 void code__check_unloaded(__u64 return_address)
@@ -298,6 +277,7 @@ void code__check_unloaded(__u64 return_address)
 
 	if (likely(return_address - code.linker_start >= code.linker_bytes))
 		return;
+	code__loaded();
 	unloaded = objects__unloaded();
 	if (unloaded == __atomic_load_n(&code.unloaded, __ATOMIC_RELAXED))
 		return;

@@ -11,8 +11,8 @@
 #include <linux/seccomp.h>
 #include <linux/time.h>
 
-#include "code.h"
 #include "memory.h"
+#include "stack.h"
 
 struct sys_limits sys_limits;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "environment.h"
 
-#include "code.h"
 #include "inside_abi.h"
 #include "objects.h"
+#include "stack.h"
 #include "sys.h"
 
 static const char variable[] = "LD_PRELOAD=";

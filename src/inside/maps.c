@@ -17,16 +17,21 @@ struct query {
 };
 
 #define QUERY_COMMAND	 0xc0686611
+#define QUERY_ACCESS	 7
 #define QUERY_EXECUTABLE 4
+#define QUERY_OR_NEXT	 16
 
 _Static_assert(sizeof(struct query) == 104, "the command has the structure's size");
 
-static long query(int fd, __u64 address, struct mapping *out, char *path)
+#define PAGE_MASK (~(__u64)(INSIDE_PAGE - 1))
+
+static long query(int fd, __u64 address, struct mapping *out, char *path, __u32 path_bytes)
 {
 	struct query query = {
 		.size = sizeof(query),
+		.flags = QUERY_OR_NEXT,
 		.address = address,
-		.name_bytes = path ? INSIDE_PATH_BYTES : 0,
+		.name_bytes = path ? path_bytes : 0,
 		.name = (__u64)path,
 	};
 	long err = sys(__NR_ioctl, fd, QUERY_COMMAND, (long)&query, 0, 0, 0);
@@ -37,6 +42,11 @@ static long query(int fd, __u64 address, struct mapping *out, char *path)
 		query.name = 0;
 		err = sys(__NR_ioctl, fd, QUERY_COMMAND, (long)&query, 0, 0, 0);
 	}
+	if (err == -ENOENT || (!err && query.start > address)) {
+		*out = (struct mapping){ .start = address & PAGE_MASK,
+					 .end = err ? ~0ULL : query.start };
+		return -ENOENT;
+	}
 	if (err)
 		return err;
 	*out = (struct mapping){
@@ -46,6 +56,7 @@ static long query(int fd, __u64 address, struct mapping *out, char *path)
 		.inode = query.inode,
 		.device = query.major << 20 | query.minor,
 		.is_executable = query.vma_flags & QUERY_EXECUTABLE,
+		.is_closed = !(query.vma_flags & QUERY_ACCESS),
 		.path = path,
 	};
 	if (path && !query.name_bytes)
@@ -59,6 +70,7 @@ struct reader {
 	char *buffer;
 	__u32 size;
 	long at, end;
+	int err; /* of the last read */
 };
 
 /* The next character, or -1. */
@@ -68,6 +80,7 @@ static int next(struct reader *reader)
 		reader->end = sys__read(reader->fd, reader->buffer, reader->size);
 		reader->at = 0;
 		if (reader->end <= 0) {
+			reader->err = reader->end;
 			reader->end = 0;
 			return -1;
 		}
@@ -95,18 +108,21 @@ static __u64 number(struct reader *reader, int base, int *stop)
 }
 
 /* Reads a line; false at the end of the list. */
-static bool read_line(struct reader *reader, struct mapping *out, char *path)
+static bool read_line(struct reader *reader, struct mapping *out, char *path, __u32 path_bytes)
 {
 	__u32 length = 0;
 	int c;
 
-	*out = (struct mapping){ .path = path };
+	*out = (struct mapping){ .is_closed = true, .path = path };
 	out->start = number(reader, 16, &c);
 	if (c < 0)
 		return false;
 	out->end = number(reader, 16, &c);
-	for (int i = 0; i < 5; i++)
-		out->is_executable |= next(reader) == 'x';
+	for (int i = 0; i < 5; i++) {
+		c = next(reader);
+		out->is_executable |= c == 'x';
+		out->is_closed &= c != 'r' && c != 'w' && c != 'x';
+	}
 	out->offset = number(reader, 16, &c);
 	out->device = number(reader, 16, &c) << 20;
 	out->device |= number(reader, 16, &c);
@@ -114,26 +130,46 @@ static bool read_line(struct reader *reader, struct mapping *out, char *path)
 	while (c == ' ')
 		c = next(reader);
 	for (; c >= 0 && c != '\n'; c = next(reader))
-		if (path && length < INSIDE_PATH_BYTES - 1)
+		if (path && length < path_bytes - 1)
 			path[length++] = c;
 	if (path)
 		path[length] = 0;
 	return true;
 }
 
-bool maps__find(__u64 address, struct mapping *out, char *path, void *buffer, __u32 size)
+/* As query(), on kernels that have none. */
+static int search(struct reader *reader, __u64 address, struct mapping *out, char *path,
+		  __u32 path_bytes)
+{
+	__u64 free_from = 0;
+
+	while (read_line(reader, out, path, path_bytes)) {
+		if (address < out->start) {
+			*out = (struct mapping){ .start = free_from, .end = out->start };
+			return -ENOENT;
+		}
+		if (address < out->end)
+			return 0;
+		free_from = out->end;
+	}
+	if (reader->err || !free_from)
+		return reader->err ? reader->err : -EIO;
+	*out = (struct mapping){ .start = free_from, .end = ~0ULL };
+	return -ENOENT;
+}
+
+int maps__find(__u64 address, struct mapping *out, char *path, __u32 path_bytes, void *buffer,
+	       __u32 size)
 {
 	struct reader reader = { .buffer = buffer, .size = size };
-	bool found = false;
-	long err;
+	int err;
 
 	reader.fd = sys__open(MAPS, O_RDONLY);
 	if (reader.fd < 0)
-		return false;
-	err = query(reader.fd, address, out, path);
+		return reader.fd;
+	err = query(reader.fd, address, out, path, path_bytes);
 	if (err == -ENOTTY || err == -EINVAL)
-		while (!found && read_line(&reader, out, path) && out->start <= address)
-			found = address < out->end;
+		err = search(&reader, address, out, path, path_bytes);
 	sys__close(reader.fd);
-	return !err || found;
+	return err;
 }

@@ -421,7 +421,7 @@ static struct thread *begin_thread(const struct ap_region_thread *open)
 	thread->owner = thread;
 	/* The range is the stack of the thread that had the struct before. */
 	if (thread->walker)
-		thread->walker->range = (struct stack_range){ 0 };
+		walker__leave_stack(thread->walker);
 	if (process.samples)
 		thread->random = sys__random();
 	thread->number = __atomic_add_fetch(&process.header->live.n_threads, 1, __ATOMIC_RELAXED);
@@ -502,6 +502,9 @@ struct thread *thread__stand_in(struct thread *thread)
 		__atomic_store_n(&other->busy, 0, __ATOMIC_RELEASE);
 		return NULL;
 	}
+	/* Its last owner's stack may be unmapped. */
+	if (other->walker)
+		walker__leave_stack(other->walker);
 	other->owner = thread;
 	return other;
 }

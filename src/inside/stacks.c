@@ -15,19 +15,6 @@ static struct {
 	struct inside_stack *tables[INSIDE_STACK_TABLES];
 } stacks;
 
-/* Both words at once: a process that is killed leaves no hash without its frames. */
-static bool insert_both(struct inside_stack *slot, const struct inside_stack *value)
-{
-	__u64 hash = 0, place = 0;
-	bool done;
-
-	__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
-			 : "=q"(done), "+m"(*slot), "+a"(hash), "+d"(place)
-			 : "b"(value->hash), "c"(value->place)
-			 : "memory", "cc");
-	return done;
-}
-
 static __u32 table_slots(__u32 table)
 {
 	return 1U << (INSIDE_FIRST_STACKS + table);
@@ -99,7 +86,8 @@ bool stacks__publish(const struct walker *walker, __u64 hash)
 				value.place = write_frames(walker, hash);
 			if (!value.place)
 				return false;
-			if (insert_both(slot, &value)) {
+			/* Both words at once: a process that is killed leaves no hash without its frames. */
+			if (pair__replace(&slot->hash, 0, 0, value.hash, value.place)) {
 				__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
 				return true;
 			}

@@ -110,6 +110,18 @@ static inline void counter__add_bytes(__u64 *counter, __u64 n)
 		*counter = AP_MAX_SUM;
 }
 
+/* Replaces two words, aligned to 16 bytes, by one instruction; false if they are others than @was and @was_next. */
+static inline bool pair__replace(__u64 *pair, __u64 was, __u64 was_next, __u64 word, __u64 next)
+{
+	bool done;
+
+	__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
+			 : "=q"(done), "+m"(*(__u64(*)[2])pair), "+a"(was), "+d"(was_next)
+			 : "b"(word), "c"(next)
+			 : "memory", "cc");
+	return done;
+}
+
 /* @n * @size_bytes, at most AP_MAX_SUM. */
 static inline __u64 bytes_of(__u64 n, __u64 size_bytes)
 {

@@ -35,14 +35,18 @@ static inline __u64 mix(__u64 value)
 	return value;
 }
 
-/* No instruction begins there. */
-#define NO_ADDRESS (~0ULL)
-
 void walker__forget(struct walker *walker)
 {
-	walker->n = 0;
 	for (int i = 0; i < KNOWN_CODES; i++)
 		walker->known[i].address = NO_ADDRESS;
+	no_code__forget(&walker->no_code);
+	walker__leave_stack(walker);
+}
+
+void walker__leave_stack(struct walker *walker)
+{
+	walker->n = 0;
+	walker->range = walker->own = (struct stack_range){ 0 };
 }
 
 static inline bool range__has(const struct stack_range *range, __u64 address)
@@ -52,19 +56,32 @@ static inline bool range__has(const struct stack_range *range, __u64 address)
 }
 
 /*
- * The range is as it was when the thread came to it, and parts of it may have been unmapped since. A frame that the thread is in
- * is there, but where the frame pointer was used without a rule there may be none.
+ * The range is as it was when the thread came to it, and parts of it may have been unmapped since, but of its own stack. A frame
+ * that the thread is in is there, but where the frame pointer was used without a rule there may be none.
  */
 static inline bool load(struct walker *walker, const struct state *state, __u64 address,
 			__u64 *value)
 {
-	if (unlikely(state->over_fp))
-		return stack_copy__load(&walker->copy, address, value);
+	if (unlikely(state->over_fp)) {
+		if (!range__has(&walker->range, address) || address >= walker->range.own_end)
+			return stack_copy__load(&walker->copy, address, value);
+		*value = STACK_WORD(address);
+		return true;
+	}
 	if (likely(range__has(&walker->range, address))) {
 		*value = STACK_WORD(address);
 		return true;
 	}
 	return !(address & 7) && memory__read(address, value, sizeof(*value));
+}
+
+/* Code that is written without a system call is noticed after so many walks. */
+#define MAX_WALKS 16384
+
+/* Whether it is the stack of the process's first thread, which grows but is not unmapped. */
+static inline bool range__is_of_first(const struct stack_range *range)
+{
+	return range->own_end && range->own_end == range->end;
 }
 
 static inline int stop(struct state *state, __u32 end, bool once)
@@ -74,38 +91,11 @@ static inline int stop(struct state *state, __u32 end, bool once)
 	return 1;
 }
 
-#define EPILOGUE_FP 0x100
-
-/* As arch__epilogue(): what the next 8 bytes of code pop, or -1. */
-static int epilogue_of(__u64 code)
+static int step_epilogue(struct walker *walker, struct state *state, __u32 said)
 {
-	int bytes = 0;
+	__u64 slot = state->sp + (said & SAYS_POPPED), pc;
 
-	if ((code & 0xffffff) == 0xc48348) {
-		bytes = code >> 24 & 0xff;
-		if (bytes & 0x87)
-			return -1;
-		code >>= 32;
-	}
-	if ((code & 0xff) == 0x5d) {
-		bytes |= EPILOGUE_FP;
-		code >>= 8;
-	}
-	return (code & 0xff) == 0xc3 ? bytes : -1;
-}
-
-static int step_epilogue(struct walker *walker, struct state *state)
-{
-	__u64 code, slot, pc;
-	int epilogue;
-
-	if (!memory__read(state->pc, &code, sizeof(code)))
-		return -1;
-	epilogue = epilogue_of(code);
-	if (epilogue < 0)
-		return -1;
-	slot = state->sp + (epilogue & (EPILOGUE_FP - 1));
-	if (epilogue & EPILOGUE_FP) {
+	if (said & SAYS_FP) {
 		if (!load(walker, state, slot, &state->fp))
 			return stop(state, AP_END_UNREADABLE, true);
 		slot += sizeof(slot);
@@ -120,19 +110,6 @@ static int step_epilogue(struct walker *walker, struct state *state)
 	return 0;
 }
 
-#define CONTEXT_END_BYTES 3
-
-/* As arch__is_context_end(). */
-static bool is_context_end(__u64 pc)
-{
-	__u64 code, behind;
-
-	if (!memory__read(pc - CONTEXT_END_BYTES, &code, sizeof(code)))
-		return false;
-	behind = code >> 24 & 0xffffffff;
-	return (code & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
-}
-
 static bool is_entry(const struct ap_frame *frame)
 {
 	const struct unwind_table *table = tables__of(frame->module);
@@ -144,14 +121,14 @@ static bool is_entry(const struct ap_frame *frame)
 static int step_fp(struct walker *walker, struct state *state, struct step *step)
 {
 	__u64 fp = state->fp, next_fp, pc;
-	int stops;
+	__u32 said;
 
 	if (is_entry(&step->frame))
 		return stop(state, AP_END_COMPLETE, true);
-	stops = step_epilogue(walker, state);
-	if (stops >= 0)
-		return stops;
-	if (is_context_end(state->pc))
+	said = code__says(state->pc);
+	if (said & SAYS_EPILOGUE)
+		return step_epilogue(walker, state, said);
+	if (said & SAYS_END)
 		return stop(state, AP_END_COMPLETE, true);
 	state->over_fp = 1;
 	if (!fp)
@@ -176,11 +153,6 @@ static inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 f
 	return (where == UNWIND_AT_SP ? sp : fp) + offset;
 }
 
-static bool read_word(__u64 address, __u64 *value)
-{
-	return memory__read(address, value, sizeof(*value));
-}
-
 static __u64 thread_data(void)
 {
 	__u64 fs = 0;
@@ -191,6 +163,22 @@ static __u64 thread_data(void)
 	return fs;
 }
 
+/* The thread goes on on another stack. */
+static __attribute__((noinline)) void change_stack(struct walker *walker, __u64 sp, __u32 n_fresh)
+{
+	__u32 left = AP_MAX_DEPTH - n_fresh;
+
+	if (sp - walker->own.start < walker->own.end - walker->own.start) {
+		walker->range = walker->own;
+		return;
+	}
+	/* The end of the current walk's room serves as a buffer. */
+	stack__range(sp, thread_data(), &walker->range, &walker->fresh[n_fresh],
+		     left * sizeof(struct step));
+	if (walker->range.own_end)
+		walker->own = walker->range;
+}
+
 /* As goroutine__sp(). */
 static bool find_goroutine(struct walker *walker, const struct unwind_rule *rule, __u64 sp)
 {
@@ -198,13 +186,15 @@ static bool find_goroutine(struct walker *walker, const struct unwind_rule *rule
 
 	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
 		walker->left_sp = 0;
-		return read_word(thread_data() + rule->cfa_offset, &g) &&
-		       read_word(g + UNWIND_GO_M, &g) && read_word(g + rule->fp_offset, &g) &&
-		       read_word(g + UNWIND_GO_SCHED_SP, &walker->goroutine_sp);
+		return memory__read_kept(thread_data() + rule->cfa_offset, &g) &&
+		       memory__read_kept(g + UNWIND_GO_M, &g) &&
+		       memory__read_kept(g + rule->fp_offset, &g) &&
+		       memory__read_kept(g + UNWIND_GO_SCHED_SP, &walker->goroutine_sp);
 	}
 	walker->left_sp = sp;
-	if (!read_word(sp + rule->cfa_offset, &g) || !read_word(sp + rule->fp_offset, &depth) ||
-	    !read_word(g + UNWIND_GO_STACK_END, &g))
+	if (!memory__read_kept(sp + rule->cfa_offset, &g) ||
+	    !memory__read_kept(sp + rule->fp_offset, &depth) ||
+	    !memory__read_kept(g + UNWIND_GO_STACK_END, &g))
 		return false;
 	walker->goroutine_sp = g - depth;
 	return true;
@@ -263,6 +253,9 @@ static int step_rule(struct walker *walker, struct state *state, struct step *st
 		return stop(state, AP_END_BAD_FRAME, true);
 	if (rule->ra_where == UNWIND_SAME)
 		return stop(state, AP_END_UNSUPPORTED, true);
+	/* The frame's words are there, but for what is found in a signal's frame. */
+	if (other_stack && !is_signal && !range__has(&walker->range, cfa - 8))
+		change_stack(walker, cfa - 8, step - walker->fresh + 1);
 	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
 		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
 		if (!load(walker, state, step->fp_slot, &state->fp))
@@ -291,74 +284,6 @@ static inline struct known_code *walker__slot(struct walker *walker, __u64 addre
 	return &walker->known[(address ^ address >> 9) & (KNOWN_CODES - 1)];
 }
 
-static bool is_made_up(const struct unwind_table *table, __u64 offset)
-{
-	const struct unwind_slice *slice = tables__slice(table, offset);
-	const struct unwind_rule *rule =
-		slice ? slice__rule(slice, offset - slice->file_offset) : NULL;
-
-	return rule && rule->cfa != UNWIND_CFA_NONE;
-}
-
-/* Looks the code up that @state is at; false if it is in no mapping. */
-static __attribute__((noinline)) bool find_code(struct walker *walker, const struct state *state,
-						struct known_code *out)
-{
-	__u64 address = state->pc - state->call;
-	const struct unwind_slice *slice;
-	const struct unwind_table *table;
-	const struct unwind_rule *rule;
-	struct code_range range;
-
-	walker->lookups += 2;
-	if (!code__find(address, &range))
-		return false;
-	*out = (struct known_code){
-		.offset = state->pc + range.bias,
-		.module = range.module,
-		.state = UNWIND_TABLE_NONE,
-		.address = NO_ADDRESS,
-	};
-	if (tables__is_within(range.module, address + range.bias))
-		out->within = AP_FRAME_WITHIN;
-	table = tables__of(range.module);
-	if (table)
-		out->state = __atomic_load_n(&table->state, __ATOMIC_ACQUIRE);
-	/* It may come yet. */
-	if (out->state == UNWIND_TABLE_AWAITED)
-		return true;
-	out->address = address;
-	if (out->state != UNWIND_TABLE_READY)
-		return true;
-	slice = tables__slice(table, address + range.bias);
-	if (!slice) {
-		out->state = UNWIND_TABLE_NONE;
-		return true;
-	}
-	rule = slice__rule(slice, address + range.bias - slice->file_offset);
-	if (!rule) {
-		out->state = UNWIND_TABLE_AWAITED;
-		out->address = NO_ADDRESS;
-		return true;
-	}
-	out->rule = *rule;
-	if (rule->cfa == UNWIND_CFA_NONE)
-		out->made_up = state->call && is_made_up(table, state->pc + range.bias);
-	out->simple = (rule->cfa == UNWIND_CFA_SP || rule->cfa == UNWIND_CFA_FP) &&
-		      rule->ra_where == UNWIND_AT_CFA && rule->ra_offset == -8 && !rule->flags &&
-		      rule->fp_where <= UNWIND_AT_CFA;
-	return true;
-}
-
-/* The thread goes on on another stack. */
-static __attribute__((noinline)) void change_stack(struct walker *walker, __u64 sp, __u32 n_fresh)
-{
-	__u32 left = AP_MAX_DEPTH - n_fresh;
-
-	/* The end of the current walk's room serves as a buffer. */
-	stack__range(sp, &walker->range, &walker->fresh[n_fresh], left * sizeof(struct step));
-}
-
 /* Unwinds one frame with any rule; 1 if the walk ends. */
 static __attribute__((noinline)) int step_any(struct walker *walker, struct state *state,
 					      struct step *step)
@@ -373,7 +298,8 @@ static __attribute__((noinline)) int step_any(struct walker *walker, struct stat
 		.frame.flags = STEP_ONCE | STEP_USES_FP | (state->call ? 0 : AP_FRAME_INTERRUPTED),
 	};
 	if (known->address != address || !state->call) {
-		if (!find_code(walker, state, &found)) {
+		walker->lookups += 2;
+		if (!known_code__find(&walker->no_code, state->pc, state->call, &found)) {
 			step->frame.offset = state->pc;
 			return stop(state, AP_END_NO_MAPPING, true);
 		}
@@ -404,17 +330,16 @@ static inline __attribute__((always_inline)) bool
 step_simple(struct walker *walker, struct state *state, struct step *step)
 {
 	const struct known_code *known = walker__slot(walker, state->pc - 1);
+	__u64 end = unlikely(state->over_fp) ? walker->range.own_end : walker->range.end;
 	__u64 cfa, slot;
 	bool by_fp;
 
-	if (unlikely(known->address != state->pc - 1 || !known->simple || !state->call ||
-		     state->over_fp))
+	if (unlikely(known->address != state->pc - 1 || !known->simple || !state->call))
 		return false;
 	by_fp = known->rule.cfa == UNWIND_CFA_FP;
 	cfa = (by_fp ? state->fp : state->sp) + known->rule.cfa_offset;
 	slot = cfa - 8;
-	if (unlikely(cfa <= state->sp || slot < walker->range.start || cfa > walker->range.end ||
-		     cfa & 7))
+	if (unlikely(cfa <= state->sp || slot < walker->range.start || cfa > end || cfa & 7))
 		return false;
 	step->pc = state->pc;
 	step->sp = state->sp;
@@ -427,7 +352,7 @@ step_simple(struct walker *walker, struct state *state, struct step *step)
 	if (known->rule.fp_where == UNWIND_AT_CFA) {
 		__u64 fp_slot = cfa + known->rule.fp_offset;
 
-		if (unlikely(!range__has(&walker->range, fp_slot)))
+		if (unlikely(!range__has(&walker->range, fp_slot) || fp_slot >= end))
 			return false;
 		step->fp_slot = fp_slot;
 		state->fp = STACK_WORD(fp_slot);
@@ -517,6 +442,16 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 	if (unlikely(walker->generation != generation)) {
 		walker->generation = generation;
 		walker__forget(walker);
+	}
+	if (unlikely(walker->stacks != stack__generation())) {
+		walker->stacks = stack__generation();
+		if (!range__is_of_first(&walker->range))
+			walker__leave_stack(walker);
+	}
+	if (unlikely(++walker->walks == MAX_WALKS)) {
+		walker->walks = 0;
+		code__forget_bytes();
+		no_code__forget(&walker->no_code);
 	}
 	if (unlikely(sp < walker->range.start || sp >= walker->range.end)) {
 		walker->n = 0;

@@ -7,8 +7,8 @@
 #define ALLOCPROF_INSIDE_WALK_H
 
 #include "abi.h"
-#include "code.h"
-#include "unwind_abi.h"
+#include "known_code.h"
+#include "stack.h"
 
 /* One step of a walk. */
 struct step {
@@ -29,18 +29,6 @@ struct step {
 #define STEP_WITHIN 0x800
 #define STEP_FLAGS  0xffffff00U
 
-/* What is known of the code at an address. */
-struct known_code {
-	__u64 address; /* of the call: the return address minus 1, but for interrupted frames */
-	__u64 offset;  /* of a frame with this return address */
-	__u32 module;
-	__u8 state;   /* enum unwind_table_state */
-	__u8 made_up; /* 1: a return address here is that of the outermost function */
-	__u8 simple;  /* 1: CFA from sp or fp, the return address below it, fp there or unchanged */
-	__u8 within;  /* AP_FRAME_WITHIN: in a function of --within; else 0 */
-	struct unwind_rule rule; /* UNWIND_CFA_NONE: no call frame information */
-};
-
 #define KNOWN_CODES 512
 
 struct walker {
@@ -51,7 +39,10 @@ struct walker {
 	__u32 end;	/* enum ap_stack_end */
 	__u32 end_once; /* 1: the end depends on more than the last frame's rule */
 	__u32 lookups;	/* of code that was not known */
-	struct stack_range range;
+	__u32 stacks;	/* stack__generation() of @range and @own */
+	__u32 walks;	/* since what was found of code made at run time was forgotten */
+	struct stack_range range, own; /* @own: the thread's own stack, once it was there */
+	struct no_code no_code;
 	__u64 left_sp, goroutine_sp;
 	__u32 own_module; /* whose frames walker__frames() leaves out; 0: none */
 	__u32 pad;
@@ -63,6 +54,9 @@ struct walker {
 
 /* Forgets the last stack, and all that is known of code. */
 void walker__forget(struct walker *walker);
+
+/* The walker is another thread's from now on. */
+void walker__leave_stack(struct walker *walker);
 
 /* Walks from a function's entry: the caller's return address, and sp and fp as the caller has them when the
  * function has returned. Returns the stack's hash, as bpf/stack.bpf.h does. */

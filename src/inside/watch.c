@@ -22,6 +22,7 @@
 #include "process.h"
 #include "shown.h"
 #include "spared.h"
+#include "stack.h"
 
 #define EXPORT		 __attribute__((visibility("default")))
 #define NEXT(name, type) ((type)next__get(NEXT_##name))
@@ -148,6 +149,7 @@ static void *load(dlopen_t next, const char *file, int flags)
 	own__begin_load();
 	library = next(file, flags);
 	own__end_load();
+	code__loaded();
 	if (library && thread__current())
 		own__update();
 	return library;
@@ -185,6 +187,12 @@ EXPORT void *dlmopen(long namespace, const char *file, int flags)
 
 typedef void *(*mmap_t)(void *, size_t, int, int, int, long);
 
+static void unmapped(__u64 address, __u64 size)
+{
+	code__unmapped(address, size);
+	stack__unmapped(address, size);
+}
+
 static void *map(mmap_t next, void *address, size_t size, int protection, int flags, int fd,
 		 long offset)
 {
@@ -194,7 +202,9 @@ static void *map(mmap_t next, void *address, size_t size, int protection, int fl
 		process__give_up();
 	result = next(address, size, protection, flags, fd, offset);
 	/* What was there before is gone, whatever comes in its place. */
-	if (flags & MAP_FIXED || protection & PROT_EXEC)
+	if (flags & MAP_FIXED)
+		unmapped((__u64)address, size);
+	if (protection & PROT_EXEC)
 		code__change();
 	return result;
 }
@@ -233,6 +243,8 @@ static int protect(change_t next, void *address, size_t size, int protection)
 
 	if (protection & PROT_EXEC)
 		code__change();
+	if (!(protection & PROT_READ))
+		stack__unmapped((__u64)address, size);
 	return result;
 }
 
@@ -242,11 +254,18 @@ EXPORT int mprotect(void *address, size_t size, int protection)
 	return protect(next__get(NEXT_mprotect), address, size, protection);
 }
 
+/* MADV_GUARD_INSTALL of Linux 6.13. */
+#define ADVICE_GUARD 102
+
 static int advise(change_t next, void *address, size_t size, int advice)
 {
 	struct change change = { next, advice };
 
-	return spared__around((__u64)address, size, change_part, &change);
+	int result = spared__around((__u64)address, size, change_part, &change);
+
+	if (advice == ADVICE_GUARD)
+		stack__unmapped((__u64)address, size);
+	return result;
 }
 
 EXPORT int madvise(void *address, size_t size, int advice);
@@ -266,7 +285,7 @@ static int unmap(munmap_t next, void *address, size_t size)
 {
 	int result = spared__around((__u64)address, size, unmap_part, &next);
 
-	code__unmapped((__u64)address, size);
+	unmapped((__u64)address, size);
 	return result;
 }
 
@@ -297,9 +316,9 @@ static void *move(mremap_t next, void *address, size_t old_size, size_t size, in
 	if (flags & MREMAP_FIXED && spared__overlaps((__u64)to, size))
 		process__give_up();
 	result = next(address, old_size, size, flags, to);
-	code__unmapped((__u64)address, old_size);
+	unmapped((__u64)address, old_size);
 	if (flags & MREMAP_FIXED)
-		code__unmapped((__u64)to, size);
+		unmapped((__u64)to, size);
 	return result;
 }
 

@@ -63,7 +63,12 @@ bool stack_copy__load(struct stack_copy *copy, __u64 address, __u64 *value)
 	return !(address & 7) && memory__read(address, value, sizeof(*value));
 }
 
-void stack__range(__u64 sp, struct stack_range *out, void *buffer, __u32 size)
+bool memory__read_kept(__u64 address, __u64 *value)
+{
+	return memory__read(address, value, sizeof(*value));
+}
+
+void stack__range(__u64 sp, __u64 thread_data, struct stack_range *out, void *buffer, __u32 size)
 {
 	/* Room to work in: what the walk has there must not matter. */
 	memset(buffer, 0xa5, size);
@@ -71,7 +76,32 @@ void stack__range(__u64 sp, struct stack_range *out, void *buffer, __u32 size)
 	for (size_t i = 0; i < n_memory; i++)
 		if (sp - memory[i].start < memory[i].size)
 			*out = (struct stack_range){ memory[i].start,
+						     memory[i].start + memory[i].size,
 						     memory[i].start + memory[i].size };
+}
+
+__u32 stack__generation(void)
+{
+	return generation;
+}
+
+/* Memory of tests changes without notice. */
+bool code__recall(__u64 address, __u32 *said)
+{
+	return false;
+}
+
+void code__remember(__u64 address, __u32 said)
+{
+}
+
+void code__forget_bytes(void)
+{
+}
+
+__u32 code__loads(void)
+{
+	return 0;
 }
 
 __u32 code__generation(void)
@@ -103,7 +133,7 @@ static __u32 module_of(const struct twin_mapping *mapping)
 	return record.id;
 }
 
-bool code__find(__u64 address, struct code_range *out)
+int code__find(__u64 address, struct code_range *out)
 {
 	for (size_t i = 0; i < n_mappings; i++) {
 		const struct twin_mapping *mapping = &mappings[i];
@@ -111,15 +141,15 @@ bool code__find(__u64 address, struct code_range *out)
 		if (address < mapping->start || address >= mapping->end)
 			continue;
 		if (!mapping->executable)
-			return false;
+			return -EIO;
 		*out = (struct code_range){ mapping->start, mapping->end };
 		if (mapping->inode) {
 			out->bias = mapping->offset - mapping->start;
 			out->module = module_of(mapping);
 		}
-		return true;
+		return 0;
 	}
-	return false;
+	return -EIO;
 }
 
 const struct unwind_chunk *tables__map_chunk(__u32 index)
