@@ -333,6 +333,8 @@ enum ap_stat {
 	AP_STAT_UNPROBED, /* processes that took memory from the kernel and hit no probe */
 	/* Calls whose incomplete stack may lack a frame of a --within function. */
 	AP_STAT_UNDECIDED,
+	/* Calls for AP_IMPOSSIBLE_BYTES or more, or for a product of count and size that overflows. */
+	AP_STAT_IMPOSSIBLE,
 	AP_STAT_NOT_SAMPLED, /* calls of recorded functions that were not sampled */
 	/* Calls of AP_NESTING_OUTERMOST sources that were not noted, so calls beneath count. */
 	AP_STAT_NOT_NESTED,
@@ -405,6 +407,10 @@ struct ap_count {
 
 /* Sums of requested bytes saturate here. */
 #define AP_MAX_SUM 0x7fffffffffffffffULL
+
+/* No process can have a block of this size, 128 TiB: a request for so much fails. It is counted as a call, and its bytes are in no
+ * sum, in which they would be all that can be seen. */
+#define AP_IMPOSSIBLE_BYTES (1ULL << 47)
 
 /* Histogram buckets, like PROFILE_BUCKETS: bucket n has the values of n significant bits. */
 #define AP_BUCKETS 65

@@ -26,7 +26,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 10
+#define INSIDE_VERSION 11
 
 /* The library as it is installed. */
 #define INSIDE_FILE "liballocprof-inside.so"

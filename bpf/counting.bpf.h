@@ -24,11 +24,11 @@ static __always_inline void counts__add(struct ap_site_counts *sum, const struct
 			__sync_fetch_and_add(&sum->null, 1);
 		return;
 	}
-	sum__add(&sum->size_bytes, hit->size_bytes);
+	sum__add(&sum->size_bytes, bytes_in_sums(hit->size_bytes));
 	if (AP_REALLOCATING >> hit->function & 1) {
 		if (!hit->pointer) {
 			__sync_fetch_and_add(&sum->fresh, 1);
-			sum__add(&sum->fresh_size_bytes, hit->size_bytes);
+			sum__add(&sum->fresh_size_bytes, bytes_in_sums(hit->size_bytes));
 		} else if (!hit->size_bytes && !hit->overflows) {
 			__sync_fetch_and_add(&sum->released, 1);
 		}
@@ -47,6 +47,9 @@ static __always_inline void count_hit(const struct hit *hit)
 		return;
 	}
 	counts__add(of_site, hit);
+	/* With live its record counts it. */
+	if (!config.live)
+		hit__note_impossible(hit);
 }
 
 #endif

@@ -356,6 +356,14 @@ static __always_inline __u64 hit__return_address(const struct hit *hit)
 	return hit__real_return(hit, address, trampoline__address());
 }
 
+/* Counts a call that asks for more than any process can have. */
+static __always_inline void hit__note_impossible(const struct hit *hit)
+{
+	if ((hit->size_bytes >= AP_IMPOSSIBLE_BYTES || hit->overflows) &&
+	    !(AP_FREEING >> hit->function & 1))
+		stat__add(AP_STAT_IMPOSSIBLE);
+}
+
 /* Initialises @hit with the thread's SP and frame pointer. */
 static __always_inline void hit__enter(struct hit *hit, const struct pt_regs *regs)
 {

@@ -73,8 +73,8 @@ static __always_inline void record__count(__u32 index, const struct hit *hit)
 	if (!record)
 		return;
 	__sync_fetch_and_add(&record->calls, n);
-	/* Failing calls may request nearly 2^64 bytes each. */
-	sum__add(&record->asked_bytes, n * hit->size_bytes);
+	sum__add(&record->asked_bytes, n * bytes_in_sums(hit->size_bytes));
+	hit__note_impossible(hit);
 	if (config.sample)
 		estimate__add(&record->of_calls, hit->weight, hit->size_bytes);
 }

@@ -15,7 +15,7 @@ static __always_inline void count__add(struct ap_count *count, const struct hit 
 	__u64 n = sample__times(hit->weight);
 
 	__sync_fetch_and_add(&count->calls, n);
-	sum__add(&count->size_bytes, n * hit->size_bytes);
+	sum__add(&count->size_bytes, n * bytes_in_sums(hit->size_bytes));
 	if (config.sample)
 		estimate__add(&count->estimate, hit->weight, hit->size_bytes);
 }
@@ -34,6 +34,7 @@ static __noinline __maybe_unused void count_stack(struct pt_regs *ctx, struct sc
 	void *current;
 
 	thread_name__read(key.thread);
+	hit__note_impossible(hit);
 	if (end__needs_user_space(scratch->record.end)) {
 		key.stack = 0;
 		if (stack__dump(ctx, &key, scratch->record.end, hit))
@@ -55,7 +56,7 @@ static __noinline __maybe_unused void count_stack(struct pt_regs *ctx, struct sc
 	}
 	fresh = (struct ap_count){
 		.calls = sample__times(hit->weight),
-		.size_bytes = sample__times(hit->weight) * hit->size_bytes,
+		.size_bytes = sample__times(hit->weight) * bytes_in_sums(hit->size_bytes),
 	};
 	if (config.sample)
 		estimate__add(&fresh.estimate, hit->weight, hit->size_bytes);

@@ -73,7 +73,7 @@ static __always_inline bool count__send(const struct ap_count_key *key, const st
 	record->type = AP_RECORD_COUNT;
 	record->weight = hit->weight;
 	record->key = *key;
-	record->size_bytes = hit->size_bytes;
+	record->size_bytes = bytes_in_sums(hit->size_bytes);
 	bpf_ringbuf_submit(record, ring__flags());
 	return true;
 }
@@ -112,7 +112,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	record->type = AP_RECORD_DUMP;
 	record->end = end;
 	record->key = *key;
-	record->size_bytes = hit->size_bytes;
+	record->size_bytes = bytes_in_sums(hit->size_bytes);
 	record->time_ns = bpf_ktime_get_ns();
 	record->weight = hit->weight;
 	/* Numbered only now: user space waits for each number to arrive. */

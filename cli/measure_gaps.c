@@ -218,6 +218,7 @@ struct recording_target measure_gaps__target(const struct session_results *resul
 		.pid = results->is_attached ? pid : NULL,
 		.rss_bytes = results->target_rss_bytes,
 		.children = results->target_children,
+		.impossible = results->impossible,
 		.exit_signal = results->exit_signal,
 		.oom_kills = results->oom_kills,
 		.group_bytes = results->group_limit_bytes,
@@ -234,7 +235,7 @@ static void print_target(const struct measure *measure, const struct session_res
 
 	/* What stat prints has these, and JSON may go to stderr, too. */
 	if (!measure->session.stacks)
-		target.exit_signal = target.oom_kills = target.is_in_group = 0;
+		target.impossible = target.exit_signal = target.oom_kills = target.is_in_group = 0;
 	completeness_messages__print_beside(&target);
 	if (results->target_runs)
 		message__print("process %d goes on without probes", results->target_pid);

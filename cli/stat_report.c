@@ -326,6 +326,7 @@ static void add_run(json_object *root, const struct measure *measure,
 	json__add(root, "exit_signal",
 		  results->exit_signal ? json_object_new_int(results->exit_signal) : NULL);
 	json__add(root, "oom_kills", json__count(results->oom_kills));
+	json__add(root, "impossible_calls", json__count(results->impossible));
 	json__add(root, "elapsed_seconds", json__seconds(results->elapsed_seconds));
 	json__add(root, "user_seconds", ended ? json__seconds(results->user_seconds) : NULL);
 	json__add(root, "system_seconds", ended ? json__seconds(results->system_seconds) : NULL);

@@ -120,7 +120,8 @@ struct session_results {
 	/* Sentences about calls that the engine knows to be missing; owned by the session. */
 	char *const *engine_gaps;
 	size_t n_engine_gaps;
-	__u64 relabelled;     /* calls counted under the function they tail-called */
+	__u64 impossible; /* calls for more than any process can have, whose bytes are in no sum */
+	__u64 relabelled; /* calls counted under the function they tail-called */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	/* Number and total time of hits' waits for user space or for other threads. */
 	__u64 waits, waits_ns;

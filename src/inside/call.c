@@ -110,6 +110,7 @@ struct live_mark call__enter_within(struct thread *thread, const struct call *ca
 	if (!weight || !is_within(thread, call, frame))
 		return leave_out(thread, call);
 	call__count(&thread->shared->functions[call->function], call);
+	call__note_impossible(thread, call);
 	if (thread->regions)
 		call__count_in_regions(thread, call, frame);
 	if (!is_recorded)

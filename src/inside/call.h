@@ -69,6 +69,14 @@ static inline __attribute__((always_inline)) void call__count(struct ap_site_cou
 	}
 }
 
+/* Notes a call that asks for more than any process can have. */
+static inline void call__note_impossible(struct thread *thread, const struct call *call)
+{
+	if (unlikely(call->size >= AP_IMPOSSIBLE_BYTES || call->overflows) &&
+	    !(AP_FREEING >> call->function & 1))
+		counter__add(&thread->shared->stats[AP_STAT_IMPOSSIBLE], 1);
+}
+
 /* Likewise, in the set of regions that the thread has open. */
 void call__count_in_regions(struct thread *thread, const struct call *call, const __u64 *frame);
 
@@ -100,6 +108,7 @@ call__enter(const struct call *call, const __u64 *frame, __u32 number)
 	if (unlikely(process.within))
 		return call__enter_within(thread, call, frame);
 	call__count(&thread->shared->functions[call->function], call);
+	call__note_impossible(thread, call);
 	if (unlikely(thread->regions))
 		call__count_in_regions(thread, call, frame);
 	if (!(process.recorded >> call->function & 1))

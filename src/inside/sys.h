@@ -97,14 +97,14 @@ static inline void counter__add(__u64 *counter, __u64 n)
 	__asm__("addq %1, %0" : "+m"(*counter) : "re"(n) : "cc");
 }
 
-/* Likewise for sums of sizes, which saturate at AP_MAX_SUM. A handler that interrupts just then may add to a sum that is
+/* Likewise for sums of requested sizes, which saturate at AP_MAX_SUM. A handler that interrupts just then may add to a sum that is
  * over it already. */
 static inline void counter__add_bytes(__u64 *counter, __u64 n)
 {
 	bool is_over;
 
-	if (unlikely(n > AP_MAX_SUM))
-		n = AP_MAX_SUM;
+	if (unlikely(n >= AP_IMPOSSIBLE_BYTES))
+		return;
 	__asm__("addq %2, %0" : "+m"(*counter), "=@ccs"(is_over) : "re"(n));
 	if (unlikely(is_over))
 		*counter = AP_MAX_SUM;

@@ -136,6 +136,13 @@ int recording_text__beside(const struct recording_target *target, char **text)
 			target->pid, number__bytes(target->rss_bytes, false).text);
 	if (target->children)
 		print_all_children(target, to);
+	if (target->impossible)
+		fprintf(to,
+			"%s %s for 128 TiB or more, which no process can have: counted as %s, with no "
+			"bytes\n",
+			number__count(target->impossible).text,
+			plural__of("call{|s} asked", target->impossible).text,
+			plural__of("{a call|calls}", target->impossible).text);
 	print_end(target, to);
 	if (fclose(to)) {
 		free(made);
@@ -154,6 +161,7 @@ int recording_text__profile_beside(const struct profile *profile, char **text)
 		.exit_signal = profile__meta_number(profile, "exit_signal") < NSIG
 				       ? (int)profile__meta_number(profile, "exit_signal")
 				       : 0,
+		.impossible = profile__meta_number(profile, "impossible_calls"),
 		.oom_kills = profile__meta_number(profile, "oom_kills"),
 		.group_bytes = profile__meta_number(profile, "group_limit_bytes"),
 		.is_in_group = profile__meta_number(profile, "own_in_group"),

@@ -14,6 +14,7 @@ struct recording_target {
 	const char *pid;      /* of a process that was attached to */
 	__u64 rss_bytes;      /* of it, resident when the recording began */
 	const char *children; /* of it: lines "PID COMMAND" */
+	__u64 impossible;     /* calls for more than any process can have */
 	int exit_signal;      /* that ended a command */
 	__u64 oom_kills;   /* processes of its control group that the kernel has ended meanwhile */
 	__u64 group_bytes; /* limit of memory of that group */
@@ -27,7 +28,7 @@ char *recording_text__title(const struct profile *profile);
 char *recording_text__subject(const struct profile *profile);
 /*
  * Sets *@text to sentences, one per line, about what an attached process had before and has beside the recording: its memory,
- * and children that were not measured; what ended a command, and the memory that it and allocprof shared. "" if there is nothing to say. The caller frees it. 0 or -ENOMEM.
+ * and children that were not measured; calls for impossible sizes, what ended a command, and the memory that it and allocprof shared. "" if there is nothing to say. The caller frees it. 0 or -ENOMEM.
  */
 int recording_text__beside(const struct recording_target *target, char **text);
 /* The same of a profile's target. */

@@ -474,6 +474,7 @@ void preload_engine__add_results(const struct preload_engine *engine,
 		preload_engine__add_live(engine, results);
 	preload_engine__add_regions(engine, results);
 	results->own_bytes = preload__memory_bytes(engine->preload);
+	results->impossible = engine->counted.stats[AP_STAT_IMPOSSIBLE];
 	results->processes = engine->processes;
 	results->processes_left = engine->processes_left;
 	results->processes_unprobed = engine->n_refused;

@@ -176,8 +176,8 @@ static enum rule rule_of(const char *key)
 		{ "max_live", RULE_LEAST },	     { "max_records", RULE_LEAST },
 		{ "window_opened", RULE_LEAST },     { "unread_files", RULE_LINES },
 		{ "common_names", RULE_SUM },	     { "exit_signal", RULE_FAILURE },
-		{ "oom_kills", RULE_SUM },	     { "own_bytes", RULE_MOST },
-		{ "group_limit_bytes", RULE_LEAST },
+		{ "oom_kills", RULE_SUM },	     { "impossible_calls", RULE_SUM },
+		{ "own_bytes", RULE_MOST },	     { "group_limit_bytes", RULE_LEAST },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)

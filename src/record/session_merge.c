@@ -160,6 +160,7 @@ int session_results__merge(struct session_results *into, const struct session_re
 	into->processes_unprobed += from->processes_unprobed;
 	into->relabelled += from->relabelled;
 	into->processes_left += from->processes_left;
+	into->impossible += from->impossible;
 	into->waits += from->waits;
 	into->own_bytes += from->own_bytes;
 	into->waits_ns += from->waits_ns;

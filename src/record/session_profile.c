@@ -375,6 +375,7 @@ static int set_numbers(const struct session_results *results, __u64 sample_bytes
 		{ "stops", results->marks.stops },
 		{ "resets", results->marks.resets },
 		{ "dump", results->marks.is_dump },
+		{ "impossible_calls", results->impossible },
 		{ "exit_signal", results->exit_signal },
 		{ "oom_kills", results->oom_kills },
 		{ "group_limit_bytes", results->group_limit_bytes },

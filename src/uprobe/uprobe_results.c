@@ -296,6 +296,7 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 		results->second_programs = uprobe__second_programs(uprobe)->list;
 		results->n_second_programs = uprobe__second_programs(uprobe)->n;
 	}
+	results->impossible = stat_sum(uprobe, AP_STAT_IMPOSSIBLE);
 	results->relabelled = stat_sum(uprobe, AP_STAT_RELABELLED);
 	results->gaps[GAP_NOT_NESTED] = stat_sum(uprobe, AP_STAT_NOT_NESTED);
 	results->gaps[GAP_MAPPINGS_LOST] = uprobe__mappings_lost(uprobe) -

@@ -4,6 +4,7 @@ stacks of programs that state theirs."""
 
 import shutil
 import signal
+import json
 import subprocess
 
 import pytest
@@ -40,15 +41,56 @@ def test_equal(run, allocprof, counter, target, tmp_path, name, wrap):
         sum(size for _, size in recording.functions.values())
 
 
-def test_bytes_saturate(run, allocprof, tmp_path):
-    """Requests that cannot be met count, too: at most 2^63 - 1 bytes, also where more calls from the same place follow."""
-    subprocess.run(["gcc", "-O0", "-fno-builtin", "-x", "c", "-o", tmp_path / "huge", "-"], text=True, check=True, input="""
+HUGE = """
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
-int main(void) { for (int i = 0; i < 3; i++) free(malloc(i == 1 ? 1000 : -8L)); return 0; }
-""")
-    run([allocprof, "record", "-e", "malloc", "-o", tmp_path / "data", "--", tmp_path / "huge"], expect=0)
-    rows = Recording(tmp_path / "data").sql("SELECT calls, bytes FROM counts WHERE bytes > 1 << 40")
-    assert rows == [(3, 2**63 - 1)]
+volatile size_t most = SIZE_MAX;
+void *volatile sink;
+__attribute__((noinline)) void cannot(void *block)
+{
+	void *aligned;
+	sink = malloc(most - 100);
+	sink = malloc((size_t)1 << 47);
+	sink = calloc(most / 2, 3);
+	sink = realloc(block, PTRDIFF_MAX);
+	sink = reallocarray(block, most, 2);
+	sink = aligned_alloc(64, most / 128 * 64);
+	if (!posix_memalign(&aligned, 64, most - 4096))
+		abort();
+}
+int main(void)
+{
+	void *block = malloc(1000);
+	cannot(block);
+	/* Address space alone, which is given. */
+	sink = malloc((size_t)1 << 32);
+	free(sink);
+	free(block);
+	return 0;
+}
+"""
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["calls", "live"])
+def test_impossible_sizes(run, allocprof, tmp_path, engine, live):
+    """Seven requests that no process can be given count as calls, and the bytes of the others are all that is summed up."""
+    subprocess.run(["gcc", "-O0", "-fno-builtin", "-x", "c", "-o", tmp_path / "huge", "-"], text=True, check=True, input=HUGE)
+    data, real = tmp_path / "data", (1 << 32) + 1000
+    said = b"7 calls asked for 128 TiB or more, which no process can have: counted as calls, with no bytes\n"
+    result = run([allocprof, "record", f"--engine={engine}", *live, "-o", data, "--", tmp_path / "huge"], expect=0)
+    assert said in result.stderr
+    recording = Recording(data)
+    assert recording.sql("SELECT sum(calls), sum(bytes) FROM counts") == [(9, real)]
+    assert recording.meta["impossible_calls"] == "7" and recording.ledger.get("failed", 7) == 7
+    assert said in run([allocprof, "report", data], expect=0).stdout
+    stacks = folded(run, allocprof, data, "--cost=bytes")[0]
+    assert sum(stacks.values()) == real
+    run([allocprof, "stat", f"--engine={engine}", *live, "--json", "-o", tmp_path / "json", "--", tmp_path / "huge"], expect=0)
+    counted = json.loads((tmp_path / "json").read_text())
+    assert counted["impossible_calls"] == 7
+    assert sum(function["bytes"] for function in counted["functions"].values()) == real
 
 
 # Whose processes begin and end in all ways.

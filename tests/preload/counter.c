@@ -12,6 +12,9 @@
 
 #include "common.h"
 
+/* No process can be given so much, and sums of such requests would hide all others. */
+#define IMPOSSIBLE_BYTES ((size_t)1 << 47)
+
 const char library_name[] = "libcounter";
 
 #define MAGIC 0x31746e756f437061ull /* "apCount1" */
@@ -90,13 +93,15 @@ void *counter_enter(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t sp, enum fu
 	if (f == REALLOC || f == REALLOCARRAY) {
 		if (!a) {
 			atomic_fetch_add(&slot->fresh, 1);
-			atomic_fetch_add(&slot->fresh_bytes, bytes);
+			if (bytes < IMPOSSIBLE_BYTES)
+				atomic_fetch_add(&slot->fresh_bytes, bytes);
 		} else if (!bytes && !overflow) {
 			atomic_fetch_add(&slot->released, 1);
 		}
 	}
 	atomic_fetch_add(&slot->calls, 1);
-	atomic_fetch_add(&slot->bytes, bytes);
+	if (bytes < IMPOSSIBLE_BYTES)
+		atomic_fetch_add(&slot->bytes, bytes);
 	return real_function(f);
 }
 

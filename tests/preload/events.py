@@ -177,6 +177,10 @@ class Sum:
                         if value)
 
 
+# No process can be given so much; such requests are calls without bytes.
+IMPOSSIBLE_BYTES = 1 << 47
+
+
 @dataclasses.dataclass
 class Calls(Sum):
     """What was asked for."""
@@ -355,7 +359,7 @@ class Replay:
     def enter(self, event):
         if self.selected(event):
             key = Key(self.process(event), event.thread, event.stack, event.function)
-            self.counts[key] += Calls(1, event.bytes)
+            self.counts[key] += Calls(1, event.bytes if event.bytes < IMPOSSIBLE_BYTES else 0)
             self.totals[key.process].calls += 1
         if event.function == "free":
             if event.pointer:
