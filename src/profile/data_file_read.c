@@ -302,29 +302,15 @@ int data_reader__read_definitions(struct data_reader *reader)
 /* Entries of meta that are whole numbers; of others only the shape of the text is known to who shows them. */
 static bool is_number(const char *key)
 {
+	/* clang-format off */
 	static const char *const keys[] = {
-		"attached_pid",
-		"attached_rss_bytes",
-		"exit_status",
-		"exit_signal",
-		"impossible_calls",
-		"oom_kills",
-		"group_limit_bytes",
-		"own_in_group",
-		"own_bytes",
-		"kernel_bytes",
-		"max_live",
-		"max_records",
-		"events_stacks",
-		"peak_bytes",
-		"runs",
-		"sample_bytes",
-		"waits",
-		"waits_ns",
-		"wanted_runs",
-		"warmup_runs",
+		"attached_pid", "attached_rss_bytes", "exit_status", "exit_signal",
+		"impossible_calls", "oom_kills", "group_limit_bytes", "own_in_group", "own_bytes",
+		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "runs",
+		"sample_bytes", "waits", "waits_ns", "wanted_runs", "warmup_runs",
 		"window_delay_ns",
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (!strcmp(key, keys[i]))
