@@ -124,7 +124,7 @@ MUSL_ENDS["unnamed"] = {**MUSL_ENDS["static"], "leave": {("bad_frame", "…;leav
 
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.parametrize("how", MUSL_ENDS)
-@pytest.mark.fast("uprobe-dynamic", "uprobe-unnamed", "preload-dynamic")
+@pytest.mark.fast("dynamic", "unnamed", "preload-dynamic")
 def test_musl_stacks(run, allocprof, tmp_path, how):
     """musl has no unwind tables: its functions are followed by their instructions, and what it begins main and threads with is
     outermost, but no function of the program's that does the same."""
