@@ -273,7 +273,7 @@ struct inside_stack {
 enum inside_gap {
 	INSIDE_GAP_IMAGES,  /* processes without a place for an image: their calls are lost */
 	INSIDE_GAP_THREADS, /* threads without memory: their calls are lost */
-	INSIDE_GAP_EARLY,   /* calls before the library had found the shared memory */
+	INSIDE_GAP_EARLY, /* calls before the process, or the thread, has its place in the shared memory */
 	INSIDE_GAP_EXECS,   /* execs of programs that cannot be entered */
 	INSIDE_GAP_MODULES, /* files for which there was no room: no table will come */
 	INSIDE_GAP_NAMES, /* threads that are not counted by their own name, since there are too many */

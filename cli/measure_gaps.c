@@ -205,7 +205,7 @@ static void print_live_gaps(const struct session *session, const struct session_
 		message__print(
 			"not complete: %s %s", number__count(live->stats[AP_STAT_DROPPED]).text,
 			plural__of(
-				"block{|s} that a failed realloc kept {is|are} not followed any more, and count{s|} as live",
+				"block{|s} that a failed realloc kept, or that ended within interrupted calls, {is|are} not followed any more, and count{s|} as live",
 				live->stats[AP_STAT_DROPPED])
 				.text);
 }

@@ -93,8 +93,9 @@ static void print_live(const struct session_live *live, FILE *to)
 		stat_print__count(to, stats[AP_STAT_UNMATCHED], "frees unseen",
 				  "of blocks whose address was handed out again");
 	if (stats[AP_STAT_DROPPED])
-		stat_print__count(to, stats[AP_STAT_DROPPED], "live blocks not followed any more",
-				  "not complete: a failed realloc kept them");
+		stat_print__count(
+			to, stats[AP_STAT_DROPPED], "live blocks not followed any more",
+			"not complete: a failed realloc kept them, or they ended within interrupted calls");
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (stats[AP_STAT_UNTRACKED + reason])
 			stat_print__count(to, stats[AP_STAT_UNTRACKED + reason],

@@ -19,7 +19,8 @@ void call__count_in_regions(struct thread *thread, const struct call *call, cons
 __u32 call__record(struct thread *current, const struct call *call, __u32 weight,
 		   const __u64 *frame)
 {
-	struct thread *thread = thread__claim(current);
+	struct claim claim;
+	struct thread *thread = thread__claim(current, &claim, frame);
 	__u32 number = 0;
 
 	if (unlikely(!thread)) {
@@ -32,7 +33,7 @@ __u32 call__record(struct thread *current, const struct call *call, __u32 weight
 				    process.has_stacks ? stacks__walk(thread, frame) : 0);
 	else
 		stacks__count(thread, call->function, call->size, weight, frame);
-	thread__release(thread);
+	thread__release(thread, &claim);
 	return number;
 }
 
@@ -76,12 +77,13 @@ static bool is_within(struct thread *current, const struct call *call, const __u
 	bool is_wanted = process.header->settings.recorded >> call->function & 1;
 	__u64 *stats = current->shared->stats;
 	struct thread *thread;
+	struct claim claim;
 	bool is, is_whole;
 
 	/* Its stack is not recorded either. */
 	if (process.has_stacks && AP_FREEING >> call->function & 1)
 		return false;
-	thread = thread__claim(current);
+	thread = thread__claim(current, &claim, frame);
 	if (!thread) {
 		if (is_wanted && process.has_stacks)
 			counter__add(&stats[AP_STAT_EVENTS], 1);
@@ -92,7 +94,7 @@ static bool is_within(struct thread *current, const struct call *call, const __u
 	stacks__walk(thread, frame);
 	is = walker__is_within(thread->walker);
 	is_whole = thread->walker->end == AP_END_COMPLETE;
-	thread__release(thread);
+	thread__release(thread, &claim);
 	if (!is && !is_whole && is_wanted)
 		counter__add(&stats[AP_STAT_UNDECIDED], 1);
 	return is;
@@ -156,25 +158,34 @@ bool call__is_of_allocator(struct thread *thread, const struct call *call, const
 	return is_jump;
 }
 
-void *call__returned(struct live_mark mark, void *block, __u64 size)
+void *call__returned(struct live_mark mark, void *block, __u64 size, const __u64 *frame)
 {
+	struct claim claim;
 	struct thread *current = thread__current(),
-		      *thread = current ? thread__claim(current) : NULL;
+		      *thread = current ? thread__claim(current, &claim, frame) : NULL;
 
-	if (!thread)
+	if (!thread) {
+		live__lose(current, mark__counted(mark), NULL);
 		return block;
+	}
 	live__return(thread, mark__counted(mark), (__u64)block, size);
-	thread__release(thread);
+	thread__release(thread, &claim);
 	return block;
 }
 
-void call__freed(struct live_mark mark, void *block)
+void call__freed(struct live_mark mark, void *block, const __u64 *frame)
 {
+	static const struct live_mark mark_none;
+	struct ap_block lost;
+	struct claim claim;
 	struct thread *current = thread__current(),
-		      *thread = current ? thread__claim(current) : NULL;
+		      *thread = current ? thread__claim(current, &claim, frame) : NULL;
 
-	if (!thread)
+	if (!thread) {
+		if (block && blocks__take((__u64)block, &lost))
+			live__lose(current, mark_none, &lost);
 		return;
+	}
 	live__free(thread, (__u64)block, mark.record == MARK_OUTSIDE);
-	thread__release(thread);
+	thread__release(thread, &claim);
 }

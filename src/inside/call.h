@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_INSIDE_CALL_H
 #define ALLOCPROF_INSIDE_CALL_H
 
+#include "claim.h"
 #include "code.h"
 #include "live.h"
 #include "next.h"
@@ -43,11 +44,11 @@ struct live_mark call__enter_within(struct thread *thread, const struct call *ca
 bool call__is_of_allocator(struct thread *thread, const struct call *call, const __u64 *frame,
 			   __u32 number);
 
-/* What follows is with live. The call returned a block, or NULL; returns that. */
-void *call__returned(struct live_mark mark, void *block, __u64 size);
+/* What follows is with live; @frame is that of the function that was called. The call returned a block, or NULL; returns that. */
+void *call__returned(struct live_mark mark, void *block, __u64 size, const __u64 *frame);
 
 /* A function is called that frees @block. */
-void call__freed(struct live_mark mark, void *block);
+void call__freed(struct live_mark mark, void *block, const __u64 *frame);
 
 static inline __attribute__((always_inline)) void call__count(struct ap_site_counts *counts,
 							      const struct call *call)
@@ -132,21 +133,28 @@ static inline struct live_mark mark__counted(struct live_mark mark)
 	return mark.record == MARK_OUTSIDE ? (struct live_mark){ 0, 0 } : mark;
 }
 
-/* The thread, or a stand-in where a signal interrupted it: the caller has it until release(). NULL if there is no
- * memory. */
-static inline struct thread *thread__claim(struct thread *thread)
+/* The thread, or a stand-in where a signal interrupted it: the caller has it until thread__release(). NULL: the call has no place
+ * to be counted in. @frame is that of the function that the program has called. */
+static inline struct thread *thread__claim(struct thread *thread, struct claim *claim,
+					   const __u64 *frame)
 {
-	if (unlikely(thread->busy))
-		return thread__stand_in(thread);
-	thread->busy = 1;
+	__u64 address = claim__sign(claim, frame);
+
+	if (unlikely(thread->claims[0]))
+		return thread__stand_in(thread, claim);
+	__atomic_store_n(&thread->claims[0], address, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return thread;
 }
 
-static inline void thread__release(struct thread *thread)
+static inline void thread__release(struct thread *thread, struct claim *claim)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&thread->busy, 0, __ATOMIC_RELEASE);
+	if (unlikely(thread->lent))
+		thread__give_back(thread);
+	else
+		__atomic_store_n(&thread->claims[0], 0, __ATOMIC_RELEASE);
+	claim__end(claim);
 }
 
 #endif

@@ -144,7 +144,7 @@ static __u32 publish(const struct mapping *mapping)
 void code__publish(__u64 address)
 {
 	/* Zeroed for valgrind, as in look_up(). */
-	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[512];
+	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[256];
 	struct mapping mapping;
 
 	if (!maps__find(address, &mapping, path, sizeof(path), buffer, sizeof(buffer)) &&
@@ -156,7 +156,7 @@ static __attribute__((noinline)) int look_up(__u64 address, __u32 generation,
 					     struct code_range *out)
 {
 	/* Zeroed for valgrind, which does not know that the kernel writes to it. */
-	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[512];
+	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[256];
 	const struct unwind_table *table;
 	struct mapping mapping;
 	int err = maps__find(address, &mapping, path, sizeof(path), buffer, sizeof(buffer));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "confine.h"
 
+#include <asm/signal.h>
 #include <asm/unistd.h>
 #include <linux/audit.h>
 #include <linux/fcntl.h>
@@ -62,6 +63,8 @@ static const struct {
 	{ __NR_process_vm_readv, { 1023, 4096, 1, 4096, 1 } },
 	{ __NR_read, { 1023 } },
 	{ __NR_readlink, { 4096 } },
+	{ __NR_rt_sigprocmask, { SIG_SETMASK, 4096, 0, 8 } },
+	{ __NR_sigaltstack, { 0, 4096 } },
 	{ __NR_tgkill, { 1023, 1023 } },
 	{ __NR_write, { 1023, 4096, 1 } },
 };

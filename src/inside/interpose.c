@@ -24,21 +24,24 @@
 #define NEXT(name, type) ((type)next__get(NEXT_##name))
 
 static __attribute__((noinline)) void *move(struct live_mark mark, void *pointer, __u64 size,
-					    void *(*next)(void *, size_t))
+					    void *(*next)(void *, size_t), const __u64 *frame)
 {
 	struct thread *current, *thread;
 	struct live_move state;
+	struct claim claim;
 	void *block;
 
 	state.is_outside = mark.record == MARK_OUTSIDE;
 	live__move(&state, (__u64)pointer);
 	block = next(pointer, size);
 	current = thread__current();
-	thread = current ? thread__claim(current) : NULL;
-	if (!thread)
+	thread = current ? thread__claim(current, &claim, frame) : NULL;
+	if (!thread) {
+		live__lose(current, mark__counted(mark), state.has_old ? &state.old : NULL);
 		return block;
+	}
 	live__moved(thread, &state, mark__counted(mark), (__u64)block, size, false);
-	thread__release(thread);
+	thread__release(thread, &claim);
 	return block;
 }
 
@@ -58,7 +61,7 @@ EXPORT void *malloc(size_t size)
 
 	mark = ENTER(AP_MALLOC, .size = size);
 	if (mark__is_followed(mark))
-		return call__returned(mark, NEXT(malloc, void *(*)(size_t))(size), size);
+		return call__returned(mark, NEXT(malloc, void *(*)(size_t))(size), size, FRAME);
 	return NEXT(malloc, void *(*)(size_t))(size);
 }
 
@@ -72,7 +75,7 @@ EXPORT void *calloc(size_t n, size_t size)
 	mark = ENTER(AP_CALLOC, .size = overflows ? 0 : product, .overflows = overflows);
 	if (mark__is_followed(mark))
 		return call__returned(mark, NEXT(calloc, void *(*)(size_t, size_t))(n, size),
-				      overflows ? 0 : product);
+				      overflows ? 0 : product, FRAME);
 	return NEXT(calloc, void *(*)(size_t, size_t))(n, size);
 }
 
@@ -83,7 +86,7 @@ EXPORT void *realloc(void *pointer, size_t size)
 
 	mark = ENTER(AP_REALLOC, .size = size, .pointer = (__u64)pointer);
 	if (mark__is_followed(mark))
-		return move(mark, pointer, size, next__get(NEXT_realloc));
+		return move(mark, pointer, size, next__get(NEXT_realloc), FRAME);
 	return NEXT(realloc, void *(*)(void *, size_t))(pointer, size);
 }
 
@@ -103,11 +106,11 @@ EXPORT void *reallocarray(void *pointer, size_t n, size_t size)
 	mark = ENTER(AP_REALLOCARRAY, .size = overflows ? 0 : product, .overflows = overflows,
 		     .pointer = (__u64)pointer);
 	if (overflows && mark__is_followed(mark))
-		call__returned(mark, NULL, 0);
+		call__returned(mark, NULL, 0, FRAME);
 	if (overflows)
 		return next ? next(pointer, n, size) : fail_for_memory();
 	if (mark__is_followed(mark))
-		return move(mark, pointer, product, next_realloc);
+		return move(mark, pointer, product, next_realloc, FRAME);
 	return next_realloc(pointer, product);
 }
 
@@ -121,7 +124,7 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
 	if (!mark__is_followed(mark))
 		return next(out, alignment, size);
 	err = next(out, alignment, size);
-	call__returned(mark, err ? NULL : *out, size);
+	call__returned(mark, err ? NULL : *out, size, FRAME);
 	return err;
 }
 
@@ -133,8 +136,8 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
 	mark = ENTER(AP_ALIGNED_ALLOC, .size = size);
 	if (mark__is_followed(mark))
 		return call__returned(
-			mark, NEXT(aligned_alloc, void *(*)(size_t, size_t))(alignment, size),
-			size);
+			mark, NEXT(aligned_alloc, void *(*)(size_t, size_t))(alignment, size), size,
+			FRAME);
 	return NEXT(aligned_alloc, void *(*)(size_t, size_t))(alignment, size);
 }
 
@@ -145,8 +148,9 @@ EXPORT void *memalign(size_t alignment, size_t size)
 
 	mark = ENTER(AP_MEMALIGN, .size = size);
 	if (mark__is_followed(mark))
-		return call__returned(
-			mark, NEXT(memalign, void *(*)(size_t, size_t))(alignment, size), size);
+		return call__returned(mark,
+				      NEXT(memalign, void *(*)(size_t, size_t))(alignment, size),
+				      size, FRAME);
 	return NEXT(memalign, void *(*)(size_t, size_t))(alignment, size);
 }
 
@@ -166,7 +170,7 @@ EXPORT void *valloc(size_t size)
 
 	mark = ENTER(AP_VALLOC, .size = size);
 	if (mark__is_followed(mark))
-		return call__returned(mark, next ? next(size) : page_aligned(size), size);
+		return call__returned(mark, next ? next(size) : page_aligned(size), size, FRAME);
 	return next ? next(size) : page_aligned(size);
 }
 
@@ -178,7 +182,7 @@ EXPORT void *pvalloc(size_t size)
 
 	mark = ENTER(AP_PVALLOC, .size = size);
 	if (next && mark__is_followed(mark))
-		return call__returned(mark, next(size), size);
+		return call__returned(mark, next(size), size, FRAME);
 	if (next)
 		return next(size);
 	return size > ~(size_t)4095 ? fail_for_memory()
@@ -191,7 +195,7 @@ EXPORT void free(void *pointer)
 	struct live_mark mark = ENTER(AP_FREE, .pointer = (__u64)pointer);
 
 	if (mark__is_followed(mark))
-		call__freed(mark, pointer);
+		call__freed(mark, pointer, FRAME);
 	NEXT(free, void (*)(void *))(pointer);
 }
 
@@ -204,7 +208,7 @@ EXPORT void free_sized(void *pointer, size_t size)
 	struct live_mark mark = ENTER(AP_FREE_SIZED, .pointer = (__u64)pointer);
 
 	if (mark__is_followed(mark))
-		call__freed(mark, pointer);
+		call__freed(mark, pointer, FRAME);
 	if (next)
 		next(pointer, size);
 	else
@@ -219,7 +223,7 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
 	struct live_mark mark = ENTER(AP_FREE_SIZED, .pointer = (__u64)pointer);
 
 	if (mark__is_followed(mark))
-		call__freed(mark, pointer);
+		call__freed(mark, pointer, FRAME);
 	if (next)
 		next(pointer, alignment, size);
 	else

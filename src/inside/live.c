@@ -144,9 +144,8 @@ static bool index_again(struct thread *thread, const char *before)
 	return true;
 }
 
-/* An entry for a key for which the thread has none. */
-static __attribute__((noinline)) struct inside_record *new_entry(struct thread *thread, __u64 stack,
-								 __u32 function, __u32 record)
+static struct inside_record *add_entry(struct thread *thread, __u64 stack, __u32 function,
+				       __u32 record)
 {
 	const char *before = thread->records.entries;
 	struct inside_record *entry;
@@ -168,6 +167,20 @@ static __attribute__((noinline)) struct inside_record *new_entry(struct thread *
 	*index_slot(thread, record) =
 		(struct indexed){ record, ((char *)entry - thread->records.entries) /
 						  process.record_bytes };
+	return entry;
+}
+
+/* An entry for a key for which the thread has none. A signal's handler that jumped out of here would leave a table that
+ * does not fit to its index. */
+static __attribute__((noinline)) struct inside_record *new_entry(struct thread *thread, __u64 stack,
+								 __u32 function, __u32 record)
+{
+	struct inside_record *entry;
+	__u64 signals;
+
+	sys__block_signals(&signals);
+	entry = add_entry(thread, stack, function, record);
+	sys__restore_signals(signals);
 	return entry;
 }
 
@@ -301,8 +314,8 @@ static void count_lifetime(struct thread *thread, const struct ap_block *block, 
 		}
 	lifetime->key = key;
 	lifetime->lifetime.size_bytes = size_bytes;
-	__atomic_store_n(&lifetime->lifetime.blocks, n, __ATOMIC_RELEASE);
 	thread->lifetimes.n++;
+	__atomic_store_n(&lifetime->lifetime.blocks, n, __ATOMIC_RELEASE);
 }
 
 enum block_end {
@@ -548,4 +561,12 @@ void live__moved(struct thread *thread, const struct live_move *move, struct liv
 	thread->owner->sequence++;
 	if (added)
 		count_block(thread, mark, size_bytes);
+}
+
+void live__lose(struct thread *current, struct live_mark mark, const struct ap_block *ended)
+{
+	if (current && mark.record)
+		stat(current, AP_STAT_UNTRACKED + AP_UNTRACKED_NESTED, mark.weight);
+	if (current && ended)
+		stat(current, AP_STAT_DROPPED, ended->weight);
 }

@@ -41,6 +41,10 @@ void live__move(struct live_move *move, __u64 address);
 void live__moved(struct thread *thread, const struct live_move *move, struct live_mark mark,
 		 __u64 result, __u64 size_bytes, bool frees);
 
+/* In place of these, for a call that finds no memory to be counted in. @current is the calling thread, or NULL; @ended the block that
+ * the call ends, which is in the table no more, or NULL. */
+void live__lose(struct thread *current, struct live_mark mark, const struct ap_block *ended);
+
 /*
  * A thread that is alone keeps its share of what is live for itself, however large it is. Another one begins: it
  * adds @first's share to that of all processes.

@@ -2,6 +2,7 @@
 #include "live_sum.h"
 
 #include "blocks.h"
+#include "claim.h"
 #include "live.h"
 #include "own.h"
 
@@ -59,16 +60,20 @@ void live__join(struct thread *first)
 void live__share(void)
 {
 	struct thread *thread = self;
+	struct claim claim;
 
-	if (process.mode != INSIDE_LIVE || !thread || !*process.alive || thread->busy ||
-	    !process__is_alone())
+	__u64 address = claim__sign(&claim, __builtin_frame_address(0));
+
+	if (process.mode != INSIDE_LIVE || !thread || !*process.alive || !process__is_alone() ||
+	    thread__is_claimed(thread, &claim))
 		return;
-	thread->busy = 1;
+	__atomic_store_n(&thread->claims[0], address, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	process__is_joined();
 	live_sum__publish(thread);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&thread->busy, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&thread->claims[0], 0, __ATOMIC_RELEASE);
+	claim__end(&claim);
 }
 
 /* What live__leave() took out. */
@@ -78,14 +83,16 @@ void live__leave(enum inside_end how)
 {
 	struct inside_live *live = &process.header->live;
 	struct inside_image *image = process__image();
+	struct claim claim;
 
+	claim__sign(&claim, __builtin_frame_address(0));
 	/* exit(3) comes here by a destructor and by _exit(2). */
 	if (!process__is_itself() || image->ended != INSIDE_RUNS)
 		return;
 	if (how == INSIDE_EXITED)
 		own__end();
 	if (process.mode == INSIDE_LIVE) {
-		if (self && !self->busy)
+		if (self && !thread__is_claimed(self, &claim))
 			live_sum__publish(self);
 		note_peak(live);
 	}

@@ -226,23 +226,30 @@ static bool has_waited_enough(struct inside_waits *waits, __u64 now_ns)
 	return now_ns - since_ns > memory.header->settings.wait_ms * NS_PER_MS;
 }
 
+/* Since when the thread waits; 0: it does not, or a handler has left the wait by a jump. */
+static __thread __u64 waits_since_ns;
+
 void memory__await(const __u32 *word, __u32 value)
 {
+	__u64 begin_ns, now_ns, limit_ns = memory.header->settings.wait_ms * NS_PER_MS;
 	struct inside_waits *waits = &memory.header->waits;
-	__u64 begin_ns, now_ns;
 
 	/* Time does not go on where no clock may be read. */
 	if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value || !sys__may(__NR_nanosleep) ||
 	    !sys__may(__NR_clock_gettime))
 		return;
 	begin_ns = now_ns = sys__now_ns();
+	/* All handlers that come meanwhile would wait here, too, each within the one before. */
+	if (waits_since_ns && now_ns - waits_since_ns < limit_ns)
+		return;
+	waits_since_ns = now_ns;
 	do {
 		if (has_waited_enough(waits, now_ns) || memory__is_left())
 			break;
 		sys__await(word, value, LOOK_NS);
 		now_ns = sys__now_ns();
-	} while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value &&
-		 now_ns - begin_ns < memory.header->settings.wait_ms * NS_PER_MS);
+	} while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value && now_ns - begin_ns < limit_ns);
+	waits_since_ns = 0;
 	if (now_ns == begin_ns)
 		return;
 	__atomic_fetch_add(&waits->count, 1, __ATOMIC_RELAXED);

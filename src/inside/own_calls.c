@@ -154,7 +154,7 @@ __attribute__((used)) static void *own__enter(__u32 number, struct own_frame *ow
 		return function->address;
 	if (!(AP_FREEING >> call.function & 1))
 		return NULL;
-	call__freed(own->mark, (void *)call.pointer);
+	call__freed(own->mark, (void *)call.pointer, frame);
 	return function->address;
 }
 
@@ -184,7 +184,7 @@ static __u64 copy_text(const struct own_function *function, const struct own_fra
 	call = (struct call){ AP_MALLOC, .size = text__length((const char *)result) + 1 };
 	mark = call__enter(&call, frame, number);
 	if (mark__is_followed(mark))
-		call__returned(mark, (void *)result, call.size);
+		call__returned(mark, (void *)result, call.size, frame);
 	return result;
 }
 
@@ -197,6 +197,7 @@ __attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *o
 	struct thread *current, *thread;
 	struct live_move state;
 	__u64 result, block;
+	struct claim claim;
 	struct call call;
 
 	if (row->kind == INTERFACE_THROUGH)
@@ -212,15 +213,17 @@ __attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *o
 	else if (row->result == AP_RESULT_SIZE_IN_PLACE)
 		block = result >= call.size ? call.pointer : 0;
 	current = thread__current();
-	thread = current ? thread__claim(current) : NULL;
-	if (!thread)
+	thread = current ? thread__claim(current, &claim, frame) : NULL;
+	if (!thread) {
+		live__lose(current, mark__counted(own->mark), state.has_old ? &state.old : NULL);
 		return result;
+	}
 	current->last_call.frame = NULL;
 	if (AP_REALLOCATING >> call.function & 1 && !call.overflows)
 		live__moved(thread, &state, mark__counted(own->mark), block, call.size,
 			    row->result == AP_RESULT_FREES);
 	else
 		live__return(thread, mark__counted(own->mark), block, call.size);
-	thread__release(thread);
+	thread__release(thread, &claim);
 	return result;
 }

@@ -7,6 +7,7 @@
 #include <linux/time_types.h>
 
 #include "blocks.h"
+#include "claim.h"
 #include "environment.h"
 #include "live.h"
 #include "memory.h"
@@ -16,6 +17,7 @@
 #include "regions.h"
 #include "spared.h"
 #include "thread_names.h"
+#include "threads.h"
 #include "walk.h"
 
 enum {
@@ -38,7 +40,6 @@ static struct {
 	__u32 early;	       /* calls while it began */
 	volatile __u32 *alive; /* the page that is cleared in a forked child */
 	struct thread *threads, *hand;
-	struct thread *stand_ins;
 	bool is_joined; /* process__is_joined() was called */
 	struct mapped_array images, thread_places;
 	char directory[INSIDE_PATH_BYTES];
@@ -195,7 +196,8 @@ static __u32 begin_process(void)
 static bool begin_child(void)
 {
 	/* What other threads of the parent had is not found again. */
-	local.threads = local.hand = local.stand_ins = NULL;
+	local.threads = local.hand = NULL;
+	stand_ins__forget();
 	thread_names__forget();
 	memory__forget();
 	own__forked();
@@ -222,7 +224,7 @@ static bool begin_child(void)
 #define REUSE_TRIES 8
 #define REUSE_STEPS 128
 
-static bool has_comm(const struct thread *thread, const char *comm)
+bool thread__has_comm(const struct thread *thread, const char *comm)
 {
 	for (int i = 0; i < AP_COMM_LEN; i++)
 		if (thread->shared->comm[i] != comm[i])
@@ -256,8 +258,7 @@ static struct thread *take_ended(struct thread_name *name, __u32 tid)
 	return NULL;
 }
 
-/* Gives @thread what another one has that has nothing to do with the counters: its walker, and what it knows of entries. */
-static void give(struct thread *thread, struct thread *from)
+void thread__give(struct thread *thread, struct thread *from)
 {
 	thread->walker = from->walker;
 	thread->live = from->live;
@@ -284,30 +285,12 @@ static bool take_from_ended(struct thread *thread)
 		tries++;
 		if (!take_over(from, GIVING_THREAD))
 			continue;
-		give(thread, from);
+		thread__give(thread, from);
 		__atomic_store_n(&from->tid, NO_THREAD, __ATOMIC_RELEASE);
 		if (thread->walker)
 			return true;
 	}
 	return false;
-}
-
-/* @thread is a stand-in. */
-static bool take_from_idle(struct thread *thread)
-{
-	struct thread *from = __atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE);
-
-	for (; from && !thread->walker; from = from->next) {
-		__u32 idle = 0;
-
-		if (!from->walker ||
-		    !__atomic_compare_exchange_n(&from->busy, &idle, 1, false, __ATOMIC_ACQUIRE,
-						 __ATOMIC_RELAXED))
-			continue;
-		give(thread, from);
-		__atomic_store_n(&from->busy, 0, __ATOMIC_RELEASE);
-	}
-	return thread->walker;
 }
 
 static bool publish(struct inside_thread *shared, __u64 place)
@@ -323,7 +306,7 @@ static bool publish(struct inside_thread *shared, __u64 place)
 	return true;
 }
 
-static void push(struct thread **list, struct thread *thread)
+void thread__push(struct thread **list, struct thread *thread)
 {
 	thread->next = __atomic_load_n(list, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(list, &thread->next, thread, false, __ATOMIC_RELEASE,
@@ -346,7 +329,7 @@ static struct walker *new_walker(void)
 	return walker;
 }
 
-static struct thread *new_thread(__u32 tid, const char *comm)
+struct thread *thread__new(__u32 tid, const char *comm)
 {
 	struct thread *thread = memory__take_private(sizeof(*thread));
 	struct inside_thread *shared;
@@ -365,8 +348,7 @@ static struct thread *new_thread(__u32 tid, const char *comm)
 	return publish(shared, place) ? thread : NULL;
 }
 
-/* Before a thread, or a stand-in, that nobody else has counts. False: there is no memory. */
-static bool have_walker(struct thread *thread, bool (*take)(struct thread *thread))
+bool thread__have_walker(struct thread *thread, bool (*take)(struct thread *thread))
 {
 	if (!process.walks || thread->walker || take(thread))
 		return true;
@@ -383,11 +365,11 @@ static struct thread_name *choose_name(char *comm)
 /* Adds a thread that is named @name and counted so; NULL if there is no memory. */
 static struct thread *add_thread(struct thread_name *name, __u32 tid, const char *comm)
 {
-	struct thread *thread = new_thread(tid, comm);
+	struct thread *thread = thread__new(tid, comm);
 
 	if (!thread)
 		return NULL;
-	push(&local.threads, thread);
+	thread__push(&local.threads, thread);
 	thread->namesake = __atomic_load_n(&name->threads, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(&name->threads, &thread->namesake, thread, false,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
@@ -410,14 +392,14 @@ static struct thread *begin_thread(const struct ap_region_thread *open)
 	thread = take_ended(name, tid);
 	if (!thread)
 		thread = add_thread(name, tid, comm);
-	if (!thread || !have_walker(thread, take_from_ended)) {
+	if (!thread || !thread__have_walker(thread, take_from_ended)) {
 		memory__add_gap(INSIDE_GAP_THREADS);
 		if (thread)
 			__atomic_store_n(&thread->tid, NO_THREAD, __ATOMIC_RELEASE);
 		return NULL;
 	}
 	thread->shared->tid = tid;
-	thread->busy = 0;
+	thread__drop_claims(thread);
 	thread->owner = thread;
 	/* The range is the stack of the thread that had the struct before. */
 	if (thread->walker)
@@ -451,7 +433,7 @@ void process__sum_published(__s64 *blocks, __s64 *size_bytes)
 {
 	*blocks = *size_bytes = 0;
 	add_published(__atomic_load_n(&local.threads, __ATOMIC_ACQUIRE), blocks, size_bytes);
-	add_published(__atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE), blocks, size_bytes);
+	add_published(stand_ins__first(), blocks, size_bytes);
 }
 
 bool process__is_itself(void)
@@ -473,40 +455,8 @@ bool process__is_alone(void)
 {
 	const struct thread *first = __atomic_load_n(&local.threads, __ATOMIC_RELAXED);
 
-	return first && !first->next && !local.stand_ins && !local.is_joined &&
+	return first && !first->next && !stand_ins__first() && !local.is_joined &&
 	       __atomic_load_n(&process.header->images.n, __ATOMIC_RELAXED) == 1;
-}
-
-struct thread *thread__stand_in(struct thread *thread)
-{
-	struct thread *other = __atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE);
-
-	for (; other; other = other->next) {
-		__u32 idle = 0;
-
-		if (has_comm(other, thread->shared->comm) &&
-		    __atomic_compare_exchange_n(&other->busy, &idle, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			break;
-	}
-	if (!other) {
-		other = new_thread(thread->tid, thread->shared->comm);
-		if (!other)
-			return NULL;
-		if (process.mode == INSIDE_LIVE)
-			live__join(thread);
-		other->busy = 1;
-		push(&local.stand_ins, other);
-	}
-	if (!have_walker(other, take_from_idle)) {
-		__atomic_store_n(&other->busy, 0, __ATOMIC_RELEASE);
-		return NULL;
-	}
-	/* Its last owner's stack may be unmapped. */
-	if (other->walker)
-		walker__leave_stack(other->walker);
-	other->owner = thread;
-	return other;
 }
 
 struct thread *thread__begin(void)
@@ -514,6 +464,8 @@ struct thread *thread__begin(void)
 	__u32 state = __atomic_load_n(&local.state, __ATOMIC_ACQUIRE);
 	/* In a forked child that of the parent's thread, which goes on here. */
 	const struct thread *before = self;
+	struct thread *thread;
+	__u64 signals;
 
 	if (state == NOT_MEASURED || state == HANDED_OVER)
 		return NULL;
@@ -526,10 +478,13 @@ struct thread *thread__begin(void)
 	if (state == BEGINNING)
 		__atomic_fetch_add(&local.early, 1, __ATOMIC_RELAXED);
 	/* Threads that begin after the end of the measurement have nothing to count. */
-	if (state != MEASURED || header__has_ended(process.header) ||
-	    (!*local.alive && !begin_child()))
+	if (state != MEASURED || header__has_ended(process.header))
 		return NULL;
-	return begin_thread(before ? regions__open(before) : NULL);
+	sys__block_signals(&signals);
+	thread = *local.alive || begin_child() ? begin_thread(before ? regions__open(before) : NULL)
+					       : NULL;
+	sys__restore_signals(signals);
+	return thread;
 }
 
 /* What the thread counts from now on is another thread's: a count has one name. */
@@ -538,18 +493,20 @@ void process__renamed(void)
 	struct thread *thread = self;
 	struct ap_region_thread open;
 	char comm[AP_COMM_LEN];
+	struct claim claim;
 
 	if (!thread || !*process.alive || !process.has_stacks || header__has_ended(process.header))
 		return;
 	/* A child of vfork(2) has a name of its own, and its parent's thread. What a signal's handler has interrupted goes on
 	 * with the thread's memory. */
-	if (!process__is_itself() || thread->busy)
+	claim__sign(&claim, __builtin_frame_address(0));
+	if (!process__is_itself() || thread__is_claimed(thread, &claim))
 		return;
 	sys__comm(comm);
-	if (has_comm(thread, comm))
+	if (thread__has_comm(thread, comm))
 		return;
 	choose_name(comm);
-	if (has_comm(thread, comm))
+	if (thread__has_comm(thread, comm))
 		return;
 	memset(&open, 0, sizeof(open));
 	if (regions__open(thread))

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_INSIDE_PROCESS_H
 #define ALLOCPROF_INSIDE_PROCESS_H
 
+#include "claim.h"
 #include "inside_abi.h"
 #include "sys.h"
 #include "table.h"
@@ -15,6 +16,10 @@ struct last_call {
 	__u32 function; /* a number of its own; of jumps the first one's */
 };
 
+/* Calls of a thread that are under way, of which signals have interrupted all but the last, and those that a jump has left and that
+ * may go on as far as is known. */
+#define THREAD_CLAIMS 16
+
 /* A thread's own state. The memory is used again by a thread that begins after it has ended: by one of the same name, and what
  * has nothing to do with counters by any. */
 struct thread {
@@ -22,7 +27,13 @@ struct thread {
 	struct thread *next;	 /* of the process */
 	struct thread *namesake; /* the next one of those that are counted by the same name */
 	__u32 tid;
-	__u32 busy; /* 1: the thread, or a frame that a signal interrupted, is walking its stack */
+	/* Addresses of the struct claim of the calls that are under way; 0: none. That of the first changes what is here, that of
+	 * each other one a stand-in. Only the thread itself writes them, and its signals' handlers. */
+	__u64 claims[THREAD_CLAIMS];
+	/* Of a stand-in: the thread that has it, plus the index of that one's claim; 0: nobody. */
+	__u64 lent;
+	/* Calls that passed by what a jump may have left, since one has looked, and how many are to before the next one looks. */
+	__u32 n_passed, n_to_pass;
 	/* Only with stacks; the counts are shared->counts as this process has them mapped. */
 	struct walker *walker;
 	struct table counts; /* struct inside_count; shared->counts */
@@ -81,9 +92,15 @@ static inline struct thread *thread__current(void)
 	return thread__begin();
 }
 
-/* A stand-in for the calling thread while that is busy, for a signal's handler; it is busy, too, until the
- * caller clears that. NULL if there is no memory. */
-struct thread *thread__stand_in(struct thread *thread);
+/* For a call that finds the calling thread claimed: a stand-in, or the thread where a jump has left that. NULL if there is no memory,
+ * or as many calls are under way as may be. */
+struct thread *thread__stand_in(struct thread *thread, const struct claim *claim);
+
+/* A stand-in that thread__stand_in() returned is not used any more. */
+void thread__give_back(struct thread *stand_in);
+
+/* Whether a signal interrupted a call of @thread, the calling one, that changes what is there. @claim is one of the caller's. */
+bool thread__is_claimed(struct thread *thread, const struct claim *claim);
 
 /* Whether there has been one thread of one process only. */
 bool process__is_alone(void);

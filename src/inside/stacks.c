@@ -121,8 +121,8 @@ static __attribute__((noinline)) struct inside_count *new_count(struct thread *t
 	while (count->stack)
 		count = table__next(&thread->counts, process.count_bytes, count);
 	count->function = function;
-	__atomic_store_n(&count->stack, stack, __ATOMIC_RELEASE);
 	thread->counts.n++;
+	__atomic_store_n(&count->stack, stack, __ATOMIC_RELEASE);
 	return count;
 }
 
@@ -153,15 +153,17 @@ void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, __u3
 	struct inside_count *count = thread->last_count;
 	__u64 hash = stacks__walk(thread, frame);
 
-	counter__add(&thread->shared->stats[AP_STAT_EVENTS], 1);
 	if (!count || count->stack != hash || count->function != function) {
 		count = find_count(thread, hash, function);
 		if (unlikely(!count)) {
+			counter__add(&thread->shared->stats[AP_STAT_EVENTS], 1);
 			counter__add(&thread->shared->stats[AP_STAT_LOST + memory__lost()], 1);
 			return;
 		}
 		thread->last_count = count;
 	}
+	/* Together, since a signal's handler may leave by a jump. */
+	counter__add(&thread->shared->stats[AP_STAT_EVENTS], 1);
 	counter__add(&count->calls, weight);
 	counter__add_bytes(&count->size_bytes, bytes_of(weight, size_bytes));
 	if (unlikely(process.samples))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "sys.h"
 
+#include <asm/signal.h>
 #include <asm/stat.h>
 #include <asm/unistd.h>
 #include <linux/random.h>
@@ -243,4 +244,31 @@ void sys__wake(const __u32 *word)
 {
 	if (!sys_limits.is_limited)
 		sys(__NR_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}
+
+#define BIT(signal) (1ULL << (signal - 1))
+
+/* What an instruction raises ends the process where it is blocked. */
+#define BY_INSTRUCTIONS                                                                            \
+	(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) | BIT(SIGSYS))
+
+/* By one kind of calls, which a filter of the target permits or not (confine.c). */
+static long set_mask(const __u64 *mask, __u64 *before)
+{
+	return sys(__NR_rt_sigprocmask, SIG_SETMASK, (long)mask, (long)before, sizeof(*mask), 0, 0);
+}
+
+bool sys__block_signals(__u64 *before)
+{
+	__u64 blocked;
+
+	if (set_mask(NULL, before))
+		return false;
+	blocked = *before | ~BY_INSTRUCTIONS;
+	return !set_mask(&blocked, NULL);
+}
+
+void sys__restore_signals(__u64 before)
+{
+	set_mask(&before, NULL);
 }

@@ -139,6 +139,11 @@ static inline __u64 bytes_of(__u64 n, __u64 size_bytes)
 void sys__await(const __u32 *word, __u32 value, __u64 ns);
 void sys__wake(const __u32 *word);
 
+/* Blocks the thread's signals but those that its own instructions raise. *@before is for sys__restore_signals(). False: the target
+ * forbids that; then nothing is restored either. */
+bool sys__block_signals(__u64 *before);
+void sys__restore_signals(__u64 before);
+
 /* A number that nobody foresees. */
 __u64 sys__random(void);
 

@@ -27,14 +27,12 @@ static void give_back(char *entries, size_t bytes)
 	sys__unmap(entries, bytes);
 }
 
-bool table__reserve(struct table *table, const struct table_kind *kind, __u64 *published)
+static bool grow(struct table *table, const struct table_kind *kind, __u64 *published)
 {
 	struct table grown = { .shift = table->entries ? table->shift + 1 : FIRST_SHIFT };
 	size_t bytes = kind->entry_bytes << grown.shift;
 	__u64 place;
 
-	if (table->entries && table->n < (1U << table->shift) / 2)
-		return true;
 	if (grown.shift > INSIDE_MAX_SHIFT)
 		return false;
 	grown.entries = take(bytes, &place);
@@ -57,4 +55,18 @@ bool table__reserve(struct table *table, const struct table_kind *kind, __u64 *p
 	give_back(table->entries, kind->entry_bytes << table->shift);
 	*table = grown;
 	return true;
+}
+
+/* A signal's handler that jumps out of here would leave a part of it. */
+bool table__reserve(struct table *table, const struct table_kind *kind, __u64 *published)
+{
+	__u64 signals;
+	bool has_room;
+
+	if (table->entries && table->n < (1U << table->shift) / 2)
+		return true;
+	sys__block_signals(&signals);
+	has_room = grow(table, kind, published);
+	sys__restore_signals(signals);
+	return has_room;
 }

@@ -215,7 +215,7 @@ static void report_dropped(const struct profile *profile, const struct output *o
 	if (blocks)
 		say_number(
 			output, blocks,
-			" block{|s} that a failed realloc kept {is|are} not followed any more, and "
+			" block{|s} that a failed realloc kept, or that ended within interrupted calls, {is|are} not followed any more, and "
 			"count{s|} as live" NOT_COMPLETE);
 }
 

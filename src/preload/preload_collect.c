@@ -289,7 +289,7 @@ static int collect_gaps(struct preload_engine *engine)
 		{ gaps[INSIDE_GAP_THREADS],
 		  "time{|s} a thread found no room in the shared memory, and its calls are missing" },
 		{ gaps[INSIDE_GAP_EARLY],
-		  "call{|s} {is|are} missing that came before the library had found the shared memory" },
+		  "call{|s} {is|are} missing that came before the library had found the shared memory, or its place in it" },
 		{ gaps[INSIDE_GAP_FUNCTIONS],
 		  "call{|s} or use{|s} of functions of an allocator's own {is|are} not followed: what these do with "
 		  "memory is not known, or their calls cannot be counted; --engine=uprobe names them" },

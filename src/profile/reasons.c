@@ -82,7 +82,7 @@ static const struct reason untracked[AP_UNTRACKED_REASONS] = {
 		"no_memory", "the kernel had no memory to follow more blocks", "--sample needs less",
 		NULL },
 	[AP_UNTRACKED_NESTED] = {
-		"nested", "their thread was within four other calls of the allocator", NULL, NULL },
+		"nested", "their thread was within as many other calls of the allocator as are followed", NULL, NULL },
 	[AP_UNTRACKED_THREADS_FULL] = {
 		"threads_full", "there were more threads than can be followed", NULL, NULL },
 	[AP_UNTRACKED_NO_RETURN] = {
