@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ int doctor__find_preload(struct error *error)
 
 int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct error *error)
 {
-	const struct session_options options = {
+	struct session_options options = {
 		.stacks = stacks,
 		.live = live,
 		/* stat and check use regions; check records with --live. */
@@ -56,9 +57,13 @@ int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct er
 		.profile = profile__new(),
 		.target = &target,
 	};
+	struct memory_group group;
 	struct engine *engine;
 	int err = -ENOMEM;
 
+	session__take_shares(&options, &group);
+	/* Those that were loaded before may count yet. */
+	options.free_bytes = UINT64_MAX;
 	if (engine_options.profile)
 		err = uprobe_engine.open(&engine_options, &engine, error);
 	if (!err) {

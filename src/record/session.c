@@ -18,18 +18,17 @@
 #include "target_user.h"
 
 /* Below a limit the command, or what else is in the group, needs the other half. */
-static void take_shares(struct session *session)
+void session__take_shares(struct session_options *options, struct memory_group *group)
 {
 	struct sysinfo info;
 
-	session->options.memory_bytes =
-		sysinfo(&info) ? 4ULL << 30 : (__u64)info.totalram * info.mem_unit;
-	session->options.free_bytes = UINT64_MAX;
-	if (!memory_group__read(getpid(), &session->group))
+	options->memory_bytes = sysinfo(&info) ? 4ULL << 30 : (__u64)info.totalram * info.mem_unit;
+	options->free_bytes = UINT64_MAX;
+	if (!memory_group__read(getpid(), group))
 		return;
-	session->options.free_bytes = session->group.free_bytes;
-	if (session->group.free_bytes / 2 < session->options.memory_bytes)
-		session->options.memory_bytes = session->group.free_bytes / 2;
+	options->free_bytes = group->free_bytes;
+	if (group->free_bytes / 2 < options->memory_bytes)
+		options->memory_bytes = group->free_bytes / 2;
 }
 
 /* Of the target's control group, which may be another than this process's. */
@@ -54,7 +53,7 @@ int session__open(const struct session_options *options, struct session **out, s
 	session->target.pidfd = session->target.go_fd = session->target.exec_fd = -1;
 	session->epoll_fd = -1;
 	session->kills_fd = -1;
-	take_shares(session);
+	session__take_shares(&session->options, &session->group);
 	session->profile = profile__new();
 	if (session->profile)
 		err = session__open_engine(session, error);

@@ -20,6 +20,7 @@
 #include "gate.h"
 #include "kernel_types.h"
 #include "live.h"
+#include "memory_group.h"
 #include "parser.h"
 #include "probes.h"
 #include "regions.h"
@@ -291,6 +292,7 @@ static int check_memory(const struct session_options *options, struct error *err
 {
 	__u64 needed = options->live ? LIVE_PROGRAMS_BYTES : PROGRAMS_BYTES;
 	int further = get_nprocs_conf() - 2;
+	struct memory_group group;
 
 	if (further > 0)
 		needed += further * PROCESSOR_BYTES;
@@ -298,6 +300,12 @@ static int check_memory(const struct session_options *options, struct error *err
 		needed += EVENTS_RING_BYTES;
 	if (!options->stacks || options->free_bytes > needed)
 		return 0;
+	/* The kernel frees the maps of an earlier run only after a while. */
+	for (int i = 0; i < MEMORY_TRIES; i++) {
+		usleep(MEMORY_WAIT_US);
+		if (!memory_group__read(getpid(), &group) || group.free_bytes > needed)
+			return 0;
+	}
 	return error__set(
 		error, -ENOMEM,
 		"probes and their tables take some %llu MiB, and the control group that allocprof "

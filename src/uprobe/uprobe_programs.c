@@ -32,11 +32,6 @@
 /* Size of the programs' map of arrays. */
 #define MAX_RECORDS (4096 << AP_CHUNK_BITS)
 
-/* The kernel frees the maps of an earlier session only when no sleepable program runs any more, which takes longer on a busy
- * machine. Until then they count among the memory of a control group. */
-#define MEMORY_TRIES   10
-#define MEMORY_WAIT_US 100000
-
 /* Log function of the engine that this thread loads; libbpf's callback has no context. */
 static _Thread_local void (*log_line)(const char *line);
 

@@ -30,7 +30,7 @@ class Replay:
         return self.sites.setdefault(site, collections.Counter())
 
     def call(self, event):
-        self.sums(event["site"]).update(calls=1, bytes=event["size"])
+        self.sums(event["site"]).update(calls=1, bytes=event["size"] if event["size"] < 1 << 47 else 0)
 
     def end(self, site, size, temporary, how="freed_bytes"):
         self.sums(site).update({"frees": 1, how: size})

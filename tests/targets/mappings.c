@@ -5,7 +5,7 @@
  *
  *   work: mmap=7 mmap_bytes=2199023771648 mmap_failed=1 mmap_returned=0
  *     mremap=4 mremap_bytes=24576 mremap_failed=1 mremap_returned=8192
- *     brk=3 brk_bytes=1152921504607043584 brk_failed=1 brk_returned=8192
+ *     brk=3 brk_bytes=196608 brk_failed=1 brk_returned=8192
  *     munmap=6 munmap_bytes=0 munmap_failed=0 munmap_returned=69632
  *   forked: mmap=1 mmap_bytes=8192 mmap_failed=0 mmap_returned=0
  *     mremap=0 mremap_bytes=0 mremap_failed=0 mremap_returned=0

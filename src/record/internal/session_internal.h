@@ -65,6 +65,9 @@ static inline const struct engine_operations *session__operations(const struct s
 	return session->engines[engine]->operations;
 }
 
+/* Sets what @options say of memory, and *@group where a control group limits that. */
+void session__take_shares(struct session_options *options, struct memory_group *group);
+
 /* session_engines.c: opens the engine that was asked for. */
 /* Whether @err, of an engine that was opened, says that the kernel refuses uprobes or bpf(2). */
 bool session__lacks_uprobes(int err);

@@ -47,6 +47,11 @@ struct second;
 /* uprobe_programs.c has it. */
 struct late_program;
 
+/* The kernel frees the maps of an earlier session only when no sleepable program runs any more, which takes longer on a busy
+ * machine. Until then they count among the memory of a control group. */
+#define MEMORY_TRIES   10
+#define MEMORY_WAIT_US 100000
+
 /* Size of the ring buffer with --events: a million events, of 64 bytes,
  * which a busy thread makes in two seconds. */
 #define EVENTS_RING_BYTES (64 << 20)
