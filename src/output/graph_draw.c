@@ -206,10 +206,10 @@ static void draw_swatch(struct page *page, double x, unsigned int colour, bool s
 	graph_panel__fill(&page->ink, colour, stays);
 }
 
-static bool has_freed(const struct graph *graph, const struct graph_series *series)
+static bool is_drawn(const struct graph *graph, const __u64 *bytes)
 {
 	for (size_t i = 0; i < graph->n_points; i++) {
-		if (series->freed_bytes[i])
+		if (bytes[i])
 			return true;
 	}
 	return false;
@@ -251,9 +251,9 @@ static void draw_row(struct page *page, size_t row)
 		ink__font(&page->ink, 11, true);
 		ink__text(&page->ink, LEFT - 50, page->y, INK_RIGHT, text);
 	}
-	if (series->live_bytes)
+	if (is_drawn(page->graph, series->stays_bytes))
 		draw_swatch(page, LEFT - 44, colour, true);
-	if (has_freed(page->graph, series))
+	if (is_drawn(page->graph, series->freed_bytes))
 		draw_swatch(page, LEFT - 25, colour, false);
 	draw_figures(page, series->peak_bytes, series->live_bytes);
 	fit(page, NAME_LEFT + 4, NAME_WIDTH, label->name);

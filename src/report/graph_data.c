@@ -2,7 +2,7 @@
 #include "graph_data.h"
 
 #include <errno.h>
-
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +13,12 @@
 
 /* More bars than this could not be seen. */
 #define MAX_SPANS 200
+
+/* Per cent of a group's freed blocks that are freed at its usual age at the latest; of fewer than 100 it says nothing. */
+#define USUALLY	  99
+#define MIN_FREED 100
+/* The usual age of a group of which too few blocks were freed. */
+#define NO_AGE UINT32_MAX
 
 /* A birth or a death. Sums wrap modulo 2^64 in between; live sums are right. */
 struct event {
@@ -202,6 +208,87 @@ static int compare_peaks(const void *left, const void *right)
 	return a->group < b->group ? -1 : a->group > b->group;
 }
 
+/* Blocks of a group that were freed at @age, in epochs. */
+struct freed {
+	__u32 group, age;
+	__u64 blocks;
+};
+
+static int compare_freed(const void *left, const void *right)
+{
+	const struct freed *a = left, *b = right;
+
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	return a->age < b->age ? -1 : a->age > b->age;
+}
+
+static size_t collect_freed(const struct graph_source *source, struct freed *freed, __u64 *live)
+{
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; profile__next_lifetime(source->profile, &at, &lifetime); i++) {
+		__u32 group = group_of(source, &lifetime);
+
+		if (!is_selected(source, i))
+			continue;
+		if (lifetime.died == PROFILE_LIVE)
+			live[group] = profile__add_up(live[group], lifetime.blocks);
+		else
+			freed[n++] = (struct freed){ group, lifetime.died - lifetime.born,
+						     lifetime.blocks };
+	}
+	return n;
+}
+
+/* The age of a group, whose @n entries are sorted, with @live blocks at the end. */
+static __u32 usual_age(const struct freed *freed, size_t n, __u64 live)
+{
+	__u64 all = 0, wanted, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all = profile__add_up(all, freed[i].blocks);
+	wanted = all / 100 * USUALLY + all % 100 * USUALLY / 100;
+	if (all < MIN_FREED || all < live)
+		return NO_AGE;
+	for (size_t i = 0; i < n; i++) {
+		sum = profile__add_up(sum, freed[i].blocks);
+		if (sum >= wanted)
+			return freed[i].age;
+	}
+	return NO_AGE;
+}
+
+/*
+ * Sets @ages, by group. What the end has left of a cache is younger than nearly all of it became, and would have been freed, too.
+ * 0 or -ENOMEM.
+ */
+static int find_usual_ages(const struct graph_source *source, __u32 *ages)
+{
+	_cleanup_(free_ptr) struct freed *freed =
+		calloc(source->profile->n_lifetimes + 1, sizeof(*freed));
+	_cleanup_(free_ptr) __u64 *live = calloc(source->groups->n_groups + 1, sizeof(*live));
+	size_t n, first = 0;
+
+	if (!freed || !live)
+		return -ENOMEM;
+	for (size_t i = 0; i < source->groups->n_groups; i++)
+		ages[i] = NO_AGE;
+	n = collect_freed(source, freed, live);
+	qsort(freed, n, sizeof(*freed), compare_freed);
+	for (size_t i = 0; i < n; i++) {
+		__u32 group = freed[i].group;
+
+		if (i + 1 < n && freed[i + 1].group == group)
+			continue;
+		ages[group] = usual_age(freed + first, i + 1 - first, live[group]);
+		first = i + 1;
+	}
+	return 0;
+}
+
 static size_t collect_events(const struct graph_source *source, struct event *events)
 {
 	struct profile_lifetime lifetime;
@@ -286,12 +373,14 @@ static void settle_sums(__u64 *sums, size_t n_points)
 }
 
 static void add_lifetime(struct graph_series *series, const struct profile_lifetime *lifetime,
-			 const struct epochs *epochs)
+			 __u32 usual_age, const struct epochs *epochs)
 {
 	bool is_freed = lifetime->died != PROFILE_LIVE;
-	__u64 *changes = is_freed ? series->freed_bytes : series->stays_bytes;
-	__u64 size_bytes = lifetime->size_bytes;
 	__u32 end = profile_lifetime__end_epoch(lifetime);
+	__u64 age = (end == PROFILE_LIVE ? epochs->n - 1 : end) - lifetime->born;
+	bool stays = !is_freed && (usual_age == NO_AGE || age > usual_age);
+	__u64 *changes = stays ? series->stays_bytes : series->freed_bytes;
+	__u64 size_bytes = lifetime->size_bytes;
 
 	changes[lifetime->born / epochs->per_point + 1] += size_bytes;
 	if (end != PROFILE_LIVE)
@@ -322,6 +411,7 @@ static int fill_series(const struct graph_source *source, size_t top, struct gra
 	_cleanup_(free_ptr) struct event *events = NULL;
 	_cleanup_(free_ptr) struct peak *peaks = NULL;
 	_cleanup_(free_ptr) __u32 *series_of = NULL; /* index + 1; 0: the series of the others */
+	_cleanup_(free_ptr) __u32 *ages = NULL;
 	struct profile_lifetime lifetime;
 	size_t n_events, n_top = 0;
 	__u32 epoch = 0, at = 0;
@@ -330,8 +420,9 @@ static int fill_series(const struct graph_source *source, size_t top, struct gra
 	events = calloc(2 * profile->n_lifetimes + 1, sizeof(*events));
 	peaks = calloc(profile->n_lifetimes + 1, sizeof(*peaks));
 	series_of = calloc(source->groups->n_groups + 1, sizeof(*series_of));
+	ages = calloc(source->groups->n_groups + 1, sizeof(*ages));
 	graph->series = calloc(top + 1, sizeof(*graph->series));
-	if (!events || !peaks || !series_of || !graph->series)
+	if (!events || !peaks || !series_of || !ages || !graph->series)
 		return -ENOMEM;
 	n_events = collect_events(source, events);
 	graph->n_stacks = find_peaks(events, n_events, peaks);
@@ -344,14 +435,17 @@ static int fill_series(const struct graph_source *source, size_t top, struct gra
 		err = add_series(graph, source->groups, NULL, graph->n_stacks - n_top);
 	if (err)
 		return err;
+	err = find_usual_ages(source, ages);
+	if (err)
+		return err;
 	for (size_t i = 0; profile__next_lifetime(profile, &at, &lifetime); i++) {
-		__u32 series = series_of[group_of(source, &lifetime)];
+		__u32 group = group_of(source, &lifetime), series = series_of[group];
 
 		if (!is_selected(source, i))
 			continue;
 		if (series || graph->n_series > n_top)
 			add_lifetime(&graph->series[series ? series - 1 : n_top], &lifetime,
-				     epochs);
+				     ages[group], epochs);
 		if (lifetime.died == PROFILE_LIVE) {
 			graph->live = profile__add_up(graph->live, lifetime.blocks);
 			graph->live_bytes = profile__add_up(graph->live_bytes, lifetime.size_bytes);

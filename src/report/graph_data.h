@@ -26,7 +26,8 @@ struct graph_series {
 	__u64 peak_bytes;	/* maximum over the ends of epochs */
 	__u64 live, live_bytes; /* not freed, also by processes that have ended */
 	/* By point, owned: blocks that are never freed, until their process ends where another one goes
-	 * on, and the others. */
+	 * on, and the others, with those that the end found at an age at which most are not freed yet: where
+	 * a group's freed blocks are not fewer than these, and 100 at least, the age that 99 % of them did not exceed. */
 	__u64 *stays_bytes, *freed_bytes;
 };
 

@@ -89,6 +89,39 @@ static __u64 sum_at(const struct graph *graph, size_t point)
 	return sum;
 }
 
+/* What the end has left of a cache is drawn as what was freed of it; what is older than that, and what is hardly ever freed, is
+ * not. */
+static void test_rest_of_a_cache(void **state)
+{
+	enum {
+		CACHE = 1,
+		KEPT_LONGER,
+		LEAK
+	};
+	struct profile *profile = with_stacks(3, "1000000");
+	struct graph *graph;
+	size_t last;
+
+	for (__u32 i = 0; i < 300; i++)
+		add(profile, CACHE, i, i + 50 < 300 ? i + 50 : PROFILE_LIVE, 10);
+	for (__u32 i = 0; i < 300; i++)
+		add(profile, KEPT_LONGER, i, i && i + 50 < 300 ? i + 50 : PROFILE_LIVE, 100);
+	for (__u32 i = 0; i < 300; i++)
+		add(profile, LEAK, i, i % 3 ? PROFILE_LIVE : i, 1000);
+	graph = make(profile, GRAPH_DEFAULT_TOP);
+	last = graph->n_points - 1;
+	assert_int_equal(graph->series[0].stack, LEAK);
+	assert_int_equal(graph->series[0].stays_bytes[last], 200 * 1000);
+	assert_int_equal(graph->series[0].freed_bytes[last], 0);
+	assert_int_equal(graph->series[1].stays_bytes[last], 1 * 100);
+	assert_int_equal(graph->series[1].freed_bytes[last], 50 * 100);
+	assert_int_equal(graph->series[2].stays_bytes[last], 0);
+	assert_int_equal(graph->series[2].freed_bytes[last], 50 * 10);
+	assert_int_equal(graph->series[2].live_bytes, 50 * 10);
+	graph__free(graph);
+	profile__free(profile);
+}
+
 static void test_behaviours(void **state)
 {
 	enum {
@@ -567,6 +600,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_behaviours),
+		cmocka_unit_test(test_rest_of_a_cache),
 		cmocka_unit_test(test_against_plain_sums),
 		cmocka_unit_test(test_exits),
 		cmocka_unit_test(test_short_exits),
