@@ -344,6 +344,17 @@ bool object__is_symbolic(const struct object *object)
 	return false;
 }
 
+bool objects__program_names_auditors(void)
+{
+	const struct object *program = objects__first();
+
+	for (const Elf64_Dyn *entry = program ? program->dynamic : NULL;
+	     entry && entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_AUDIT || entry->d_tag == DT_DEPAUDIT)
+			return true;
+	return false;
+}
+
 bool object__has_search_path(const struct object *object)
 {
 	for (const Elf64_Dyn *entry = object->dynamic; entry && entry->d_tag != DT_NULL; entry++)

@@ -54,6 +54,9 @@ bool object__is_symbolic(const struct object *object);
  * objects__hold(). */
 bool objects__pass_on_search_path(void);
 
+/* Whether the program has libraries audit the dynamic linker (DT_AUDIT, DT_DEPAUDIT). */
+bool objects__program_names_auditors(void);
+
 /* Whether libraries are searched for it at places of its own. */
 bool object__has_search_path(const struct object *object);
 

@@ -542,7 +542,8 @@ __attribute__((constructor)) static void begin(void)
 	if (local.state != MEASURED)
 		return;
 	/* An auditor has a namespace of its own, with a C library of its own. musl has none. */
-	if (environment__names_auditors() && objects__linker_code())
+	if ((environment__names_auditors() || objects__program_names_auditors()) &&
+	    objects__linker_code())
 		memory__add_gap(INSIDE_GAP_LOADS);
 	own__began();
 }

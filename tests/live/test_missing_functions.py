@@ -161,5 +161,8 @@ def test_auditor(run, allocprof, tmp_path):
             assert report["complete"] is (engine == "uprobe" or name == "without"), result
             figures[engine, name] = report["functions"]["malloc"]["calls"]
     assert figures["uprobe", "with"] - figures["uprobe", "without"] >= 300
-    assert b"1 library was loaded by dlmopen, as an auditor (LD_AUDIT)" in \
+    told = b"1 library was loaded by dlmopen, as an auditor (LD_AUDIT)"
+    assert told in \
         run([allocprof, "stat", "--engine=preload", "--", "env", f"LD_AUDIT={auditor}", program], expect=0).stderr
+    named = build(tmp_path, "named", {"main": "int main(void) { return 0; }"}, f"-Wl,--audit={auditor}")
+    assert told in run([allocprof, "stat", "--engine=preload", "--", named], expect=0).stderr
