@@ -690,8 +690,14 @@ def stack_places(database):
             {place: names[number] for number, place in places.items()})
 
 
+# What record says of a command beside its summary.
+REMARKS = re.compile(rb"^allocprof: (?:[\d,]+ calls? asked for 128 TiB or more"
+                     rb"|the command was ended by the signal SIG).*\n", re.MULTILINE)
+
+
 def without_summary(stderr):
     """What is the target's own of @stderr, and the lines that record ends with."""
+    stderr = REMARKS.sub(b"", stderr)
     summary = re.findall(rb"^allocprof: (?:(?:allocations|not freed|temporary): "
                          rb"|recorded .*; next: allocprof report).*\n", stderr, re.MULTILINE)
     return stderr.replace(b"".join(summary), b""), summary
