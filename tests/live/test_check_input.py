@@ -263,9 +263,9 @@ def test_junit_of_hostile_names(run, allocprof, server, tmp_path):
     said = check(run, allocprof, budget, "--junit", str(junit), expect=1)
     suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
     assert suite.get("name") == "bud?get & <co>.json"
-    # XML cannot have U+FFFE.
+    # XML cannot have U+FFFE; of control characters there is a ? for each byte.
     assert [case.get("name") for case in suite] == [
-        name.replace("\ufffe", "???") for name in HOSTILE]
+        name.replace("\ufffe", "?").replace("\x85", "??") for name in HOSTILE]
     for case in suite:
         assert case.find("failure").get("type") == "over"
         assert f"over the limit of {CALLS - 1} by 1" in case.find("failure").get("message")

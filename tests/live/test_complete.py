@@ -107,12 +107,13 @@ int main(void) { for (int i = 0; i < 100; i++) free(through(get)); return 0; }
 
 
 def test_library_without_table_is_named(run, allocprof, tmp_path):
-    """Frame pointers lead through it, and nothing else hints at it: the tree begins where others do."""
+    """Frame pointers lead through it, and nothing else hints at it: the tree begins where others do. It needs another
+    library, so it is no C library, whose instructions are followed."""
     (tmp_path / "library.c").write_text(LIBRARY)
     (tmp_path / "program.c").write_text(PROGRAM)
     flags = ["-O1", "-g0", "-fno-omit-frame-pointer"]
     subprocess.run(["gcc", *flags, "-shared", "-fPIC", "-nostdlib", "-fno-asynchronous-unwind-tables",
-                    "-fno-unwind-tables", "-o", "libno_table.so", "library.c"], cwd=tmp_path, check=True)
+                    "-fno-unwind-tables", "-o", "libno_table.so", "library.c", "-Wl,--no-as-needed", "-lc"], cwd=tmp_path, check=True)
     subprocess.run(["gcc", *flags, "-o", "program", "program.c", "./libno_table.so"], cwd=tmp_path, check=True)
     data = tmp_path / "data"
     run([allocprof, "record", "-e", "malloc", "-o", data, "--", tmp_path / "program"], cwd=tmp_path, expect=0)
