@@ -262,11 +262,19 @@ class Obedient:
         assert status == expect, f"{self.process.args} ended with {status} instead of {expect}"
 
 
+def program_of(pid):
+    """What the process executes; None if it has ended."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except FileNotFoundError:
+        return None
+
+
 def command_of(pid):
-    """Process id of the command that the recorder @pid has launched. Its other children are workers."""
+    """Process id of the command that the recorder @pid has launched. Its other children are workers, and write dumps and
+    checkpoints."""
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    found, = [int(child) for child in children
-              if not pathlib.Path(f"/proc/{child}/comm").read_text().startswith("allocprof-")]
+    found, = [int(child) for child in children if program_of(child) not in (None, program_of(pid))]
     return found
 
 
