@@ -3,6 +3,7 @@
 
 import atexit
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -302,8 +303,9 @@ def wait_until_counting(allocprof, process):
     wait_until(is_counting, "allocprof counts")
 
 
+@functools.cache
 def libc_path():
-    """The C library that the targets are linked to."""
+    """The C library that the targets are linked to. Where probes are set, ldd would meet them at each call."""
     output = subprocess.run(["ldd", target("nothing")], check=True, stdout=subprocess.PIPE,
                             text=True).stdout
     return os.path.realpath(re.search(r"libc\.so\S* => (\S+)", output)[1])
@@ -363,6 +365,12 @@ IN_PID_NAMESPACES = ["threads", "fork", "vfork", "posix_spawn", "shell", "exec_n
 
 def symbol_offsets(path, names=FUNCTIONS, exported=True):
     """File offsets of functions, exported ones or all."""
+    status = os.stat(path)
+    return dict(read_offsets(str(path), (status.st_ino, status.st_mtime_ns), tuple(names), exported))
+
+
+@functools.cache
+def read_offsets(path, _, names, exported):
     tool = {"check": True, "stdout": subprocess.PIPE, "text": True}
     segments = []
     for line in subprocess.run(["readelf", "-lW", path], **tool).stdout.splitlines():
