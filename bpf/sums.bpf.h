@@ -14,7 +14,7 @@ static __always_inline void sum__add(__u64 *sum, __u64 more)
 		*(volatile __u64 *)sum = AP_MAX_SUM;
 }
 
-/* What a request for @size_bytes adds to sums. */
+/* Returns the bytes that a request for @size_bytes adds to sums. */
 static __always_inline __u64 bytes_in_sums(__u64 size_bytes)
 {
 	return size_bytes < AP_IMPOSSIBLE_BYTES ? size_bytes : 0;

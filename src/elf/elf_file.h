@@ -12,7 +12,7 @@
 
 struct elf_file;
 
-/* What a program is called that has another word size or another processor, wherever that is met: no engine measures it. */
+/* All messages call a program for another word size or processor so: no engine measures it. */
 #define ELF_OTHER_MACHINE                                                                          \
 	"a 32-bit program, or one of another processor; allocprof measures 64-bit x86-64 ones"
 #define ELF_32_BIT "a 32-bit program; allocprof measures 64-bit ones"

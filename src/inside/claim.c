@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Decides whether a call that has a thread's memory will go on, or was left by a jump. */
 #include "claim.h"
 
 #include <asm/signal.h>
@@ -19,7 +20,7 @@ static bool is_further_in(__u64 inner, __u64 outer)
 }
 
 /*
- * What a call has of its stack, from its claim to the return address, is its own until it returns. So it will not go on if another
+ * A call owns its part of the stack, from its claim to the return address, until it returns. So it will not go on if another
  * call that has not ended has a part of the same memory, or if what it wrote there is not there any more. From which of two calls is
  * further out nothing is concluded but on one stack that the kernel knows: a handler may run on a stack of its own, above the one
  * that it interrupts, and a program may go on with other stacks in a handler, and come back. What a jump has left without anybody

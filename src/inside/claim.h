@@ -12,7 +12,7 @@
 /* Lies in the stack of the call. */
 struct claim {
 	__u64 sign; /* CLAIM_SIGN ^ the struct's address */
-	/* Of the function that the program has called: its caller's frame pointer, and the return address. */
+	/* The frame of the function that the program has called: its caller's frame pointer, and the return address. */
 	const __u64 *frame;
 	__u64 return_address;
 };

@@ -10,7 +10,7 @@
 #define MAX_ENTRIES	    512
 #define MAX_CHAIN	    4096
 
-/* Of the names that are looked for. */
+/* All names that are looked for are shorter. */
 #define MAX_NAME 32
 
 /* The offset of @size bytes that will be at @address; false if the file does not have them. */

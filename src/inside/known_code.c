@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Keeps what the walker has found of the code at an address. */
 #include "known_code.h"
 
 #include <linux/errno.h>

@@ -30,7 +30,7 @@ struct thread {
 	/* Addresses of the struct claim of the calls that are under way; 0: none. That of the first changes what is here, that of
 	 * each other one a stand-in. Only the thread itself writes them, and its signals' handlers. */
 	__u64 claims[THREAD_CLAIMS];
-	/* Of a stand-in: the thread that has it, plus the index of that one's claim; 0: nobody. */
+	/* A stand-in has here the thread that uses it, plus the index of that thread's claim; 0: nobody uses it. */
 	__u64 lent;
 	/* Calls that passed by what a jump may have left, since one has looked, and how many are to before the next one looks. */
 	__u32 n_passed, n_to_pass;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Finds the stack that a thread is on, and reads memory that may not be there. */
 #include "stack.h"
 
 #include <asm/unistd.h>

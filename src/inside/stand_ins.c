@@ -49,7 +49,7 @@ static bool take_from_idle(struct thread *thread)
 	return thread->walker;
 }
 
-/* What a jump has left may be half written. */
+/* A jump may have left the state half written. */
 static void forget(struct thread *thread)
 {
 	thread->last_count = NULL;

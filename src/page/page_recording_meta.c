@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a page says of its recording: title, processes, threads, and what is missing. */
+/* Makes the part of a page that describes its recording: title, processes, threads, and what is missing. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -136,7 +136,7 @@ static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *d
 	snprintf(process, sizeof(process), "/proc/%d", pid);
 	text = read_text(process, "cgroup");
 	path = text ? find_group(text, hierarchy) : NULL;
-	/* Of a group outside of this process's namespace nothing is visible. */
+	/* This process sees nothing of a group outside of its cgroup namespace. */
 	if (!path || strstr(path, "/..") || !find_mount(hierarchy, root, place))
 		return false;
 	/* In a container the mount may begin at its group. */

@@ -31,7 +31,7 @@ void session__take_shares(struct session_options *options, struct memory_group *
 		options->memory_bytes = group->free_bytes / 2;
 }
 
-/* Of the target's control group, which may be another than this process's. */
+/* Notes the state of the target's control group, which may be another than this process's. */
 static void watch_group(struct session *session)
 {
 	if (memory_group__read(session->target.pid, &session->target_group))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a session has counted, and which of it is complete, from the results of its engines. */
+/* Adds up what the engines of a session have counted, and decides whether that is complete. */
 #include "session_internal.h"
 
 #include "probed_file.h"

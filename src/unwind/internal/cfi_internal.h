@@ -146,7 +146,7 @@ struct cfi_arch {
 	void (*find_go_switches)(struct cfi_go *go, enum go_runtime which,
 				 const struct go_function *function, const __u8 *code, size_t size);
 	/*
-	 * Whether an indirect call returns to @code[@at], @at > 0, where its result is given to the system call that ends
+	 * Returns whether an indirect call returns to @code[@at], @at > 0, where its result is given to the system call that ends
 	 * the thread, or to one of @bare's ends. @code has @size bytes, the first at @vaddr. NULL: not supported.
 	 */
 	bool (*ends_thread)(const __u8 *code, size_t size, size_t at, __u64 vaddr,
