@@ -2,9 +2,11 @@
 #include "module_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "elf_headers.h"
@@ -79,6 +81,18 @@ static int try_below(const char *directory, const char *format, const char *name
 	return try(path, module, NULL);
 }
 
+/* @path as it is called below @root, /proc/PID/root. Where allocprof runs in a chroot, the kernel names a file that
+ * another mount namespace has by its path from that namespace's own root, which the link names as well. */
+static const char *path_below(const char *root, const char *path)
+{
+	char own[PATH_MAX];
+	ssize_t len = readlink(root, own, sizeof(own));
+
+	if (len > 1 && !strncmp(path, own, len) && path[len] == '/')
+		return path + len;
+	return path;
+}
+
 /* The same below the root directories of recorded processes that still run, as in containers. By its name alone it is the
  * file only if there is a build id to compare. */
 static int try_roots(const struct profile *profile, const struct profile_module *module)
@@ -95,7 +109,8 @@ static int try_roots(const struct profile *profile, const struct profile_module 
 			continue;
 		tried++;
 		snprintf(root, sizeof(root), "/proc/%u/root", profile->processes[i].pid);
-		fd = check(regular_file__open_in(root, module->path), module->path, module, NULL);
+		fd = check(regular_file__open_in(root, path_below(root, module->path)),
+			   module->path, module, NULL);
 		if (fd >= 0)
 			return fd;
 	}
