@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Blocks begin and end: the tables of live ones, and the statistics of both (docs/live.md). */
+#include <asm-generic/errno-base.h>
+
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
 #include "maps.bpf.h"
@@ -231,7 +233,7 @@ __noinline int blocks__has(const struct ap_block_key *key)
 __noinline int blocks__put(const struct ap_block_key *key, const struct ap_block *block)
 {
 	__u32 n = ARCH_LOAD_ACQUIRE(live.n_tables);
-	int err = -7; /* E2BIG */
+	int err = -E2BIG;
 	struct ap_block_key own;
 	struct ap_block copy;
 
@@ -249,7 +251,7 @@ __noinline int blocks__put(const struct ap_block_key *key, const struct ap_block
 		if (!table)
 			continue;
 		err = bpf_map_update_elem(table, &own, &copy, BPF_NOEXIST);
-		if (err == -17)
+		if (err == -EEXIST)
 			return err;
 		if (err)
 			continue;

@@ -6,6 +6,8 @@
 #ifndef ALLOCPROF_CALLS_BPF_H
 #define ALLOCPROF_CALLS_BPF_H
 
+#include <asm-generic/errno-base.h>
+
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
 #include "events.bpf.h"
@@ -242,7 +244,7 @@ static __noinline bool blocks__add(struct process *process, const struct ap_bloc
 		block__end(process, &stale, key->address, block->birth_ns, BLOCK_UNSEEN);
 	}
 	err = blocks__put(key, block);
-	if (err == -17 && blocks__take(key, &stale)) {
+	if (err == -EEXIST && blocks__take(key, &stale)) {
 		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
 		block__end(process, &stale, key->address, block->birth_ns, BLOCK_UNSEEN);
 		err = blocks__put(key, block);
@@ -250,7 +252,7 @@ static __noinline bool blocks__add(struct process *process, const struct ap_bloc
 	if (!err)
 		return true;
 	stat__add_many(AP_STAT_UNTRACKED +
-			       (err == -12 ? AP_UNTRACKED_NO_MEMORY : AP_UNTRACKED_LIVE_FULL),
+			       (err == -ENOMEM ? AP_UNTRACKED_NO_MEMORY : AP_UNTRACKED_LIVE_FULL),
 		       sample__times(block->weight));
 	return false;
 }

@@ -4,6 +4,8 @@
  * munmap (docs/mappings.md). A call is counted at the end of the system call, when its result is
  * known.
  */
+#include <asm-generic/errno-base.h>
+
 #include "arch.bpf.h"
 #include "counting.bpf.h"
 #include "process.bpf.h"
@@ -80,7 +82,7 @@ static long scan_range(__u32 index, struct range_scan *scan)
 	err = bpf_find_vma(bpf_get_current_task_btf(), scan->at, read_range_vma, scan, 0);
 	if (err && bpf_ktime_get_ns() >= scan->until_ns)
 		return 1;
-	if (err == -16 /* EBUSY */)
+	if (err == -EBUSY)
 		return 0;
 	upto = scan->at + PAGE_SIZE;
 	if (!err && scan->vma_end > scan->at)

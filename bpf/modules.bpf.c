@@ -3,6 +3,8 @@
  * Files that processes have mapped, and which of them is at an address, by the kernel's VMAs while the
  * process runs: user space would be too late for a process that lives 5 ms.
  */
+#include <asm-generic/errno-base.h>
+
 #include "changes.bpf.h"
 #include "fault.bpf.h"
 #include "gate.bpf.h"
@@ -295,7 +297,7 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 	}
 	/* vma__ask() would be one function too many here for the 512 bytes of stack, as Linux 6.1 counts them. */
 	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
-	if (err == -2 /* ENOENT */)
+	if (err == -ENOENT)
 		return VMA_NONE;
 	if (err && known && vma__may_be_old()) {
 		answer->vma = *known;
@@ -320,7 +322,7 @@ struct vma_wait {
 static long vma__look(__u32 index, struct vma_wait *wait)
 {
 	wait->err = vma__ask(&wait->answer, wait->address);
-	return wait->err != -16 /* EBUSY */ || bpf_ktime_get_ns() >= wait->until_ns;
+	return wait->err != -EBUSY || bpf_ktime_get_ns() >= wait->until_ns;
 }
 
 /* Waits while bpf_find_vma() fails since another thread of the process maps memory. 1 if
@@ -334,7 +336,7 @@ __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generat
 	if (!wait__for(vma__look, &wait, &wait.until_ns, AP_LONG_WAIT_NS))
 		return 0;
 	if (wait.err)
-		return wait.err == -2 /* ENOENT */;
+		return wait.err == -ENOENT;
 	key.page = address >> PAGE_SHIFT;
 	key.process = process;
 	key.generation = generation;
@@ -359,7 +361,7 @@ static long fault__look(__u32 index, struct fault_look *look)
 {
 	look->err =
 		bpf_find_vma(bpf_get_current_task_btf(), look->address, read_faulting_vma, look, 0);
-	return look->err != -16 /* EBUSY */ || bpf_ktime_get_ns() >= look->until_ns;
+	return look->err != -EBUSY || bpf_ktime_get_ns() >= look->until_ns;
 }
 
 __noinline int fault__is_bounded(__u64 address)
@@ -367,7 +369,7 @@ __noinline int fault__is_bounded(__u64 address)
 	struct fault_look look = { .address = address };
 
 	fault__look(0, &look);
-	if (look.err == -16)
+	if (look.err == -EBUSY)
 		wait__for(fault__look, &look, &look.until_ns, AP_WAIT_NS);
 	return !look.err && look.is_bounded;
 }
@@ -512,7 +514,7 @@ int identify_file(struct identify_file_args *args)
 	args->inode = answer.file.inode;
 	args->device = answer.file.device;
 	args->generation = answer.generation;
-	return args->inode ? 0 : -2 /* ENOENT */;
+	return args->inode ? 0 : -ENOENT;
 }
 
 /* At @address user space has mapped a file that the target will execute. Assigns the file's id and
@@ -531,6 +533,6 @@ int find_module(struct find_module_args *args)
 	if (err)
 		return err;
 	if (!answer.file.inode && !answer.is_vdso)
-		return -2 /* ENOENT */;
+		return -ENOENT;
 	return module__id(&answer, seed_pid) ? 0 : -28 /* ENOSPC */;
 }

@@ -3,6 +3,8 @@
 #ifndef ALLOCPROF_RECORDS_BPF_H
 #define ALLOCPROF_RECORDS_BPF_H
 
+#include <asm-generic/errno-base.h>
+
 #include "arch.bpf.h"
 #include "events.bpf.h"
 #include "maps.bpf.h"
@@ -152,7 +154,7 @@ static __noinline int index__find(const struct ap_count_key *key, __u32 *index)
 static __noinline int index__put(const struct ap_count_key *key, __u32 index)
 {
 	__u32 n = ARCH_LOAD_ACQUIRE(live.n_index_tables);
-	int err = -7; /* E2BIG */
+	int err = -E2BIG;
 
 	for (__u32 i = 1; i <= AP_INDEX_TABLES; i++) {
 		__u32 at = n - i;
@@ -164,7 +166,7 @@ static __noinline int index__put(const struct ap_count_key *key, __u32 index)
 		if (!table)
 			break;
 		err = bpf_map_update_elem(table, key, &index, BPF_NOEXIST);
-		if (!err || err == -17)
+		if (!err || err == -EEXIST)
 			return err;
 	}
 	return err;
