@@ -47,7 +47,7 @@ static bool find_known(__u64 address, __u32 generation, struct code_range *out)
 	*out = (struct code_range){
 		.start = address >> PAGE_BITS << PAGE_BITS,
 		.module = value & ((1 << MODULE_BITS) - 1),
-		.bias = (__s64)value >> MODULE_BITS << PAGE_BITS,
+		.bias = (__u64)((__s64)value >> MODULE_BITS) << PAGE_BITS,
 	};
 	out->end = out->start + (1 << PAGE_BITS);
 	return true;
@@ -55,7 +55,7 @@ static bool find_known(__u64 address, __u32 generation, struct code_range *out)
 
 static void keep(__u64 address, __u32 generation, const struct code_range *range)
 {
-	__u64 value = (__s64)range->bias >> PAGE_BITS << MODULE_BITS | range->module;
+	__u64 bias = (__s64)range->bias >> PAGE_BITS, value = bias << MODULE_BITS | range->module;
 
 	/* What is known only to walkers would not be found when it is unmapped. */
 	if (!kept__put(&code_pages, kept__key(&code_pages, address >> PAGE_BITS, generation),

@@ -81,14 +81,15 @@ static __s64 left_bytes, left_blocks, left_entries;
 
 void live__leave(enum inside_end how)
 {
-	struct inside_live *live = &process.header->live;
 	struct inside_image *image = process__image();
+	struct inside_live *live;
 	struct claim claim;
 
 	claim__sign(&claim, __builtin_frame_address(0));
 	/* exit(3) comes here by a destructor and by _exit(2). */
 	if (!process__is_itself() || image->ended != INSIDE_RUNS)
 		return;
+	live = &process.header->live;
 	if (how == INSIDE_EXITED)
 		own__end();
 	if (process.mode == INSIDE_LIVE) {
@@ -111,10 +112,11 @@ void live__leave(enum inside_end how)
 
 void live__stay(void)
 {
-	struct inside_live *live = &process.header->live;
+	struct inside_live *live;
 
 	if (!process__is_itself())
 		return;
+	live = &process.header->live;
 	process__image()->ended = INSIDE_RUNS;
 	if (process.mode != INSIDE_LIVE)
 		return;

@@ -533,7 +533,7 @@ void process__forked(void)
 }
 
 /* A program that never allocates is measured, too. */
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) void process__loaded(void)
 {
 	/* The C library's environment may not have been there at the first call. */
 	thread__current();

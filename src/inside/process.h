@@ -131,6 +131,9 @@ bool process__follows(void);
  * engine counts them, from the next exec of this process or of a child that it makes on. */
 bool process__note_refusal(const char *path, enum inside_refusal reason);
 
+/* The dynamic linker calls it when it has loaded this library. */
+void process__loaded(void);
+
 /* The memory of this library is about to be replaced: nothing of the process is counted any more. */
 void process__give_up(void);
 

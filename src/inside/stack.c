@@ -51,7 +51,7 @@ void stack__unmapped(__u64 address, __u64 size)
 
 void stack__freed(__u64 block)
 {
-	if (((const __u64 *)block)[-1] & GLIBC_MAPPED)
+	if (stack__word(block - sizeof(block)) & GLIBC_MAPPED)
 		stack__change();
 }
 
@@ -137,7 +137,7 @@ bool memory__read_kept(__u64 address, __u64 *value)
 	bool is_aligned = !(address & 7);
 
 	if (is_aligned && kept__find(&read_pages, key, &none)) {
-		*value = *(const volatile __u64 *)address;
+		*value = stack__word(address);
 		return true;
 	}
 	if (!memory__read(address, value, sizeof(*value)))

@@ -32,6 +32,14 @@ static inline bool stack__may_unmap(__u64 block)
 
 void stack__freed(__u64 block);
 
+/* A word that others have written, in memory that is known to be mapped. Tests of the host say themselves what is there. */
+#ifdef INSIDE_HOST
+__u64 host__word(__u64 address);
+#define stack__word(address) host__word(address)
+#else
+#define stack__word(address) (*(const volatile __u64 *)(address))
+#endif
+
 /* Reads memory that may not be mapped. Returns how many bytes there are, or a negative errno. */
 long memory__read_some(__u64 address, void *out, __u32 size);
 bool memory__read(__u64 address, void *out, __u32 size);

@@ -139,7 +139,8 @@ void sys__comm(char *comm)
 	sys(__NR_prctl, PR_GET_NAME, (long)comm, 0, 0, 0, 0);
 }
 
-/* The compiler calls these two for copies of structures. */
+/* The compiler calls these two for copies of structures. The host has its own, which sanitizers know. */
+#ifndef INSIDE_HOST
 __attribute__((visibility("hidden"))) void *memcpy(void *to, const void *from, size_t size)
 {
 	void *result = to;
@@ -155,6 +156,7 @@ __attribute__((visibility("hidden"))) void *memset(void *to, int value, size_t s
 	__asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(value) : "memory");
 	return result;
 }
+#endif
 
 size_t text__length(const char *text)
 {

@@ -8,14 +8,6 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* A word of the stack, which is known to be mapped. */
-#ifdef INSIDE_TWIN
-__u64 twin__word(__u64 address);
-#define STACK_WORD(address) twin__word(address)
-#else
-#define STACK_WORD(address) (*(const volatile __u64 *)(address))
-#endif
-
 /* State of a walk. */
 struct state {
 	__u64 pc, sp, fp;
@@ -65,11 +57,11 @@ static inline bool load(struct walker *walker, const struct state *state, __u64 
 	if (unlikely(state->over_fp)) {
 		if (!range__has(&walker->range, address) || address >= walker->range.own_end)
 			return stack_copy__load(&walker->copy, address, value);
-		*value = STACK_WORD(address);
+		*value = stack__word(address);
 		return true;
 	}
 	if (likely(range__has(&walker->range, address))) {
-		*value = STACK_WORD(address);
+		*value = stack__word(address);
 		return true;
 	}
 	return !(address & 7) && memory__read(address, value, sizeof(*value));
@@ -157,7 +149,7 @@ static __u64 thread_data(void)
 {
 	__u64 fs = 0;
 
-#ifndef INSIDE_TWIN
+#ifndef INSIDE_HOST
 	__asm__("mov %%fs:0, %0" : "=r"(fs));
 #endif
 	return fs;
@@ -355,9 +347,9 @@ step_simple(struct walker *walker, struct state *state, struct step *step)
 		if (unlikely(!range__has(&walker->range, fp_slot) || fp_slot >= end))
 			return false;
 		step->fp_slot = fp_slot;
-		state->fp = STACK_WORD(fp_slot);
+		state->fp = stack__word(fp_slot);
 	}
-	state->pc = STACK_WORD(slot);
+	state->pc = stack__word(slot);
 	state->sp = cfa;
 	return true;
 }
@@ -389,9 +381,9 @@ static inline __attribute__((always_inline)) __u32 follow(const struct walker *w
 
 	while (step > walker->steps) {
 		const struct step *outer = step - 1;
-		__u64 next_fp = step->fp_slot ? STACK_WORD(step->fp_slot) : run_fp;
+		__u64 next_fp = step->fp_slot ? stack__word(step->fp_slot) : run_fp;
 
-		if (STACK_WORD(step->ra_slot) != outer->pc || !is_reusable(outer) ||
+		if (stack__word(step->ra_slot) != outer->pc || !is_reusable(outer) ||
 		    (fp_matters(outer) && next_fp != outer->fp))
 			break;
 		step = outer;

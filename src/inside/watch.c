@@ -27,6 +27,10 @@
 #define EXPORT		 __attribute__((visibility("default")))
 #define NEXT(name, type) ((type)next__get(NEXT_##name))
 
+/* The symbol of a function, which the host build renames. */
+#define TEXT_OF(name) #name
+#define NAME_OF(name) TEXT_OF(name)
+
 static void forked(void)
 {
 	shown__forked();
@@ -117,7 +121,7 @@ EXPORT void _exit(int status)
 	__builtin_unreachable();
 }
 
-EXPORT void _Exit(int status) __attribute__((alias("_exit")));
+EXPORT void _Exit(int status) __attribute__((alias(NAME_OF(_exit))));
 
 #define LOAD_DEEPBIND 8
 
@@ -438,12 +442,13 @@ static __attribute__((used)) void *find_syscall(long number, long a)
 	return sets ? (void *)set_seccomp : next__get(NEXT_syscall);
 }
 
+#define SYSCALL NAME_OF(syscall)
+
 /* The caller's frame may hold other things than a seventh argument, and what is called may return twice: so nothing is
  * copied, and it ends in a jump. */
 __asm__(".pushsection .text\n"
-	".globl syscall\n"
-	".type syscall, @function\n"
-	"syscall:\n"
+	".globl " SYSCALL "\n"
+	".type " SYSCALL ", @function\n" SYSCALL ":\n"
 	".cfi_startproc\n"
 	"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"
 	"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"
@@ -462,5 +467,5 @@ __asm__(".pushsection .text\n"
 	"	pop %rdi\n	.cfi_adjust_cfa_offset -8\n"
 	"	jmp *%rax\n"
 	".cfi_endproc\n"
-	".size syscall, . - syscall\n"
+	".size " SYSCALL ", . - " SYSCALL "\n"
 	".popsection");

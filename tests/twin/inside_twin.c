@@ -38,8 +38,7 @@ static const void *find_memory(__u64 address, __u32 size)
 }
 
 /* A load that is not in bounds would end the target. */
-__u64 twin__word(__u64 address);
-__u64 twin__word(__u64 address)
+__u64 host__word(__u64 address)
 {
 	const __u64 *word = find_memory(address, sizeof(*word));
 

@@ -2,7 +2,7 @@
 /*
  * The programs' unwinding, compiled for the host (tests/twin): over our own stacks, against what
  * libgcc's unwinder says; over made-up ones, whose frames are known; and over nonsense. Built a second time
- * (INSIDE_TWIN) for the unwinder that is preloaded into processes.
+ * (INSIDE_HOST) for the unwinder that is preloaded into processes.
  */
 #include "unit.h"
 
@@ -814,7 +814,7 @@ static void test_hostile(void **state)
 	}
 }
 
-#ifndef INSIDE_TWIN
+#ifndef INSIDE_HOST
 /* Whatever the memory of the last stack holds, the walk stays in bounds. The process's own memory, which
  * src/inside has, is as good as the process. */
 static void test_hostile_memory(void **state)
@@ -874,7 +874,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_max_depth, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_remembered_is_fresh, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
-#ifndef INSIDE_TWIN
+#ifndef INSIDE_HOST
 		cmocka_unit_test_setup_teardown(test_hostile_memory, set_up, tear_down),
 #endif
 		cmocka_unit_test_setup_teardown(test_cycles, set_up, tear_down),

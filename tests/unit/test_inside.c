@@ -1,0 +1,659 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Processes that the library of src/inside counts in, as built for the host: each test forks one, which begins as the dynamic linker
+ * would have it begin, and reads what it has counted from the shared memory.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#include "allocprof.h"
+#include "error.h"
+#include "inside_host.h"
+#include "preload_internal.h"
+#include "preload_tables.h"
+#include "sampling.h"
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: in the process: does not hold: %s\n", __FILE__,    \
+				__LINE__, #condition);                                             \
+			_exit(99);                                                                 \
+		}                                                                                  \
+	} while (0)
+
+/* With ASan: then exit(3) would look for what the parent has allocated. */
+extern void __lsan_do_leak_check(void) __attribute__((weak));
+
+struct measured {
+	struct preload *preload;
+	struct preload_tables *tables;
+	struct preload_results results;
+};
+
+/* What a process leaves allocated. */
+static void *left[32768];
+
+static void begin(const char *directory)
+{
+	static char path[INSIDE_PATH_BYTES + 16];
+	char value[sizeof(path) + 16];
+
+	snprintf(path, sizeof(path), "%s/" INSIDE_LIBRARY, directory);
+	snprintf(value, sizeof(value), "%s:libc.so.6", path);
+	setenv("LD_PRELOAD", value, 1);
+	host__load(path);
+}
+
+static void leave(void)
+{
+	if (__lsan_do_leak_check)
+		inside__exit(0);
+	exit(0);
+}
+
+static void measure(const struct inside_settings *settings, void (*program)(void),
+		    struct measured *out)
+{
+	struct preload_options options = { .library = INSIDE_LIBRARY_PATH, .settings = *settings };
+	struct error error = { "" };
+	int status;
+	pid_t pid;
+
+	options.settings.max_depth = 127;
+	options.settings.wait_ms = 10000;
+	options.settings.max_live_shift = 20;
+	options.settings.recorded = AP_ALL_FUNCTIONS & ~AP_FREEING;
+	*out = (struct measured){ 0 };
+	if (preload__new(&options, &out->preload, &error))
+		fail_msg("%s", error.text);
+	assert_int_equal(preload_tables__new(out->preload, &out->tables), 0);
+	preload__set_gate(out->preload, INSIDE_OPEN);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		begin(out->preload->directory);
+		program();
+		leave();
+	}
+	assert_int_equal(preload_tables__start(out->tables), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	preload_tables__stop(out->tables);
+	assert_int_equal(status, 0);
+	assert_int_equal(preload__read(out->preload, &out->results), 0);
+	assert_int_equal(out->results.n_damaged, 0);
+	assert_int_equal(out->results.n_unfinished, 0);
+}
+
+static void finish(struct measured *measured)
+{
+	preload_results__free(&measured->results);
+	preload_tables__free(measured->tables);
+	preload__free(measured->preload);
+}
+
+static void call_everything(void)
+{
+	void *a = inside_malloc(100), *b, *c;
+
+	CHECK(a);
+	inside_free(a);
+	inside_free(NULL);
+	CHECK(inside_free != free);
+	a = inside_calloc(3, 5);
+	CHECK(a && !inside_calloc(SIZE_MAX, 2));
+	b = inside_realloc(NULL, 10);
+	b = inside_realloc(b, 1000);
+	c = inside_reallocarray(NULL, 4, 8);
+	c = inside_reallocarray(c, 400, 8);
+	CHECK(b && c && !inside_reallocarray(NULL, SIZE_MAX, 2));
+	inside_free_sized(a, 15);
+	inside_free(b);
+	inside_free(c);
+	CHECK(!inside_posix_memalign(&a, 64, 7));
+	b = inside_aligned_alloc(64, 128);
+	c = inside_memalign(4096, 9);
+	CHECK(b && c && !((uintptr_t)a & 63) && !((uintptr_t)c & 4095));
+	inside_free_aligned_sized(b, 64, 128);
+	inside_free(a);
+	inside_free(c);
+	a = inside_valloc(1);
+	b = inside_pvalloc(1);
+	CHECK(!((uintptr_t)a & 4095) && !((uintptr_t)b & 4095));
+	inside_free(a);
+	inside_free(b);
+	CHECK(!strcmp(getenv("LD_PRELOAD"), "libc.so.6"));
+}
+
+static void check_everything(const struct measured *measured)
+{
+	static const struct {
+		enum ap_function function;
+		__u64 calls, size_bytes, fresh, null;
+	} expected[] = {
+		{ AP_MALLOC, 1, 100 },	     { AP_CALLOC, 2, 15 },
+		{ AP_REALLOC, 2, 1010, 1 },  { AP_REALLOCARRAY, 3, 3232, 2 },
+		{ AP_POSIX_MEMALIGN, 1, 7 }, { AP_ALIGNED_ALLOC, 1, 128 },
+		{ AP_MEMALIGN, 1, 9 },	     { AP_VALLOC, 1, 1 },
+		{ AP_PVALLOC, 1, 1 },	     { AP_FREE, 8, 0, 0, 1 },
+		{ AP_FREE_SIZED, 2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		const struct ap_site_counts *counts =
+			&measured->results.functions[expected[i].function];
+
+		print_message("function %d\n", expected[i].function);
+		assert_int_equal(counts->calls, expected[i].calls);
+		assert_int_equal(counts->size_bytes, expected[i].size_bytes);
+		assert_int_equal(counts->fresh, expected[i].fresh);
+		assert_int_equal(counts->null, expected[i].null);
+	}
+	assert_int_equal(measured->results.stats[AP_STAT_IMPOSSIBLE], 2);
+	assert_int_equal(measured->results.n_images, 1);
+	assert_int_equal(measured->results.n_threads, 1);
+}
+
+static void test_count(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_COUNT };
+	struct measured measured;
+
+	measure(&settings, call_everything, &measured);
+	check_everything(&measured);
+	finish(&measured);
+}
+
+static int sum_calls(void *context, __u32 thread, const struct ap_count_key *key,
+		     const struct ap_count *count)
+{
+	__u64 *sums = context;
+
+	sums[0] += count->calls;
+	sums[1] += count->size_bytes;
+	return 0;
+}
+
+static int check_frames(void *context, const struct ap_stack_record *record)
+{
+	assert_true(record->n_frames > 0);
+	assert_int_equal(record->end, AP_END_COMPLETE);
+	++*(int *)context;
+	return 0;
+}
+
+/* 12 calls of functions that allocate, two of which ask for what nobody can have. */
+static void test_record(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_RECORD };
+	struct measured measured;
+	__u64 sums[2] = { 0 };
+	int n_stacks = 0;
+
+	measure(&settings, call_everything, &measured);
+	check_everything(&measured);
+	assert_int_equal(preload__read_counts(measured.preload, sum_calls, sums), 0);
+	assert_int_equal(sums[0], 13);
+	assert_int_equal(sums[1], 100 + 15 + 1010 + 3232 + 7 + 128 + 9 + 1 + 1);
+	assert_int_equal(preload__read_stacks(measured.preload, check_frames, &n_stacks), 0);
+	assert_true(n_stacks > 0);
+	finish(&measured);
+}
+
+static int sum_block(void *context, const struct ap_block_key *key, const struct ap_block *block)
+{
+	__u64 *sums = context;
+
+	sums[0]++;
+	sums[1] += block->size_bytes;
+	return 0;
+}
+
+static int sum_lifetime(void *context, const struct ap_lifetime_key *key,
+			const struct ap_lifetime *lifetime)
+{
+	__u64 *sums = context;
+
+	sums[0] += lifetime->blocks;
+	sums[1] += lifetime->size_bytes;
+	return 0;
+}
+
+#define N_LEFT 30000
+
+/* Leaves N_LEFT / 2 blocks of 24 bytes, and one that has moved, of 5000. */
+static void leave_blocks(void)
+{
+	call_everything();
+	for (int i = 0; i < N_LEFT; i++)
+		left[i] = inside_malloc(24);
+	for (int i = 0; i < N_LEFT; i += 2)
+		inside_free(left[i]);
+	left[0] = inside_malloc(50);
+	left[0] = inside_realloc(left[0], 5000);
+	left[2] = inside_malloc(70);
+	CHECK(left[0] && left[2]);
+	left[2] = inside_realloc(left[2], 0);
+}
+
+static void check_left(const struct measured *measured)
+{
+	__u64 sums[2] = { 0 }, ended[2] = { 0 };
+	struct preload_live live;
+
+	assert_int_equal(preload__read_blocks(measured->preload, sum_block, sums, NULL), 0);
+	assert_int_equal(sums[0], N_LEFT / 2 + 1);
+	assert_int_equal(sums[1], N_LEFT / 2 * 24 + 5000);
+	assert_int_equal(preload__read_lifetimes(measured->preload, sum_lifetime, ended), 0);
+	assert_true(ended[0] >= N_LEFT / 2 + 2);
+	assert_int_equal(preload__read_live(measured->preload, &live), 0);
+	assert_true(live.n_records > 0);
+	assert_true(live.max_bytes >= N_LEFT * 24);
+	preload_live__free(&live);
+	assert_int_equal(measured->results.images[0].live_blocks, N_LEFT / 2 + 1);
+	assert_int_equal(measured->results.images[0].live_bytes, N_LEFT / 2 * 24 + 5000);
+	assert_int_equal(measured->results.images[0].end, INSIDE_EXITED);
+}
+
+static void test_live(void **state)
+{
+	for (int stacks = 0; stacks < 2; stacks++) {
+		const struct inside_settings settings = { .mode = INSIDE_LIVE, .stacks = stacks };
+		struct measured measured;
+
+		measure(&settings, leave_blocks, &measured);
+		check_left(&measured);
+		finish(&measured);
+	}
+}
+
+/* Each call of these functions either weighs something or is counted as not sampled. */
+static void test_sampled(void **state)
+{
+	struct inside_settings settings = { .follow = 1, .stacks = 1 };
+	struct measured measured;
+	const __u64 *stats;
+	__u64 sums[2];
+
+	sampling__configure(4096, &settings.sampling);
+	for (settings.mode = INSIDE_RECORD; settings.mode <= INSIDE_LIVE; settings.mode++) {
+		measure(&settings, leave_blocks, &measured);
+		memset(sums, 0, sizeof(sums));
+		assert_int_equal(preload__read_counts(measured.preload, sum_calls, sums), 0);
+		stats = measured.results.stats;
+		assert_true(stats[AP_STAT_NOT_SAMPLED] > N_LEFT * 9 / 10);
+		assert_true(stats[AP_STAT_EVENTS] >= stats[AP_STAT_NOT_SAMPLED]);
+		finish(&measured);
+	}
+}
+
+static void *allocate_in_thread(void *name)
+{
+	inside_pthread_setname_np(pthread_self(), name);
+	for (int i = 0; i < 100; i++)
+		inside_free(inside_malloc(40));
+	return NULL;
+}
+
+static void run_threads(void)
+{
+	char names[4][8] = { "one", "two", "three", "one" };
+	pthread_t threads[4];
+
+	for (int round = 0; round < 4; round++) {
+		for (int i = 0; i < 4; i++)
+			CHECK(!pthread_create(&threads[i], NULL, allocate_in_thread, names[i]));
+		for (int i = 0; i < 4; i++)
+			CHECK(!pthread_join(threads[i], NULL));
+	}
+	CHECK(!inside_prctl(PR_SET_NAME, "renamed"));
+	inside_free(inside_malloc(40));
+	CHECK(!inside_prctl(PR_SET_NAME, "again"));
+	inside_free(inside_malloc(40));
+}
+
+static void test_threads(void **state)
+{
+	for (int mode = INSIDE_COUNT; mode <= INSIDE_LIVE; mode++) {
+		const struct inside_settings settings = { .mode = mode, .stacks = 1 };
+		struct measured measured;
+
+		measure(&settings, run_threads, &measured);
+		assert_int_equal(measured.results.functions[AP_MALLOC].calls, 1602);
+		assert_int_equal(measured.results.functions[AP_FREE].calls, 1602);
+		assert_true(measured.results.n_threads <= 17);
+		finish(&measured);
+	}
+}
+
+/* What a signal's handler would do that comes just when the library asks the kernel for something. */
+static int *n_handled, n_depth; /* the first is shared with the parent */
+
+static long interrupt(long number, const long arguments[6])
+{
+	if (*n_handled < 6 && n_depth < 2) {
+		++*n_handled;
+		n_depth++;
+		inside_free(inside_malloc(8));
+		n_depth--;
+	}
+	return host__ask_kernel(number, arguments);
+}
+
+static void be_interrupted(void)
+{
+	host__answer_by(interrupt);
+	inside_free(inside_malloc(1));
+	for (int i = 0; i < N_LEFT; i++)
+		left[i] = inside_malloc(24);
+	host__answer_by(NULL);
+	for (int i = 0; i < N_LEFT; i++)
+		inside_free(left[i]);
+	memset(left, 0, sizeof(left));
+}
+
+static void test_interrupted(void **state)
+{
+	for (int mode = INSIDE_RECORD; mode <= INSIDE_LIVE; mode++) {
+		const struct inside_settings settings = { .mode = mode, .stacks = 1 };
+		struct measured measured;
+		__u64 sums[2] = { 0 };
+
+		n_handled = mmap(NULL, sizeof(*n_handled), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		assert_true(n_handled != MAP_FAILED);
+		measure(&settings, be_interrupted, &measured);
+		assert_true(*n_handled > 0);
+		assert_int_equal(measured.results.functions[AP_MALLOC].calls,
+				 N_LEFT + 1 + *n_handled);
+		assert_int_equal(measured.results.functions[AP_FREE].calls,
+				 N_LEFT + 1 + *n_handled);
+		munmap(n_handled, sizeof(*n_handled));
+		assert_int_equal(preload__read_blocks(measured.preload, sum_block, sums, NULL), 0);
+		assert_int_equal(sums[0], 0);
+		finish(&measured);
+	}
+}
+
+static void wait_for(int pid)
+{
+	int status;
+
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+}
+
+static void run_children(void)
+{
+	int pid;
+
+	inside_free(inside_malloc(1));
+	for (int i = 0; i < 2; i++) {
+		pid = i ? inside__Fork() : inside_fork();
+		if (!pid) {
+			left[0] = inside_malloc(2);
+			inside_free(inside_malloc(2));
+			leave();
+		}
+		wait_for(pid);
+	}
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	wait_for(pid);
+}
+
+static void test_children(void **state)
+{
+	for (int mode = INSIDE_COUNT; mode <= INSIDE_LIVE; mode++)
+		for (int follow = 0; follow < 2; follow++) {
+			const struct inside_settings settings = { .mode = mode, .follow = follow };
+			struct measured measured;
+
+			measure(&settings, run_children, &measured);
+			assert_int_equal(measured.results.functions[AP_MALLOC].calls,
+					 follow ? 5 : 1);
+			assert_int_equal(measured.results.n_images, follow ? 3 : 1);
+			finish(&measured);
+		}
+}
+
+/* None of them is executed. */
+static void fail_to_execute(void)
+{
+	char name[] = "true";
+	char *argv[] = { name, NULL };
+
+	inside_execve("/none", argv, NULL);
+	inside_execve((const char *)1, argv, argv);
+	inside_execv("/none", argv);
+	inside_execvp("no program has this name", argv);
+	inside_execl("/none", "true", "a", "b", NULL);
+	inside_execlp("no program has this name", "true", NULL);
+	inside_execle("/none", "true", NULL, argv);
+	inside_fexecve(-1, argv, argv);
+	inside_execveat(AT_FDCWD, "/none", argv, argv, 0);
+	inside_execveat(-1, "none", argv, argv, 0);
+	inside_syscall(__NR_execve, "/none", argv, argv);
+	inside_syscall(__NR_execveat, AT_FDCWD, "/none", argv, argv, 0);
+	CHECK(inside_posix_spawn(NULL, "/none", NULL, NULL, argv, argv) == ENOENT);
+	CHECK(inside_posix_spawnp(NULL, "/none", NULL, NULL, argv, argv) == ENOENT);
+}
+
+static void execute(void)
+{
+	char name[] = "true", preload[] = "LD_PRELOAD=", other[] = "A=1";
+	char *argv[] = { name, NULL }, *environment[] = { other, preload, NULL };
+	wordexp_t words;
+	void *stream;
+	int pid;
+
+	inside_free(inside_malloc(1));
+	fail_to_execute();
+	CHECK(!inside_posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environment));
+	wait_for(pid);
+	CHECK(!inside_posix_spawnp(&pid, "true", NULL, NULL, argv, environment));
+	wait_for(pid);
+	CHECK(!inside_system("exit 0"));
+	CHECK(inside_system(NULL));
+	stream = inside_popen("exit 0", "r");
+	CHECK(stream && !pclose(stream));
+	CHECK(!inside_wordexp("$(:) a", &words, 0) && words.we_wordc == 1);
+	wordfree(&words);
+	CHECK(!strcmp(getenv("LD_PRELOAD"), "libc.so.6"));
+	for (int i = 0; i < 8; i++) {
+		pid = inside_fork();
+		if (!pid) {
+			int fd = open("/bin/true", O_RDONLY);
+
+			if (i == 0)
+				inside_execve("/bin/true", argv, environment);
+			if (i == 1)
+				inside_execv("/bin/true", argv);
+			if (i == 2)
+				inside_execvp("true", argv);
+			if (i == 3)
+				inside_execl("/bin/true", "true", "a", NULL);
+			if (i == 4)
+				inside_execle("/bin/true", "true", NULL, environment);
+			if (i == 5)
+				inside_fexecve(fd, argv, environment);
+			if (i == 6)
+				inside_execveat(fd, "", argv, environment, AT_EMPTY_PATH);
+			if (i == 7)
+				inside_syscall(__NR_execve, "/bin/true", argv, environment);
+			_exit(98);
+		}
+		wait_for(pid);
+	}
+}
+
+/* As in each program that this process executes the library counts, which is the one of the build. */
+static void test_executed(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_LIVE, .follow = 1 };
+	struct measured measured;
+	size_t n_true = 0, n_shells = 0;
+
+	measure(&settings, execute, &measured);
+	for (size_t i = 0; i < measured.results.n_images; i++) {
+		n_true += !strcmp(measured.results.images[i].comm, "true");
+		n_shells += !strcmp(measured.results.images[i].comm, "sh");
+	}
+	assert_int_equal(n_true, 10);
+	assert_int_equal(n_shells, 3);
+	assert_int_equal(measured.results.n_refused, 0);
+	finish(&measured);
+}
+
+static __attribute__((noinline)) void work_in_region(void)
+{
+	ALLOCPROF_REGION("inner");
+	inside_free(inside_malloc(10));
+}
+
+static void mark_regions(void)
+{
+	ALLOCPROF_BEGIN("outer");
+	inside_free(inside_malloc(100));
+	for (int i = 0; i < 3; i++)
+		work_in_region();
+	ALLOCPROF_END("outer");
+	inside_free(inside_malloc(1000));
+	ALLOCPROF_END("never begun");
+	allocprof_mark_(AP_REGION_BEGIN, "");
+	allocprof_mark_(99, "no such mark");
+}
+
+static void test_regions(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_COUNT, .regions = 1 };
+	static struct inside_regions regions;
+	struct measured measured;
+	__u64 calls[2] = { 0 };
+
+	measure(&settings, mark_regions, &measured);
+	assert_non_null(measured.results.regions);
+	assert_int_equal(preload__read_regions(measured.preload, &regions), 0);
+	assert_string_equal(regions.list[0].name, "outer");
+	assert_string_equal(regions.list[1].name, "inner");
+	assert_int_equal(regions.unnamed, 1);
+	assert_int_equal(measured.results.regions->begins[0], 1);
+	assert_int_equal(measured.results.regions->begins[1], 3);
+	for (int set = 1; set < AP_MAX_REGION_SETS; set++)
+		for (int i = 0; i < 2; i++)
+			if (regions.masks[set] >> i & 1)
+				calls[i] += measured.results.regions->sets[set]
+						    .functions[AP_MALLOC]
+						    .calls;
+	assert_int_equal(calls[0], 4);
+	assert_int_equal(calls[1], 3);
+	finish(&measured);
+}
+
+/* Memory of the process, by functions and by numbers; and the library's own, which nobody takes away. */
+static void map_memory(void)
+{
+	void *directory = inside_dlopen("libm.so.6", 2), *p, *q;
+
+	CHECK(directory);
+	inside_free(inside_malloc(1));
+	p = inside_mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(p != MAP_FAILED);
+	CHECK(!inside_mprotect(p, 4096, PROT_NONE) && !inside_madvise(p, 8192, MADV_DONTNEED));
+	CHECK(!inside_syscall(__NR_mprotect, p, 4096L, (long)(PROT_READ | PROT_WRITE)));
+	CHECK(!inside_syscall(__NR_madvise, p, 8192L, (long)MADV_DONTNEED));
+	q = inside_mremap(p, 8192, 16384, MREMAP_MAYMOVE);
+	CHECK(q != MAP_FAILED);
+	q = (void *)inside_syscall(__NR_mremap, q, 16384L, 8192L, (long)MREMAP_MAYMOVE, NULL);
+	CHECK(q != MAP_FAILED && !inside_munmap(q, 4096));
+	CHECK(!inside_syscall(__NR_munmap, (char *)q + 4096, 4096L));
+	p = (void *)inside_syscall(__NR_mmap, NULL, 4096L, (long)(PROT_READ | PROT_EXEC),
+				   (long)(MAP_PRIVATE | MAP_ANONYMOUS), -1L, 0L);
+	CHECK(p != MAP_FAILED);
+	CHECK(inside_mmap(p, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+	CHECK(!inside_munmap(p, 4096));
+	CHECK(inside_munmap((void *)1, 4096) == -1 && errno == EINVAL);
+	CHECK(inside_syscall(__NR_getpid) == getpid());
+	CHECK(!inside_dlopen("/none.so", 2) && inside_dlopen(NULL, 2));
+	inside_dlmopen(0, "libm.so.6", 2);
+	for (int i = 0; i < 100; i++)
+		inside_free(inside_malloc(200000 + i));
+}
+
+static void test_mappings(void **state)
+{
+	for (int mode = INSIDE_COUNT; mode <= INSIDE_LIVE; mode++) {
+		const struct inside_settings settings = { .mode = mode, .stacks = 1 };
+		struct measured measured;
+
+		measure(&settings, map_memory, &measured);
+		assert_int_equal(measured.results.functions[AP_MALLOC].calls, 101);
+		assert_int_equal(measured.results.gaps[INSIDE_GAP_REPLACED], 0);
+		finish(&measured);
+	}
+}
+
+/* A filter that refuses what only the library asks for. */
+static void confine_itself(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mremap, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_SIZE(filter), filter };
+
+	for (int i = 0; i < 10; i++)
+		left[i] = inside_malloc(24);
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(inside_prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == -1);
+	CHECK(!inside_syscall(__NR_seccomp, (long)SECCOMP_SET_MODE_FILTER, 0L, &program));
+	for (int i = 10; i < N_LEFT; i++)
+		left[i] = inside_malloc(24);
+}
+
+static void test_confined(void **state)
+{
+	for (int mode = INSIDE_COUNT; mode <= INSIDE_LIVE; mode++) {
+		const struct inside_settings settings = { .mode = mode, .follow = 1, .stacks = 1 };
+		struct measured measured;
+
+		measure(&settings, confine_itself, &measured);
+		assert_int_equal(measured.results.functions[AP_MALLOC].calls, N_LEFT);
+		finish(&measured);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_count),	 cmocka_unit_test(test_record),
+		cmocka_unit_test(test_live),	 cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_threads),	 cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_children), cmocka_unit_test(test_executed),
+		cmocka_unit_test(test_regions),	 cmocka_unit_test(test_mappings),
+		cmocka_unit_test(test_confined),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
