@@ -71,7 +71,7 @@ static const struct {
 
 #define N_USED (sizeof(used) / sizeof(used[0]))
 
-_Static_assert(N_USED <= 64, "sys_limits has a bit for each");
+_Static_assert(N_USED < 64, "sys_limits has a bit for each");
 
 static bool is_permitted(__u32 row)
 {
@@ -180,6 +180,7 @@ static __u32 run(const struct sock_filter *filter, __u32 n, const struct seccomp
 
 	for (__u32 i = 0; i < n; i++) {
 		const struct sock_filter *at = &filter[i];
+		__u32 skipped;
 
 		switch (BPF_CLASS(at->code)) {
 		case BPF_LD:
@@ -199,10 +200,13 @@ static __u32 run(const struct sock_filter *filter, __u32 n, const struct seccomp
 				return SECCOMP_RET_KILL_PROCESS;
 			break;
 		case BPF_JMP:
-			if (BPF_OP(at->code) == BPF_JA)
-				i += at->k;
-			else
-				i += jumps(&machine, at) ? at->jt : at->jf;
+			skipped = BPF_OP(at->code) == BPF_JA ? at->k
+				  : jumps(&machine, at)	     ? at->jt
+							     : at->jf;
+			/* The kernel has not looked at the filter yet, which may jump back by a great number. */
+			if (skipped >= n - i)
+				return SECCOMP_RET_KILL_PROCESS;
+			i += skipped;
 			break;
 		case BPF_RET:
 			return BPF_RVAL(at->code) == BPF_A ? machine.a : at->k;
@@ -239,10 +243,10 @@ static struct sys_limits begin(__u32 child)
 	return before;
 }
 
-static void forbid(__u32 row)
+static void forbid(__u64 rows)
 {
-	sys_limits.permitted &= ~(1ULL << row);
-	sys_limits.is_limited = true;
+	sys_limits.permitted &= ~rows;
+	sys_limits.is_limited |= !!rows;
 }
 
 struct sys_limits confine__strictly(void)
@@ -251,8 +255,7 @@ struct sys_limits confine__strictly(void)
 
 	/* Nor may the processor's clock be read. */
 	sys_limits.no_ticks = true;
-	for (__u32 i = 0; i < N_USED; i++)
-		forbid(i);
+	forbid((1ULL << N_USED) - 1);
 	return before;
 }
 
@@ -269,18 +272,11 @@ static void note_child(__u32 child)
 		sys_limits.n_children = 0;
 }
 
-struct sys_limits confine__by_filter(unsigned long program, __u32 child)
+/* The rows that the filter forbids: all of them where it cannot be read. */
+static __u64 forbidden_rows(const struct sock_filter *filter, __u32 n)
 {
-	struct sys_limits before = begin(child);
-	struct sock_filter *filter = NULL;
-	struct sock_fprog from = { 0 };
+	__u64 rows = 0;
 
-	if (!memory__read(program, &from, sizeof(from)) || from.len > BPF_MAXINSNS)
-		from.len = 0;
-	if (from.len)
-		filter = sys__map_private(from.len * sizeof(*filter));
-	if (!filter || !memory__read((__u64)from.filter, filter, from.len * sizeof(*filter)))
-		from.len = 0;
 	for (__u32 i = 0; i < N_USED; i++) {
 		struct seccomp_data data = {
 			.nr = used[i].number,
@@ -289,13 +285,33 @@ struct sys_limits confine__by_filter(unsigned long program, __u32 child)
 		};
 
 		memcpy(data.args, used[i].arguments, sizeof(data.args));
-		if (!permits(run(filter, from.len, &data)))
-			forbid(i);
+		if (!permits(run(filter, n, &data)))
+			rows |= 1ULL << i;
 	}
+	return rows;
+}
+
+struct sys_limits confine__by_filter(unsigned long program, __u32 child)
+{
+	struct sys_limits before = begin(child);
+	struct sock_filter *filter = NULL;
+	struct sock_fprog from = { 0 };
+	size_t size;
+	__u64 rows;
+
+	if (!memory__read(program, &from, sizeof(from)) || from.len > BPF_MAXINSNS)
+		from.len = 0;
+	size = from.len * sizeof(*filter);
+	if (size)
+		filter = sys__map_private(size);
+	if (!filter || !memory__read((__u64)from.filter, filter, size))
+		from.len = 0;
+	rows = forbidden_rows(filter, from.len);
+	if (filter)
+		sys__unmap(filter, size);
+	forbid(rows);
 	if (!before.is_limited || before.n_children)
 		note_child(child);
-	if (filter)
-		sys__unmap(filter, from.len * sizeof(*filter));
 	return before;
 }
 
