@@ -291,6 +291,13 @@ void allocator__free(struct allocator *allocator)
 	free(allocator);
 }
 
+__u8 site__argument(const struct site *site, __u8 number)
+{
+	__u8 at = number <= SITE_ARGUMENTS ? site->argument_at[number] : 0;
+
+	return at ? at : number;
+}
+
 const struct site *allocator__find(const struct allocator *allocator, enum ap_function function)
 {
 	for (size_t i = 0; i < allocator->n_sites; i++)

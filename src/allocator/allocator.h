@@ -19,6 +19,8 @@ struct source;
 
 /* Maximum distance in bytes from a function's entry to its probe. */
 #define SITE_MAX_DISTANCE 64
+/* Arguments that have registers. */
+#define SITE_ARGUMENTS 6
 
 enum site_policy {
 	SITE_BEST,  /* an instruction that the kernel emulates, if there is one */
@@ -36,8 +38,8 @@ enum allocator_returns {
 };
 
 /*
- * The site of one probed function. At @probe_vaddr the argument registers, the stack pointer and all
- * memory are as at the entry, and each call executes it exactly once.
+ * The site of one probed function. At @probe_vaddr the stack pointer and all memory are as at the entry, the arguments
+ * that the BPF programs read are in registers, and each call executes it exactly once.
  */
 struct site {
 	enum ap_function function; /* the first of @names */
@@ -54,7 +56,10 @@ struct site {
 	char reason[192];     /* why @emulated is false, a clause for the user; else "" */
 	__u64 tail_calls;     /* mask of the functions that it may tail-call */
 	const struct interface_function *interface; /* its arguments */
-	struct usdt_place *usdt;		    /* of a USDT probe, else NULL */
+	/* By the number of an argument, from 1: that of the argument in whose register it is at
+	 * the probe; 0: in its own. */
+	__u8 argument_at[SITE_ARGUMENTS + 1];
+	struct usdt_place *usdt; /* of a USDT probe, else NULL */
 	bool is_own; /* allocator's own maintenance: no request, but it calls functions that are */
 	bool throws; /* an exception may leave it */
 	bool may_jump;	/* it may tail-call another site */
@@ -132,6 +137,9 @@ void allocator__ignore(struct allocator *allocator, const char *const *patterns)
 
 /* Removes unknown functions that @source defines. */
 void allocator__forget_defined(struct allocator *allocator, const struct source *source);
+
+/* The number of the argument in whose register argument @number of the site's function is at the probe; 0 for 0. */
+__u8 site__argument(const struct site *site, __u8 number);
 
 /* The site of @function, NULL if the allocator has none. */
 const struct site *allocator__find(const struct allocator *allocator, enum ap_function function);

@@ -10,6 +10,9 @@
 #include "array.h"
 #include "cleanup.h"
 
+/* No branch with a displacement of 8 bits is farther from its target. */
+#define SHORT_BRANCH 130
+
 static const struct slot *slot_at(const struct allocator_reader *reader, __u64 vaddr)
 {
 	size_t at = ARRAY_LOWER_BOUND(reader->n_slots, i, reader->slots[i].vaddr < vaddr);
@@ -75,7 +78,24 @@ struct way reader__way_of(const struct allocator_reader *reader, const struct di
 	return way;
 }
 
-static void note_branch(struct allocator_reader *reader, __u64 target)
+/* Whether an instruction begins at @target, after the site's entry, if control falls through from there. */
+static bool begins_instruction(const struct allocator_reader *reader, const struct site *site,
+			       __u64 target)
+{
+	__u64 vaddr = site->entry_vaddr;
+
+	while (vaddr < target) {
+		struct disasm_insn insn;
+
+		if (reader__decode_at(reader, vaddr, &insn))
+			return true;
+		vaddr += insn.length;
+	}
+	return vaddr == target;
+}
+
+/* @is_certain: the branch is an instruction, and not only bytes that look like one, which lead to the middle of others. */
+static void note_branch(struct allocator_reader *reader, __u64 target, bool is_certain)
 {
 	const struct allocator *allocator = reader->allocator;
 
@@ -84,7 +104,8 @@ static void note_branch(struct allocator_reader *reader, __u64 target)
 	for (size_t i = 0; i < allocator->n_sites; i++) {
 		__u64 distance = target - allocator->sites[i].entry_vaddr;
 
-		if (distance - 1 < SITE_MAX_DISTANCE)
+		if (distance - 1 < SITE_MAX_DISTANCE &&
+		    (is_certain || begins_instruction(reader, &allocator->sites[i], target)))
 			reader->branched_to[i] |= 1ULL << (distance - 1);
 	}
 }
@@ -177,12 +198,12 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 	case DISASM_CALL_INDIRECT:
 		note_return(reader, insn->vaddr + insn->length);
 		if (insn->has_target)
-			note_branch(reader, insn->target);
+			note_branch(reader, insn->target, true);
 		return FLOW_PASS;
 	case DISASM_JUMP:
 	case DISASM_JUMP_CONDITIONAL:
 		if (insn->has_target)
-			note_branch(reader, insn->target);
+			note_branch(reader, insn->target, true);
 		break;
 	case DISASM_JUMP_INDIRECT:
 	case DISASM_RET:
@@ -255,6 +276,20 @@ static bool has_other_jumps(const struct allocator_reader *reader)
 	return false;
 }
 
+/* Notes the branches of the first instructions, also of those to which only a table of addresses leads: short ones are
+ * found nowhere else. */
+static void note_near_branches(struct allocator_reader *reader, const struct site *site)
+{
+	struct disasm_insn insn;
+
+	for (__u64 at = 0; at <= SITE_MAX_DISTANCE + SHORT_BRANCH; at += insn.length) {
+		if (reader__decode_at(reader, site->entry_vaddr + at, &insn))
+			return;
+		if (insn.has_target && insn.class != DISASM_CALL)
+			note_branch(reader, insn.target, true);
+	}
+}
+
 int reader__walk_flows(struct allocator_reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
@@ -265,6 +300,7 @@ int reader__walk_flows(struct allocator_reader *reader)
 
 		reader->current = i;
 		reader->continuations.n = 0;
+		note_near_branches(reader, &allocator->sites[i]);
 		err = reader__walk_flow(reader, allocator->sites[i].entry_vaddr, visit);
 		for (size_t j = 0; !err && j < reader->continuations.n; j++)
 			err = reader__walk_flow(reader, reader->continuations.at[j], visit);
@@ -348,7 +384,7 @@ static void visit_anywhere(const struct disasm_branch *branch, void *arg)
 	if (branch->target < reader->lowest_entry ||
 	    branch->target > reader->highest_entry + SITE_MAX_DISTANCE)
 		return;
-	note_branch(reader, branch->target);
+	note_branch(reader, branch->target, false);
 	if (branch->is_call && reader__is_core(reader, branch->next) &&
 	    allocator__site_at(reader->allocator, branch->target))
 		note_return(reader, branch->next);

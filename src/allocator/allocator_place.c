@@ -1,14 +1,85 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Chooses the instruction of a function that gets the probe: one that the kernel emulates, if nothing has changed
- * the arguments before it. */
+/* Chooses the instruction of a function that gets the probe: one that the kernel emulates, if the arguments that the
+ * BPF programs read are still in registers there, and nothing else of what they read has changed. */
 #include "allocator_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Which part of the caller's state the instruction may change, a clause for the user; NULL:
- * none. */
+_Static_assert(SITE_ARGUMENTS == DISASM_ARGUMENTS, "the same arguments");
+
+/* What happens to the arguments on the way from a function's entry. */
+struct arguments {
+	/* Arguments that are read, and those of them that are only read from their own registers:
+	 * masks, 1 << number. */
+	unsigned int read, fixed;
+	/* By general register: the argument that it has, 0: none. */
+	unsigned char held[DISASM_REGISTERS];
+};
+
+/* As hit__read_arguments(), hit__read_described_arguments() and live__follow() read them at a hit. */
+static void set_read(struct arguments *arguments, const struct allocator *allocator,
+		     const struct site *site)
+{
+	const struct interface_function *interface = site->interface;
+
+	arguments->read = 1U << interface->size | 1U << interface->count | 1U << interface->pointer;
+	if (!allocator->is_described) {
+		/* With the alignment, by which a tail call is foreseen. */
+		if (site->function == AP_ALIGNED_ALLOC || site->function == AP_MEMALIGN)
+			arguments->read |= 1U << 1;
+		else if (site->function == AP_POSIX_MEMALIGN)
+			arguments->read |= 1U << 1 | 1U << 2;
+		arguments->fixed = arguments->read;
+	} else if (site->function == AP_POSIX_MEMALIGN) {
+		arguments->read |= 1U << 1;
+		arguments->fixed = 1U << 1;
+	}
+}
+
+static void arguments__begin(struct arguments *arguments, const struct allocator *allocator,
+			     const struct site *site)
+{
+	*arguments = (struct arguments){ 0 };
+	set_read(arguments, allocator, site);
+	for (unsigned int n = 1; n <= DISASM_ARGUMENTS; n++)
+		arguments->held[disasm__argument_register(n)] = (unsigned char)n;
+}
+
+static void arguments__pass(struct arguments *arguments, const struct disasm_insn *insn)
+{
+	unsigned char copied = insn->is_copy ? arguments->held[insn->from] : 0;
+
+	for (unsigned int i = 0; i < DISASM_REGISTERS; i++)
+		if (insn->written >> i & 1)
+			arguments->held[i] = 0;
+	if (insn->is_copy)
+		arguments->held[insn->to] = copied;
+}
+
+/* The number of the argument whose register now has argument @number, its own if that is one of them; 0: none has. */
+static unsigned int arguments__find(const struct arguments *arguments, unsigned int number)
+{
+	if (arguments->held[disasm__argument_register(number)] == number)
+		return number;
+	for (unsigned int n = 1; n <= DISASM_ARGUMENTS; n++)
+		if (!(arguments->fixed >> number & 1) &&
+		    arguments->held[disasm__argument_register(n)] == number)
+			return n;
+	return 0;
+}
+
+static bool arguments__are_there(const struct arguments *arguments)
+{
+	for (unsigned int n = 1; n <= DISASM_ARGUMENTS; n++)
+		if (arguments->read >> n & 1 && !arguments__find(arguments, n))
+			return false;
+	return true;
+}
+
+/* Which part of the caller's state beside arguments the instruction may change, a clause for the
+ * user; NULL: none. */
 static const char *harm(const struct disasm_insn *insn)
 {
 	switch (insn->class) {
@@ -21,8 +92,6 @@ static const char *harm(const struct disasm_insn *insn)
 	default:
 		break;
 	}
-	if (insn->effects & DISASM_WRITES_ARGUMENT)
-		return "writes an argument register";
 	if (insn->effects & DISASM_WRITES_SP)
 		return "writes the stack pointer";
 	if (insn->effects & DISASM_WRITES_MEMORY)
@@ -30,14 +99,24 @@ static const char *harm(const struct disasm_insn *insn)
 	return insn->effects ? "is not known to be harmless" : NULL;
 }
 
-/* Finds the first emulated instruction at which the state is as at the entry. -ENOENT, with @reason
- * set, if there is none. */
-static int find_emulated(const struct allocator_reader *reader, const struct site *site,
-			 struct disasm_insn *out, char *reason, size_t size)
+static void explain(const struct disasm_insn *insn, const char *what, char *reason, size_t size)
 {
-	char text[sizeof(site->instruction)];
-	__u64 vaddr = site->entry_vaddr;
+	char text[sizeof(((struct site *)0)->instruction)];
 
+	disasm_insn__text(insn, text, sizeof(text));
+	snprintf(reason, size, "`%s` %s before any emulated instruction", text, what);
+}
+
+/* Finds the first emulated instruction at which what the programs read is as at the entry, or
+ * arguments are in registers of others. -ENOENT, with @reason set, if there is none. */
+static int find_emulated(const struct allocator_reader *reader, const struct site *site,
+			 struct arguments *arguments, struct disasm_insn *out, char *reason,
+			 size_t size)
+{
+	__u64 vaddr = site->entry_vaddr;
+	bool are_there = true;
+
+	arguments__begin(arguments, reader->allocator, site);
 	while (vaddr - site->entry_vaddr <= SITE_MAX_DISTANCE) {
 		struct disasm_insn insn;
 		const char *what;
@@ -48,21 +127,33 @@ static int find_emulated(const struct allocator_reader *reader, const struct sit
 				 (unsigned long long)vaddr);
 			return -ENOENT;
 		}
-		if (insn.emulated) {
+		if (insn.emulated && are_there) {
 			*out = insn;
 			return 0;
 		}
 		what = harm(&insn);
 		if (what) {
-			disasm_insn__text(&insn, text, sizeof(text));
-			snprintf(reason, size, "`%s` %s before any emulated instruction", text,
-				 what);
+			if (are_there)
+				explain(&insn, what, reason, size);
 			return -ENOENT;
 		}
+		arguments__pass(arguments, &insn);
+		if (!arguments__are_there(arguments) && are_there)
+			explain(&insn, "writes the register of an argument", reason, size);
+		are_there = arguments__are_there(arguments);
 		vaddr += insn.length;
 	}
-	snprintf(reason, size, "no emulated instruction in the first %d bytes", SITE_MAX_DISTANCE);
+	if (are_there)
+		snprintf(reason, size, "no emulated instruction in the first %d bytes",
+			 SITE_MAX_DISTANCE);
 	return -ENOENT;
+}
+
+static void note_moved(struct site *site, const struct arguments *arguments)
+{
+	for (unsigned int n = 1; n <= DISASM_ARGUMENTS; n++)
+		if (arguments->read >> n & 1)
+			site->argument_at[n] = (__u8)arguments__find(arguments, n);
 }
 
 /* Whether a branch targets (entry, @distance]: it would cause hits without a call. */
@@ -82,13 +173,16 @@ void reader__place(const struct allocator_reader *reader, struct site *site, __u
 {
 	char reason[sizeof(site->reason)] = "";
 	struct disasm_insn insn = { 0 };
+	struct arguments arguments;
 	__u64 where;
 
 	if (policy == SITE_ENTRY) {
 		snprintf(reason, sizeof(reason), "the entry was requested");
-	} else if (!find_emulated(reader, site, &insn, reason, sizeof(reason))) {
-		if (!is_branched_into(branched_to, insn.vaddr - site->entry_vaddr, &where))
+	} else if (!find_emulated(reader, site, &arguments, &insn, reason, sizeof(reason))) {
+		if (!is_branched_into(branched_to, insn.vaddr - site->entry_vaddr, &where)) {
+			note_moved(site, &arguments);
 			goto found;
+		}
 		disasm_insn__text(&insn, site->instruction, sizeof(site->instruction));
 		snprintf(reason, sizeof(reason),
 			 "a branch leads to entry+%llu, at or before the emulated `%s`",

@@ -58,6 +58,7 @@ static void put_site(struct wire_writer *to, const struct site *site, const stru
 	wire__put_string(to, site->reason);
 	wire__put_u64(to, site->tail_calls);
 	wire__put_u32(to, number_of(site->interface, source));
+	wire__put_bytes(to, site->argument_at, sizeof(site->argument_at));
 	wire__put_u32(to, site->returns);
 	wire__put_u32(to, site->usdt != NULL);
 	if (site->usdt)
@@ -195,6 +196,17 @@ static const struct interface_function *get_interface(struct reading *reading)
 	return number < source->n_functions ? &source->functions[number].interface : NULL;
 }
 
+static void get_arguments(struct reading *reading, struct site *site)
+{
+	const __u8 *bytes = wire__get_bytes(reading->from, sizeof(site->argument_at));
+
+	if (!bytes)
+		return;
+	memcpy(site->argument_at, bytes, sizeof(site->argument_at));
+	for (size_t i = 0; i < sizeof(site->argument_at); i++)
+		require(reading, site->argument_at[i] <= SITE_ARGUMENTS);
+}
+
 static void get_aliases(struct reading *reading, struct site *site)
 {
 	size_t n = get_count(reading, sizeof(__u32), MAX_ALIASES);
@@ -245,6 +257,7 @@ static void get_site(struct reading *reading, struct site *site)
 	get_text(reading, site->reason, sizeof(site->reason));
 	site->tail_calls = wire__get_u64(reading->from);
 	site->interface = get_interface(reading);
+	get_arguments(reading, site);
 	site->returns = wire__get_u32(reading->from);
 	if (get_flag(reading))
 		get_usdt(reading, site);

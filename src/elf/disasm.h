@@ -23,13 +23,17 @@ enum disasm_class {
 };
 
 /* What an instruction may change; conservative. An instruction without any of these changes at most
- * the flags and registers that carry no argument. */
+ * the flags and the registers of struct disasm_insn.written. */
 enum disasm_effect {
-	DISASM_WRITES_ARGUMENT = 1 << 0, /* a register that carries an integer argument */
-	DISASM_WRITES_MEMORY = 1 << 1,
-	DISASM_WRITES_SP = 1 << 2,
-	DISASM_UNKNOWN_EFFECT = 1 << 3, /* unknown; anything may have changed */
+	DISASM_WRITES_MEMORY = 1 << 0,
+	DISASM_WRITES_SP = 1 << 1,
+	DISASM_UNKNOWN_EFFECT = 1 << 2, /* unknown; anything may have changed */
 };
+
+/* General registers have numbers below this one. */
+#define DISASM_REGISTERS 16
+/* Integer arguments that a register carries, numbered from 1. */
+#define DISASM_ARGUMENTS 6
 
 /* The stack pointer after an instruction; after a call: when it has returned. */
 enum disasm_sp {
@@ -53,6 +57,9 @@ struct disasm_insn {
 	unsigned int length; /* bytes */
 	enum disasm_class class;
 	unsigned int effects; /* mask of enum disasm_effect */
+	unsigned int written; /* mask of general registers that it may write, in part or whole */
+	bool is_copy;	      /* it only copies all of register @from to register @to */
+	unsigned char from, to;
 	enum disasm_sp sp;
 	__s64 sp_offset; /* bytes */
 	enum disasm_fp fp;
@@ -67,6 +74,9 @@ struct disasm_insn {
 /* Decodes the instruction at @code, of which @size bytes are available and whose address is @vaddr.
  * -EILSEQ: invalid, or longer than @size. */
 int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_insn *out);
+
+/* The register that carries integer argument @number of a function. */
+unsigned int disasm__argument_register(unsigned int number);
 
 /* Whether the next instruction may run after this one, or after the call. */
 static inline bool disasm_insn__continues(const struct disasm_insn *insn)

@@ -10,8 +10,10 @@
 
 #include "array.h"
 
-/* In a mask with enum disasm_effect. */
-#define WRITES_FP (1u << 31)
+/* In masks with enum disasm_effect: bit 16 + n for general register n. */
+#define WRITES_REGISTER(n)   (1u << (16 + (n)))
+#define WRITTEN_REGISTERS(m) ((m) >> 16)
+#define WRITES_FP	     WRITES_REGISTER(5)
 
 struct decoded {
 	ZydisDecodedInstruction insn;
@@ -124,27 +126,32 @@ static bool is_emulated(const ZydisDecodedInstruction *zydis, const struct disas
 	return insn->has_target && (opcode & 0xfc) != 0xe0 && opcode != 0xc7;
 }
 
+/* The number of the general register that has @reg or contains it, by the processor's encoding; -1: it is another one. */
+static int general_register(ZydisRegister reg)
+{
+	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+
+	return ZydisRegisterGetClass(whole) == ZYDIS_REGCLASS_GPR64 ? ZydisRegisterGetId(whole)
+								    : -1;
+}
+
+unsigned int disasm__argument_register(unsigned int number)
+{
+	static const ZydisRegister registers[DISASM_ARGUMENTS] = {
+		ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
+		ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,	ZYDIS_REGISTER_R9,
+	};
+
+	return (unsigned int)general_register(registers[number - 1]);
+}
+
 static unsigned int written_register(ZydisRegister reg)
 {
-	switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)) {
-	case ZYDIS_REGISTER_RDI:
-	case ZYDIS_REGISTER_RSI:
-	case ZYDIS_REGISTER_RDX:
-	case ZYDIS_REGISTER_RCX:
-	case ZYDIS_REGISTER_R8:
-	case ZYDIS_REGISTER_R9:
-		return DISASM_WRITES_ARGUMENT;
-	case ZYDIS_REGISTER_RSP:
-		return DISASM_WRITES_SP;
-	case ZYDIS_REGISTER_RBP:
-		return WRITES_FP;
-	case ZYDIS_REGISTER_RAX:
-	case ZYDIS_REGISTER_RBX:
-	case ZYDIS_REGISTER_R10 ... ZYDIS_REGISTER_R15:
-		return 0;
-	default:
-		break;
-	}
+	int number = general_register(reg);
+
+	if (number >= 0)
+		return WRITES_REGISTER(number) |
+		       (number == general_register(ZYDIS_REGISTER_RSP) ? DISASM_WRITES_SP : 0);
 	switch (ZydisRegisterGetClass(reg)) {
 	case ZYDIS_REGCLASS_FLAGS:
 	case ZYDIS_REGCLASS_IP:
@@ -236,7 +243,7 @@ static void set_frame(const struct decoded *decoded, unsigned int written, struc
 		if (to_fp)
 			insn->fp = DISASM_FP_POPPED;
 		if (to->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		    written_register(to->reg.value) == DISASM_WRITES_SP)
+		    (written_register(to->reg.value) & DISASM_WRITES_SP))
 			break;
 		__attribute__((fallthrough));
 	case ZYDIS_MNEMONIC_POPF:
@@ -274,6 +281,21 @@ static void set_frame(const struct decoded *decoded, unsigned int written, struc
 	}
 }
 
+static void set_copy(const struct decoded *decoded, struct disasm_insn *insn)
+{
+	const ZydisDecodedOperand *to = &decoded->operands[0], *from = &decoded->operands[1];
+
+	insn->is_copy = decoded->insn.mnemonic == ZYDIS_MNEMONIC_MOV &&
+			to->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			from->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			ZydisRegisterGetClass(to->reg.value) == ZYDIS_REGCLASS_GPR64 &&
+			ZydisRegisterGetClass(from->reg.value) == ZYDIS_REGCLASS_GPR64;
+	if (insn->is_copy) {
+		insn->to = (unsigned char)general_register(to->reg.value);
+		insn->from = (unsigned char)general_register(from->reg.value);
+	}
+}
+
 int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_insn *out)
 {
 	struct disasm_insn insn = { .vaddr = vaddr, .code = code };
@@ -288,8 +310,12 @@ int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_ins
 	set_target(&decoded, &insn);
 	set_frame(&decoded, written, &insn);
 	insn.emulated = is_emulated(&decoded.insn, &insn);
-	insn.effects = insn.class != DISASM_TRAP && is_known(&decoded.insn) ? written & ~WRITES_FP
-									    : DISASM_UNKNOWN_EFFECT;
+	insn.effects = insn.class != DISASM_TRAP && is_known(&decoded.insn)
+			       ? written & ~(WRITTEN_REGISTERS(~0U) << 16)
+			       : DISASM_UNKNOWN_EFFECT;
+	insn.written = insn.effects & DISASM_UNKNOWN_EFFECT ? WRITTEN_REGISTERS(~0U)
+							    : WRITTEN_REGISTERS(written);
+	set_copy(&decoded, &insn);
 	*out = insn;
 	return 0;
 }

@@ -241,8 +241,7 @@ static void test_sites(void **state)
 	static const struct expected_site expected[] = {
 		{ AP_MALLOC, 3, true, "" },
 		{ AP_CALLOC, 0, false, "a branch leads to entry+3" },
-		{ AP_REALLOC, 0, false,
-		  "`mul %rdx` writes an argument register before any emulated instruction" },
+		{ AP_REALLOC, 6, true, "" },
 		{ AP_REALLOCARRAY, 16, true, "" },
 		{ AP_POSIX_MEMALIGN, 0, false, "writes the stack pointer" },
 		{ AP_ALIGNED_ALLOC, 0, false, "writes memory" },
@@ -269,6 +268,61 @@ static void test_sites(void **state)
 				expected[i].reason,
 				(unsigned long long)(site->probe_vaddr - site->entry_vaddr),
 				site->emulated, site->reason);
+	}
+	allocator__free(allocator);
+}
+
+struct expected_move {
+	const char *name;
+	__u64 distance;
+	const char *reason; /* "": emulated */
+	__u8 size, count, pointer;
+};
+
+static void test_moves(void **state)
+{
+	static const char lost[] = "writes the register of an argument before any emulated";
+	static const struct expected_move expected[] = {
+		{ "malloc", 12, "", 2, 0, 0 },
+		{ "free", 7, "", 0, 0, 1 },
+		{ "realloc", 11, "", 1, 0, 2 },
+		{ "posix_memalign", 6, "", 4, 0, 0 },
+		{ "mi_posix_memalign", 0, lost, 3, 0, 0 },
+		{ "mi_malloc", 0, lost, 1, 0, 0 },
+		{ "mi_zalloc", 0, lost, 1, 0, 0 },
+		{ "mi_malloc_small", 0, lost, 1, 0, 0 },
+		{ "mi_zalloc_small", 0, lost, 1, 0, 0 },
+		{ "mi_calloc", 0, lost, 2, 1, 0 },
+		{ "mi_realloc", 6, "", 2, 0, 1 },
+		{ "mi_free", 0, "a branch leads to entry+3", 0, 0, 1 },
+		{ "mi_cfree", 4, "", 0, 0, 1 },
+	};
+	_cleanup_(free_ptr) char *path = data_path("unit_moves.so");
+	struct allocator *allocator = read_path(path, SITE_BEST);
+
+	assert_true(allocator->is_described);
+	assert_int_equal(allocator->n_sites, sizeof(expected) / sizeof(expected[0]));
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		__u64 entry = symbol_value(path, expected[i].name);
+		const struct site *site = allocator->sites;
+
+		while (site->entry_vaddr != entry)
+			site++;
+		if (site->probe_vaddr - entry != expected[i].distance ||
+		    site->emulated != !expected[i].reason[0] ||
+		    !strstr(site->reason, expected[i].reason) ||
+		    site__argument(site, site->interface->size) != expected[i].size ||
+		    site__argument(site, site->interface->count) != expected[i].count ||
+		    site__argument(site, site->interface->pointer) != expected[i].pointer)
+			fail_msg("%s: expected +%llu, arguments %d %d %d, \"%s\"; "
+				 "got +%llu, %d %d %d, \"%s\"",
+				 expected[i].name, (unsigned long long)expected[i].distance,
+				 expected[i].size, expected[i].count, expected[i].pointer,
+				 expected[i].reason,
+				 (unsigned long long)(site->probe_vaddr - entry),
+				 site__argument(site, site->interface->size),
+				 site__argument(site, site->interface->count),
+				 site__argument(site, site->interface->pointer), site->reason);
 	}
 	allocator__free(allocator);
 }
@@ -545,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_calls),	    cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_wrapper),	    cmocka_unit_test(test_static_program),
 		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

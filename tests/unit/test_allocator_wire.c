@@ -83,6 +83,7 @@ static void assert_same_site(const struct site *a, const struct site *b)
 	assert_int_equal(a->emulated, b->emulated);
 	assert_string_equal(a->instruction, b->instruction);
 	assert_string_equal(a->reason, b->reason);
+	assert_memory_equal(a->argument_at, b->argument_at, sizeof(a->argument_at));
 	assert_int_equal(a->tail_calls, b->tail_calls);
 	assert_ptr_equal(a->interface, b->interface);
 	assert_null(b->usdt);
@@ -230,6 +231,12 @@ static void test_places_outside_of_code(void **state)
 	*site = before;
 	site->probe_offset = site->entry_offset + SITE_MAX_DISTANCE + 1;
 	site->probe_vaddr = site->entry_vaddr + SITE_MAX_DISTANCE + 1;
+	bytes.size = 0;
+	allocator__write(fixture->allocator, &bytes);
+	assert_false(take(fixture, &bytes, bytes.size));
+	/* An argument in the register of one that has none. */
+	*site = before;
+	site->argument_at[1] = SITE_ARGUMENTS + 1;
 	bytes.size = 0;
 	allocator__write(fixture->allocator, &bytes);
 	assert_false(take(fixture, &bytes, bytes.size));

@@ -13,7 +13,6 @@
 
 #define VADDR 0x10000
 
-#define ARG	DISASM_WRITES_ARGUMENT
 #define MEMORY	DISASM_WRITES_MEMORY
 #define SP	DISASM_WRITES_SP
 #define UNKNOWN DISASM_UNKNOWN_EFFECT
@@ -33,7 +32,7 @@ static const struct expected table[] = {
 	{ "\x66\x90", 2, DISASM_NOP, 0, true, 0, "nop" },
 	/* The kernel takes pause for a nop, and xchg %r8,%rax too; nothing is built on that. */
 	{ "\xf3\x90", 2, DISASM_OTHER, UNKNOWN, false, 0, "pause" },
-	{ "\x49\x90", 2, DISASM_OTHER, ARG, false, 0, "xchg %rax, %r8" },
+	{ "\x49\x90", 2, DISASM_OTHER, 0, false, 0, "xchg %rax, %r8" },
 	{ "\x0f\x1f\x00", 3, DISASM_NOP, 0, false, 0, "nop %eax, (%rax)" },
 	{ "\x66\x2e\x0f\x1f\x84\0\0\0\0\0", 10, DISASM_NOP, 0, false, 0, NULL },
 	{ "\xf3\x0f\x1e\xfa", 4, DISASM_OTHER, 0, false, 0, "endbr64" },
@@ -44,7 +43,7 @@ static const struct expected table[] = {
 	{ "\x66\x55", 2, DISASM_OTHER, MEMORY | SP, false, 0, "push %bp" },
 	{ "\xff\xf0", 2, DISASM_OTHER, MEMORY | SP, false, 0, NULL },
 	{ "\x6a\x01", 2, DISASM_OTHER, MEMORY | SP, false, 0, "push $0x1" },
-	{ "\x5f", 1, DISASM_OTHER, ARG | SP, false, 0, "pop %rdi" },
+	{ "\x5f", 1, DISASM_OTHER, SP, false, 0, "pop %rdi" },
 	{ "\x5b", 1, DISASM_OTHER, SP, false, 0, "pop %rbx" },
 
 	{ "\xeb\x10", 2, DISASM_JUMP, 0, true, 0x12, "jmp 0x10012" },
@@ -55,7 +54,7 @@ static const struct expected table[] = {
 	{ "\x0f\x8f\x00\x01\x00\x00", 6, DISASM_JUMP_CONDITIONAL, 0, true, 0x106, "jnle 0x10106" },
 	{ "\x66\x74\x05", 3, DISASM_JUMP_CONDITIONAL, 0, false, 8, NULL },
 	{ "\x3e\x74\x05", 3, DISASM_JUMP_CONDITIONAL, 0, false, 8, NULL },
-	{ "\xe2\x05", 2, DISASM_JUMP_CONDITIONAL, ARG, false, 7, "loop 0x10007" },
+	{ "\xe2\x05", 2, DISASM_JUMP_CONDITIONAL, 0, false, 7, "loop 0x10007" },
 	{ "\xe3\x05", 2, DISASM_JUMP_CONDITIONAL, 0, false, 7, "jrcxz 0x10007" },
 	{ "\xe8\xfb\xff\xff\xff", 5, DISASM_CALL, UNKNOWN, true, 0, "call 0x10000" },
 	/* As before __tls_get_addr. */
@@ -85,13 +84,13 @@ static const struct expected table[] = {
 	{ "\x48\x0f\xaf\xc7", 4, DISASM_OTHER, 0, false, 0, "imul %rdi, %rax" },
 	{ "\x48\x98", 2, DISASM_OTHER, 0, false, 0, "cdqe" },
 
-	{ "\x48\x89\xf7", 3, DISASM_OTHER, ARG, false, 0, "mov %rsi, %rdi" },
-	{ "\x31\xd2", 2, DISASM_OTHER, ARG, false, 0, "xor %edx, %edx" },
-	{ "\x41\xb0\x01", 3, DISASM_OTHER, ARG, false, 0, "mov $0x1, %r8b" },
-	{ "\xb5\x01", 2, DISASM_OTHER, ARG, false, 0, "mov $0x1, %ch" },
-	{ "\x48\xf7\xe2", 3, DISASM_OTHER, ARG, false, 0, "mul %rdx" },
-	{ "\x48\xf7\xeb", 3, DISASM_OTHER, ARG, false, 0, "imul %rbx" },
-	{ "\x48\x99", 2, DISASM_OTHER, ARG, false, 0, "cqo" },
+	{ "\x48\x89\xf7", 3, DISASM_OTHER, 0, false, 0, "mov %rsi, %rdi" },
+	{ "\x31\xd2", 2, DISASM_OTHER, 0, false, 0, "xor %edx, %edx" },
+	{ "\x41\xb0\x01", 3, DISASM_OTHER, 0, false, 0, "mov $0x1, %r8b" },
+	{ "\xb5\x01", 2, DISASM_OTHER, 0, false, 0, "mov $0x1, %ch" },
+	{ "\x48\xf7\xe2", 3, DISASM_OTHER, 0, false, 0, "mul %rdx" },
+	{ "\x48\xf7\xeb", 3, DISASM_OTHER, 0, false, 0, "imul %rbx" },
+	{ "\x48\x99", 2, DISASM_OTHER, 0, false, 0, "cqo" },
 	{ "\x48\x83\xec\x08", 4, DISASM_OTHER, SP, false, 0, "sub $0x8, %rsp" },
 	{ "\x48\x89\x7e\x08", 4, DISASM_OTHER, MEMORY, false, 0, "mov %rdi, 0x8(%rsi)" },
 	{ "\xc7\x05\x10\0\0\0\0\0\0\0", 10, DISASM_OTHER, MEMORY, false, 0, NULL },
@@ -109,12 +108,12 @@ static const struct expected table[] = {
 	{ "\xc6\xf8\x01", 3, DISASM_OTHER, UNKNOWN, false, 0, "xabort $0x1" },
 
 	/* Prefixes that change nothing of what follows. */
-	{ "\x66\x48\x8d\x3d\x10\0\0\0", 8, DISASM_OTHER, ARG, false, 0, "lea 0x10(%rip), %rdi" },
+	{ "\x66\x48\x8d\x3d\x10\0\0\0", 8, DISASM_OTHER, 0, false, 0, "lea 0x10(%rip), %rdi" },
 	{ "\xf0\xff\x07", 3, DISASM_OTHER, MEMORY, false, 0, NULL },
 	/* A byte is multiplied in %ax alone. */
 	{ "\xf6\xe3", 2, DISASM_OTHER, 0, false, 0, "mul %bl" },
 	{ "\x66\x0f\x7e\xc3", 4, DISASM_OTHER, 0, false, 0, "movd %xmm0, %ebx" },
-	{ "\x66\x0f\x7e\xc7", 4, DISASM_OTHER, ARG, false, 0, "movd %xmm0, %edi" },
+	{ "\x66\x0f\x7e\xc7", 4, DISASM_OTHER, 0, false, 0, "movd %xmm0, %edi" },
 	{ "\x0f\x29\x04\x24", 4, DISASM_OTHER, MEMORY, false, 0, "movaps %xmm0, (%rsp)" },
 	{ "\x48\x0f\xba\xf8\x01", 5, DISASM_OTHER, 0, false, 0, "btc $0x1, %rax" },
 	/* Intel's processors ignore prefix 66 and take four bytes of displacement, AMD's two. */
@@ -153,6 +152,56 @@ static void test_table(void **state)
 				insn.length, insn.class, insn.effects, insn.emulated,
 				(unsigned long long)insn.target);
 	}
+}
+
+#define REG(n) (1U << (n))
+
+/* Registers by the processor's numbers: rax 0, rcx 1, rdx 2, rsp 4, rbp 5, rsi 6, rdi 7. */
+static void test_registers(void **state)
+{
+	static const struct {
+		const char *bytes;
+		unsigned int length, written;
+		int from, to; /* -1: it is no copy */
+	} cases[] = {
+		{ "\x48\x89\xf7", 3, REG(7), 6, 7 },   /* mov %rsi, %rdi */
+		{ "\x48\x8b\xfe", 3, REG(7), 6, 7 },   /* the same, in its other encoding */
+		{ "\x49\x89\xf8", 3, REG(8), 7, 8 },   /* mov %rdi, %r8 */
+		{ "\x89\xf7", 2, REG(7), -1, -1 },     /* mov %esi, %edi */
+		{ "\x66\x89\xf7", 3, REG(7), -1, -1 }, /* mov %si, %di */
+		{ "\x48\x8b\x3e", 3, REG(7), -1, -1 }, /* mov (%rsi), %rdi */
+		{ "\x48\x89\x37", 3, 0, -1, -1 },      /* mov %rsi, (%rdi) */
+		{ "\x31\xd2", 2, REG(2), -1, -1 },     /* xor %edx, %edx */
+		{ "\x41\xb0\x01", 3, REG(8), -1, -1 }, /* mov $0x1, %r8b */
+		{ "\xb5\x01", 2, REG(1), -1, -1 },     /* mov $0x1, %ch */
+		{ "\x48\xf7\xe2", 3, REG(0) | REG(2), -1, -1 }, /* mul %rdx */
+		{ "\xf6\xe3", 2, REG(0), -1, -1 },		/* mul %bl */
+		{ "\x48\x99", 2, REG(2), -1, -1 },		/* cqo */
+		{ "\x49\x90", 2, REG(0) | REG(8), -1, -1 },	/* xchg %rax, %r8 */
+		{ "\x48\x0f\x44\xf7", 4, REG(6), -1, -1 },	/* cmovz %rdi, %rsi */
+		{ "\xe2\x05", 2, REG(1), -1, -1 },		/* loop */
+		{ "\x5f", 1, REG(4) | REG(7), -1, -1 },		/* pop %rdi */
+		{ "\x48\x83\xec\x08", 4, REG(4), -1, -1 },	/* sub $0x8, %rsp */
+		{ "\x48\x89\xe5", 3, REG(5), 4, 5 },		/* mov %rsp, %rbp */
+		{ "\x66\x0f\x7e\xc7", 4, REG(7), -1, -1 },	/* movd %xmm0, %edi */
+		{ "\x0f\xa2", 2, 0xffff, -1, -1 },		/* cpuid */
+		{ "\x48\x85\xff", 3, 0, -1, -1 },		/* test %rdi, %rdi */
+	};
+	static const unsigned int arguments[] = { 7, 6, 2, 1, 8, 9 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct disasm_insn insn;
+
+		assert_int_equal(disasm__decode(cases[i].bytes, cases[i].length, VADDR, &insn), 0);
+		if (insn.written != cases[i].written || insn.is_copy != (cases[i].from >= 0) ||
+		    (insn.is_copy && (insn.from != cases[i].from || insn.to != cases[i].to)))
+			fail_msg("case %zu: expected written %x, copy from %d to %d; got %x, "
+				 "%d from %d to %d",
+				 i, cases[i].written, cases[i].from, cases[i].to, insn.written,
+				 insn.is_copy, insn.from, insn.to);
+	}
+	for (unsigned int n = 1; n <= DISASM_ARGUMENTS; n++)
+		assert_int_equal(disasm__argument_register(n), arguments[n - 1]);
 }
 
 static void test_slot(void **state)
@@ -354,10 +403,11 @@ static void test_scan(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),	  cmocka_unit_test(test_slot),
-		cmocka_unit_test(test_cut_short), cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_scan),	  cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_invalid),	  cmocka_unit_test(test_text_truncated),
+		cmocka_unit_test(test_table),	       cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_slot),	       cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_noise),	       cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_frames),	       cmocka_unit_test(test_invalid),
+		cmocka_unit_test(test_text_truncated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ function calloc
 2:	ret
 end calloc
 
-/* Entry: mul writes rdx. */
+/* +6: mul writes rdx, which is no argument of realloc. */
 function realloc
 	mov %rsi, %rax
 	mul %rdx
