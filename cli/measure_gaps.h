@@ -14,8 +14,8 @@ struct session_results;
 typedef void (*measure_gaps_say)(void *context, const char *sentence);
 
 /* Calls @say for each gap, but for calls that were lost and blocks that are not followed. */
-void measure_gaps__visit(const struct session *session, const struct session_results *results,
-			 measure_gaps_say say, void *context);
+void measure_gaps__visit(const struct session_results *results, measure_gaps_say say,
+			 void *context);
 
 /* For recording_text__beside(); @pid, of @size bytes, is what it refers to. */
 struct recording_target measure_gaps__target(const struct session_results *results, char *pid,

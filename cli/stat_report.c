@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "gaps.h"
+#include "gap_text.h"
 #include "json.h"
 #include "measure.h"
 #include "measure_gaps.h"
@@ -28,13 +28,12 @@ static void print_gap(void *to, const char *sentence)
 /* The columns of a terminal that is as narrow as they come. */
 #define PARAGRAPH_COLUMNS 80
 
-static void print_completeness(const struct session *session, const struct session_results *results,
-			       FILE *to)
+static void print_completeness(const struct session_results *results, FILE *to)
 {
 	char reasons[512] = "";
 	size_t len = 0;
 
-	measure_gaps__visit(session, results, print_gap, to);
+	measure_gaps__visit(results, print_gap, to);
 	for (int reason = 0; reason < AP_LOST_REASONS && len < sizeof(reasons); reason++)
 		if (results->lost[reason])
 			len += snprintf(reasons + len, sizeof(reasons) - len, "%s%s %s",
@@ -92,10 +91,6 @@ static void print_live(const struct session_live *live, FILE *to)
 	if (stats[AP_STAT_UNMATCHED])
 		stat_print__count(to, stats[AP_STAT_UNMATCHED], "frees unseen",
 				  "of blocks whose address was handed out again");
-	if (stats[AP_STAT_DROPPED])
-		stat_print__count(
-			to, stats[AP_STAT_DROPPED], "live blocks not followed any more",
-			"not complete: a failed realloc kept them, or they ended within interrupted calls");
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (stats[AP_STAT_UNTRACKED + reason])
 			stat_print__count(to, stats[AP_STAT_UNTRACKED + reason],
@@ -157,7 +152,7 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	}
 	stat_print__count(to, results->processes,
 			  plural__of("process{|es}", results->processes).text, "");
-	print_completeness(session, results, to);
+	print_completeness(results, to);
 	print_window(&results->window, to);
 	stat_regions__print(session, measure, results, columns, to);
 	fprintf(to, "\n%*.6f seconds elapsed\n", STAT_NUMBER_COLUMNS, results->elapsed_seconds);
@@ -261,18 +256,21 @@ static json_object *json_allocators(const struct session *session)
 static json_object *json_unprobed(const struct session_results *results)
 {
 	json_object *programs = json_object_new_array();
+	const struct profile_gap *gap;
 
-	for (size_t i = 0; i < results->n_unprobed; i++) {
-		const struct unprobed_program *program = &results->unprobed[i];
-		json_object *entry = json_object_new_object();
+	for (size_t at = 0; profile__next_gap(results->gaps_of, &at, &gap);) {
+		json_object *entry;
 
-		json__add(entry, "name", json__string(program->name));
-		json__add(entry, "pid", json__count(program->pid));
-		json__add(entry, "processes", json__count(program->processes));
-		if (program->why)
-			json__add(entry, "why", json__string(program->why));
+		if (gap->kind < GAP_PROGRAM_UNPROBED || gap->kind > GAP_PROGRAM_FOREIGN)
+			continue;
+		entry = json_object_new_object();
+		json__add(entry, "name", json__string(gap->object));
+		json__add(entry, "pid", json__count(gap->pid));
+		json__add(entry, "processes", json__count(gap->number));
+		if (gap->kind == GAP_PROGRAM_UNPROBED)
+			json__add(entry, "bytes", json__count(gap->size_bytes));
 		else
-			json__add(entry, "bytes", json__count(program->size_bytes));
+			json__add(entry, "why", json__string(gap->detail));
 		json_object_array_add(programs, entry);
 	}
 	return programs;
@@ -294,12 +292,21 @@ static json_object *json_second(const struct session_results *results)
 	return programs;
 }
 
+/* Sentences about what a library in the processes does not see; NULL: none. */
 static json_object *json_engine_gaps(const struct session_results *results)
 {
-	json_object *gaps = json_object_new_array();
+	const struct profile_gap *gap;
+	json_object *gaps = NULL;
 
-	for (size_t i = 0; i < results->n_engine_gaps; i++)
-		json_object_array_add(gaps, json__string(results->engine_gaps[i]));
+	for (size_t at = 0; profile__next_gap(results->gaps_of, &at, &gap);) {
+		_cleanup_(free_ptr) char *sentence = NULL;
+
+		if (gap->kind < GAP_PROGRAMS_UNCOUNTED || gap->kind > GAP_ALLOCATOR_HIDDEN)
+			continue;
+		sentence = gap_text__sentence(gap);
+		gaps = gaps ?: json_object_new_array();
+		json_object_array_add(gaps, sentence ? json__string(sentence) : NULL);
+	}
 	return gaps;
 }
 
@@ -393,7 +400,7 @@ json_object *stat_report__object(const struct session *session, const struct mea
 				 const struct session_results *results)
 {
 	struct stat_totals totals = stat_totals__of(measure, results);
-	json_object *root = json_object_new_object();
+	json_object *root = json_object_new_object(), *gaps;
 
 	if (!root)
 		return NULL;
@@ -414,16 +421,17 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	json__add(root, "lost", json_lost(results));
 	json__add(root, "processes_left", json__count(results->processes_left));
 	/* No copies are made of what stat counts. */
-	for (int gap = 0; gap < GAP_TORN; gap++)
-		json__add(root, gap__text(gap)->key, json__count(results->gaps[gap]));
+	for (enum gap gap = 0; gap < GAP_TORN; gap++)
+		json__add(root, gap__key(gap), json__count(results->gaps[gap]));
 	json__add(root, "processes_unprobed", json__count(results->processes_unprobed));
 	json__add(root, "unprobed_programs", json_unprobed(results));
 	json__add(root, "allocators", json_allocators(session));
 	json__add(root, "engine", json__string(session__engine(session)));
 	if (results->n_second_programs)
 		json__add(root, "uprobe_programs", json_second(results));
-	if (results->n_engine_gaps)
-		json__add(root, "engine_gaps", json_engine_gaps(results));
+	gaps = json_engine_gaps(results);
+	if (gaps)
+		json__add(root, "engine_gaps", gaps);
 	if (results->own_heaps)
 		json__add(root, "own_heaps", json_pairs(results->own_heaps, "runtime", "path"));
 	if (results->is_attached)

@@ -123,9 +123,9 @@ struct engine_operations {
 	/* The target has ended, or the session ends before it: stops counting, removes the engine
 	 * from the target, and moves the remaining counts into the profile. */
 	int (*finish)(struct engine *engine);
-	/* After finish(): stores the numbers in the zeroed @results. Clears @results->complete for
-	 * reasons that are not among them. */
-	void (*results)(struct engine *engine, struct session_results *results);
+	/* After finish(): stores the numbers in the zeroed @results, and adds the gaps that have an object to the profile. Clears
+	 * @results->complete for reasons that are in neither. -ENOMEM. */
+	int (*results)(struct engine *engine, struct session_results *results);
 	/* Opens the files that name the profile's frames; without @files only the vDSO. -ENOMEM. */
 	int (*add_modules)(const struct engine *engine, struct symbols *symbols, bool files);
 	/* Names frames that no module names, of JIT code. -ENOMEM. */

@@ -24,6 +24,8 @@ struct live_memory {
 	__u64 max_records;  /* limit of records */
 };
 
+struct profile;
+
 struct region {
 	const char *name; /* printable */
 	__u64 entered;	  /* number of begins, by all threads */
@@ -44,9 +46,6 @@ struct unprobed_program {
 	__u32 pid;		    /* of the first one */
 	__u64 processes;
 	__u64 size_bytes; /* taken from the kernel and not returned */
-	/* Why it was not measured, as in "statically linked"; NULL: it called nothing that is probed. */
-	const char *why;
-	const char *remedy; /* where there is a @why; NULL: no engine can measure it */
 };
 
 /* A function over all allocators; indexed by the sites' first function. */
@@ -105,21 +104,15 @@ struct session_results {
 	__u64 attributed;  /* of these, in the profile; with sampling, of the sampled calls */
 	__u64 lost[AP_LOST_REASONS];
 	__u64 lost_total;
-	__u64 processes; /* followed processes */
-	__u64 gaps[GAPS];
-	/* Processes that took memory from the kernel and hit no probe, and their programs, which
-	 * the session owns; the list may be incomplete. */
-	__u64 processes_unprobed;
-	const struct unprobed_program *unprobed;
-	size_t n_unprobed;
-	/* Programs that the second engine measured, and its name; owned by the session. @size_bytes and @why are
-	 * unused. */
+	__u64 processes;	 /* followed processes */
+	__u64 gaps[GAP_NUMBERS]; /* those of which only a number is known */
+	const struct profile
+		*gaps_of; /* has all gaps, once the results are complete; the session's */
+	__u64 processes_unprobed; /* that took memory from the kernel and hit no probe, or could not be measured */
+	/* Programs that the second engine measured, and its name; owned by the session. @size_bytes is unused. */
 	const char *second_engine;
 	const struct unprobed_program *second_programs;
 	size_t n_second_programs;
-	/* Sentences about calls that the engine knows to be missing; owned by the session. */
-	char *const *engine_gaps;
-	size_t n_engine_gaps;
 	__u64 impossible; /* calls for more than any process can have, whose bytes are in no sum */
 	__u64 relabelled; /* calls counted under the function they tail-called */
 	__u64 processes_left; /* that the command started and that outlive the measurement */

@@ -10,7 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "data_file.h"
-#include "gaps.h"
+#include "gap_text.h"
 #include "number.h"
 #include "plural.h"
 #include "profile.h"
@@ -92,74 +92,20 @@ static void report_incomplete(const struct profile *profile, const struct output
 	say_reasons(profile, "incomplete_", output);
 }
 
-/* Metadata of a recording about calls that it may lack: lines. */
-static const struct note {
-	const char *key;
-	const char *before; /* each line */
-} notes[] = {
-	{ "unprobed_allocators", "allocator " },
-	{ "unknown_functions",
-	  "an allocator's function is unknown, so its calls are not counted or the blocks that it "
-	  "freed count as live: " },
-	{ "unprobed_programs",
-	  "a program took memory from the kernel and called no function that is probed: " },
-	{ "refused_programs", "the calls of a program are not seen: " },
-	{ "engine_gaps", "" },
-	{ "live_gaps", "the blocks of allocator " },
-	{ "lacking_sources", "no file of the target had a function of " },
-};
-
-/* A line of a note's value as it is, but for digits in groups where it ends with a number or one of
- * bytes. To be freed; NULL on ENOMEM. */
-static char *group_digits(const char *line, size_t len)
+static void say_gap(const struct output *output, const struct profile_gap *gap)
 {
-	static const char bytes[] = " bytes";
-	const size_t n_bytes = sizeof(bytes) - 1;
-	size_t end = len, start;
-	char *text, *rest;
-	__u64 value;
+	_cleanup_(free_ptr) char *sentence = gap_text__sentence(gap);
 
-	if (len > n_bytes && !strncmp(line + len - n_bytes, bytes, n_bytes))
-		end -= n_bytes;
-	for (start = end; start && line[start - 1] >= '0' && line[start - 1] <= '9'; start--)
-		;
-	if (start == end || end - start > 19 || (start && (end == len || line[start - 1] != ' ')))
-		return strndup(line, len);
-	value = strtoull(line + start, &rest, 10);
-	return asprintf(&text, "%.*s%s%.*s", (int)start, line, number__count(value).text,
-			(int)(len - end), line + end) < 0
-		       ? NULL
-		       : text;
-}
-
-static void report_notes(const struct profile *profile, const struct output *output)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
-		const char *lines = profile__meta(profile, notes[i].key);
-
-		while (lines && *lines) {
-			size_t len = strcspn(lines, "\n");
-			_cleanup_(free_ptr) char *line =
-				group_digits(lines, len < 1024 ? len : 1024);
-
-			if (line)
-				say(output, "%s%s" NOT_COMPLETE, notes[i].before, line);
-			lines += len + (lines[len] == '\n');
-		}
-	}
+	say(output, "%s; %s", sentence ? sentence : "out of memory",
+	    gap_text__effect(gap->kind) ?: "this profile is not complete");
 }
 
 static void report_gaps(const struct profile *profile, const struct output *output)
 {
-	for (int gap = 0; gap < GAPS; gap++) {
-		const struct gap_text *text = gap__text(gap);
-		__u64 n = profile__meta_number(profile, text->key);
+	const struct profile_gap *gap;
 
-		if (n)
-			say(output, "%s%s; %s", number__count(n).text,
-			    plural__of(text->sentence, n).text,
-			    text->effect ? text->effect : "this profile is not complete");
-	}
+	for (size_t at = 0; profile__next_gap(profile, &at, &gap);)
+		say_gap(output, gap);
 }
 
 /* Calls are not missing then. */
@@ -178,22 +124,14 @@ static void report_unread(const struct profile *profile, const struct output *ou
 bool completeness__is_complete(const struct profile *profile)
 {
 	static const char *const missing[] = { "lost", "untracked", "blocks_dropped", "undecided" };
-	const char *unprobed = profile__meta(profile, "unprobed_allocators");
 	const char *opened = profile__meta(profile, "window_opened");
 
-	if (data_file__is_altered(profile))
+	if (data_file__is_altered(profile) || profile->n_gaps)
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
-		if (profile__meta(profile, notes[i].key))
-			return false;
-	for (int gap = 0; gap < GAPS; gap++)
-		if (profile__meta(profile, gap__text(gap)->key))
-			return false;
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
 		if (profile__ledger(profile, missing[i]))
 			return false;
-	return !(unprobed && *unprobed) && !(opened && *opened == '0') &&
-	       profile__ledger_adds_up(profile);
+	return !(opened && *opened == '0') && profile__ledger_adds_up(profile);
 }
 
 static void report_untracked(const struct profile *profile, const struct output *output)
@@ -213,10 +151,10 @@ static void report_dropped(const struct profile *profile, const struct output *o
 	__u64 blocks = profile__ledger(profile, "blocks_dropped");
 
 	if (blocks)
-		say_number(
-			output, blocks,
-			" block{|s} that a failed realloc kept, or that ended within interrupted calls, {is|are} not followed any more, and "
-			"count{s|} as live" NOT_COMPLETE);
+		say_gap(output, &(struct profile_gap){ .kind = GAP_BLOCKS_DROPPED,
+						       .number = blocks,
+						       .object = "",
+						       .detail = "" });
 }
 
 /* All else is known of the blocks of these two. */
@@ -261,7 +199,6 @@ static void report_all(const struct profile *profile, const struct output *outpu
 	if (data_file__is_altered(profile))
 		say(output, "%s", ALTERED_NOTE);
 	report_lost(profile, output);
-	report_notes(profile, output);
 	report_gaps(profile, output);
 	report_untracked(profile, output);
 	report_dropped(profile, output);

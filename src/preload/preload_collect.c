@@ -20,7 +20,6 @@
 #include "libraries.h"
 #include "live_collector.h"
 #include "mapped_file.h"
-#include "plural.h"
 #include "preload_within.h"
 #include "profile.h"
 #include "program_kind.h"
@@ -35,10 +34,10 @@ static int note_hidden(struct preload_engine *engine, int fd, const char *path)
 
 	if (hidden_allocator__parse(engine->parser, fd, path, &name, NULL))
 		return 0;
-	return sentences__add(&engine->gaps,
-			      "%s is linked into %s, and its functions have no names there: their "
-			      "calls are missing",
-			      name, path);
+	return profile__add_gap(engine->profile,
+				&(struct profile_gap){ .kind = GAP_ALLOCATOR_HIDDEN,
+						       .object = path,
+						       .detail = name });
 }
 
 static int note_allocator(struct preload_engine *engine, int fd, const char *path)
@@ -195,41 +194,25 @@ int preload_engine__take_modules(struct preload_engine *engine)
 	return preload__take_modules(engine->preload, handle_module, engine);
 }
 
-/* What helps where the library cannot enter a program: another engine does only where that has no such limit. */
-static const char *remedy_of(const char *path, const char *why)
-{
-	if (why == preload__refusal_name(INSIDE_REFUSES_MACHINE))
-		return NULL;
-	return translator__is_one(path) ? "run it without the translator"
-					: "--engine=uprobe may count them";
-}
-
 static int add_refused(struct preload_engine *engine, const char *path, const char *why, __u32 pid)
 {
 	const char *slash = strrchr(path, '/');
-	struct unprobed_program *program = NULL;
-	char name[sizeof(program->name)];
+	_cleanup_(free_ptr) char *name = strdup(slash ? slash + 1 : path);
+	struct profile_gap gap = { .kind = GAP_PROGRAM_REFUSED, .number = 1, .pid = pid };
 
-	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+	if (!name)
+		return -ENOMEM;
 	for (char *at = name; *at; at++)
 		if (iscntrl((unsigned char)*at))
 			*at = '?';
 	engine->n_refused++;
-	for (size_t i = 0; i < engine->n_refused_programs && !program; i++)
-		if (!strcmp(engine->refused[i].name, name) && engine->refused[i].why == why)
-			program = &engine->refused[i];
-	if (!program) {
-		if (array__reserve_zeroed(&engine->refused, &engine->refused_room,
-					  engine->n_refused_programs + 1, sizeof(*program)))
-			return -ENOMEM;
-		program = &engine->refused[engine->n_refused_programs++];
-		memcpy(program->name, name, sizeof(name));
-		program->remedy = remedy_of(path, why);
-		program->pid = pid;
-		program->why = why;
-	}
-	program->processes++;
-	return 0;
+	if (why == preload__refusal_name(INSIDE_REFUSES_MACHINE))
+		gap.kind = GAP_PROGRAM_FOREIGN;
+	else if (translator__is_one(path))
+		gap.kind = GAP_PROGRAM_TRANSLATED;
+	gap.object = name;
+	gap.detail = why;
+	return profile__add_gap(engine->profile, &gap);
 }
 
 /* Whether any image was in the process. *@begins: or is about to be, and its entry is not complete. */
@@ -273,52 +256,22 @@ static int collect_refused(struct preload_engine *engine)
 			   target);
 }
 
-static int collect_gaps(struct preload_engine *engine)
+static void add_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBERS])
 {
 	const struct preload_results *counted = &engine->counted;
-	const __u64 *gaps = counted->gaps;
-	__u64 n_damaged =
-		counted->n_damaged + (engine->live ? live_collector__implausible(engine->live) : 0);
-	const struct {
-		__u64 n;
-		const char *what;
-	} all[] = {
-		{ gaps[INSIDE_GAP_IMAGES],
-		  "process image{|s} found no room in the shared memory, or may not ask for {its|their} number, and {its|their} calls are "
-		  "missing" },
-		{ gaps[INSIDE_GAP_THREADS],
-		  "time{|s} a thread found no room in the shared memory, and its calls are missing" },
-		{ gaps[INSIDE_GAP_EARLY],
-		  "call{|s} {is|are} missing that came before the library had found the shared memory, or its place in it" },
-		{ gaps[INSIDE_GAP_FUNCTIONS],
-		  "call{|s} or use{|s} of functions of an allocator's own {is|are} not followed: what these do with "
-		  "memory is not known, or their calls cannot be counted; --engine=uprobe names them" },
-		{ gaps[INSIDE_GAP_COLLECTED],
-		  "process{|es} {has|have} a collector, which frees unreachable blocks without a call, so that "
-		  "too much counts as live" },
-		{ gaps[INSIDE_GAP_LOADS],
-		  "librar{y was|ies were} loaded by dlmopen, as an auditor (LD_AUDIT) or with RTLD_DEEPBIND, so that {its|their} calls are "
-		  "missing; --engine=uprobe counts them" },
-		{ gaps[INSIDE_GAP_REPLACED],
-		  "process{|es} mapped other memory over the one that {its|their} calls are counted in, so that what came "
-		  "afterwards is missing; --engine=uprobe counts it" },
-		{ gaps[INSIDE_GAP_EXECS] > counted->n_refused
-			  ? gaps[INSIDE_GAP_EXECS] - counted->n_refused
-			  : 0,
-		  "further program{ was|s were} executed that the library could not enter" },
-		{ counted->n_unfinished,
-		  "entr{y|ies} of the shared memory {was|were} being written when {its|their} process was killed or "
-		  "stopped" },
-		{ n_damaged,
-		  "entr{y|ies} of the shared memory cannot be right: a process has written over {it|them}" },
-	};
-	int err = 0;
+	__u64 execs = counted->gaps[INSIDE_GAP_EXECS];
 
-	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
-		if (all[i].n)
-			err = sentences__add(&engine->gaps, "%llu %s", all[i].n,
-					     plural__of(all[i].what, all[i].n).text);
-	return err;
+	gaps[GAP_PROGRAMS_UNCOUNTED] = counted->gaps[INSIDE_GAP_IMAGES];
+	gaps[GAP_THREADS_UNCOUNTED] = counted->gaps[INSIDE_GAP_THREADS];
+	gaps[GAP_CALLS_EARLY] = counted->gaps[INSIDE_GAP_EARLY];
+	gaps[GAP_OWN_FUNCTIONS] = counted->gaps[INSIDE_GAP_FUNCTIONS];
+	gaps[GAP_COLLECTORS] = counted->gaps[INSIDE_GAP_COLLECTED];
+	gaps[GAP_LIBRARIES_UNSEEN] = counted->gaps[INSIDE_GAP_LOADS];
+	gaps[GAP_MEMORY_REPLACED] = counted->gaps[INSIDE_GAP_REPLACED];
+	gaps[GAP_PROGRAMS_UNNAMED] = execs > counted->n_refused ? execs - counted->n_refused : 0;
+	gaps[GAP_ENTRIES_UNFINISHED] = counted->n_unfinished;
+	gaps[GAP_ENTRIES_DAMAGED] =
+		counted->n_damaged + (engine->live ? live_collector__implausible(engine->live) : 0);
 }
 
 struct reading_stacks {
@@ -402,8 +355,6 @@ int preload_engine__collect(struct preload_engine *engine)
 	err = engine->options.regions ? preload_engine__collect_regions(engine) : 0;
 	if (!err)
 		err = collect_refused(engine);
-	if (!err)
-		err = collect_gaps(engine);
 	return err ? err : torn;
 }
 
@@ -478,16 +429,11 @@ void preload_engine__add_results(const struct preload_engine *engine,
 	results->processes = engine->processes;
 	results->processes_left = engine->processes_left;
 	results->processes_unprobed = engine->n_refused;
-	results->unprobed = engine->refused;
-	results->n_unprobed = engine->n_refused_programs;
 	results->waits = engine->counted.waits;
 	results->waits_ns = engine->counted.waits_ns;
 	results->common_names = engine->counted.gaps[INSIDE_GAP_NAMES];
 	results->own_heaps = runtimes__own_heaps(engine->runtimes);
-	results->engine_gaps = engine->gaps.list;
-	results->n_engine_gaps = engine->gaps.n;
-	if (engine->gaps.n)
-		results->complete = false;
+	add_gaps(engine, results->gaps);
 	if (window_options__any(&engine->options.window))
 		add_window(engine, &results->window);
 }

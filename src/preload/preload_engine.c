@@ -83,8 +83,6 @@ static void close_engine(struct engine *base)
 		free(engine->files[i].path);
 	free(engine->files);
 	free(engine->images);
-	free(engine->refused);
-	sentences__release(&engine->gaps);
 	free(engine);
 }
 
@@ -98,15 +96,14 @@ static int set_within(__u32 module, const struct ap_within *within, void *contex
 	return preload__set_within(((struct preload_engine *)context)->preload, module, within);
 }
 
-static int open_collector(struct preload_engine *engine, struct profile *profile,
-			  struct error *error)
+static int open_collector(struct preload_engine *engine, struct error *error)
 {
 	const struct unwind_writer writer = {
 		.write = preload__write_table,
 		.context = engine->preload,
 	};
 	struct collector_options options = {
-		.profile = profile,
+		.profile = engine->profile,
 		.tables.tables = unwind_tables__new(&writer),
 		.max_depth = engine->options.max_depth,
 		.sample = engine->options.sample_bytes,
@@ -171,6 +168,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 	engine->engine.operations = &preload_engine;
 	engine->options = *options;
 	engine->target = engine_options->target;
+	engine->profile = engine_options->profile;
 	engine->others = engine_options->others;
 	if (options->sample_bytes)
 		sampling__configure(options->sample_bytes, &preload_options.settings.sampling);
@@ -187,7 +185,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 		err = preload_within__new(options->window.within, engine->parser, &engine->within,
 					  error);
 	if (!err && session_options__walk(options))
-		err = open_collector(engine, engine_options->profile, error);
+		err = open_collector(engine, error);
 	if (!err && options->live)
 		err = preload_engine__open_live(engine);
 	if (err) {
@@ -320,9 +318,10 @@ static int finish(struct engine *base)
 	return err ? err : preload_engine__collect(engine);
 }
 
-static void results(struct engine *base, struct session_results *results)
+static int results(struct engine *base, struct session_results *results)
 {
 	preload_engine__add_results(preload_engine__of(base), results);
+	return 0;
 }
 
 static int add_modules(const struct engine *base, struct symbols *symbols, bool files)

@@ -84,7 +84,7 @@ __u64 data_digest__row(const char *table, sqlite3_stmt *row)
 	return hash;
 }
 
-int data_digest__compute(sqlite3 *db, __u64 *digest)
+int data_digest__compute(sqlite3 *db, bool lacks_gaps, __u64 *digest)
 {
 	__u64 sum = 0;
 
@@ -94,6 +94,8 @@ int data_digest__compute(sqlite3 *db, __u64 *digest)
 		int err, status;
 
 		if (sscanf(data_file_schema[i], "CREATE TABLE %31[a-z_]", table) != 1)
+			continue;
+		if (lacks_gaps && !strcmp(data_file_schema[i], DATA_FILE_GAPS))
 			continue;
 		snprintf(sql, sizeof(sql), "SELECT * FROM %s NOT INDEXED", table);
 		err = prepare(db, sql, &statement);
@@ -112,7 +114,7 @@ int data_digest__write(sqlite3 *db)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	__u64 digest;
-	int err = data_digest__compute(db, &digest);
+	int err = data_digest__compute(db, false, &digest);
 
 	if (!err)
 		err = prepare(db, "INSERT OR IGNORE INTO meta VALUES('" DATA_DIGEST_KEY "', ?)",

@@ -20,7 +20,6 @@
 #include "data_file_schema.h"
 #include "db_file.h"
 #include "error.h"
-#include "gaps.h"
 #include "profile.h"
 #include "profile_runs.h"
 #include "utf8.h"
@@ -263,8 +262,13 @@ static int check_schema(struct data_reader *reader, size_t n_definitions)
 
 	if (err)
 		return -EINVAL;
-	for (size_t i = 0; i < n_definitions && !err; i++)
+	for (size_t i = 0; i < n_definitions && !err; i++) {
 		err = check_definition(reader, statement, data_file_schema[i]);
+		if (err == -EINVAL && !strcmp(data_file_schema[i], DATA_FILE_GAPS)) {
+			reader->lacks_gaps = true;
+			err = 0;
+		}
+	}
 	return err;
 }
 
@@ -299,45 +303,17 @@ int data_reader__read_definitions(struct data_reader *reader)
 	return check_schema(reader, ARRAY_SIZE(data_file_schema));
 }
 
-/* Entries of meta that are whole numbers; of others only the shape of the text is known to who shows them. */
-static bool is_number(const char *key)
+/* Adds an entry of meta, or of run_meta: @run is 0 for meta. */
+static int add_entry(struct data_reader *reader, __u32 run, const char *key, const char *value)
 {
-	/* clang-format off */
-	static const char *const keys[] = {
-		"attached_pid", "attached_rss_bytes", "exit_status", "exit_signal",
-		"impossible_calls", "oom_kills", "group_limit_bytes", "own_in_group", "own_bytes",
-		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "runs",
-		"sample_bytes", "waits", "waits_ns", "wanted_runs", "warmup_runs",
-		"window_delay_ns",
-	};
-	/* clang-format on */
+	int err = data_reader__check_figure(key, value);
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (!strcmp(key, keys[i]))
-			return true;
-	return gap__is_key(key);
-}
-
-/* Figures are read by strtoull(3), which takes what is no number for 0. */
-static int check_figure(const char *key, const char *value)
-{
-	static const char digits[] = "0123456789";
-	size_t len = strlen(value);
-
-	/* Times depend on this one. */
-	if (!strcmp(key, "epoch_ns"))
-		return *value < '1' || *value > '9' || strspn(value, digits) != len || len > 18
-			       ? -EINVAL
-			       : 0;
-	if (!strcmp(key, "elapsed_seconds"))
-		return !strspn(value, digits) || strspn(value, "0123456789.") != len ? -EINVAL : 0;
-	if (!is_number(key))
-		return 0;
-	if (*value == '-') {
-		value++;
-		len--;
-	}
-	return !len || strspn(value, digits) != len || len > 20 ? -EINVAL : 0;
+	if (!err)
+		err = profile__add_old_gap(reader->profile, run, key, value);
+	if (err)
+		return err < 0 ? err : 0;
+	return run ? profile__add_run_meta(reader->profile, run, key, value)
+		   : profile__set_meta(reader->profile, key, value);
 }
 
 static int read_meta(struct data_reader *reader)
@@ -358,9 +334,7 @@ static int read_meta(struct data_reader *reader)
 		if (!err && profile__meta(reader->profile, key))
 			err = -EINVAL;
 		if (!err)
-			err = check_figure(key, value);
-		if (!err)
-			err = profile__set_meta(reader->profile, key, value);
+			err = add_entry(reader, 0, key, value);
 	}
 	return err;
 }
@@ -399,12 +373,10 @@ static int read_run_meta(struct data_reader *reader)
 
 	while (!err && (err = data_reader__next(reader, statement, "run_meta")) > 0) {
 		err = data_reader__get_row(reader, statement, "ntT", &run, &key, &value);
-		if (!err && run > PROFILE_MAX_RUNS)
+		if (!err && (!run || run > PROFILE_MAX_RUNS))
 			err = -EINVAL;
 		if (!err)
-			err = check_figure(key, value);
-		if (!err)
-			err = profile__add_run_meta(reader->profile, run, key, value);
+			err = add_entry(reader, run, key, value);
 	}
 	return err;
 }
@@ -472,6 +444,7 @@ static int read_tables(struct data_reader *reader, const char **table)
 		{ "ledger", read_ledger },
 		{ "run_meta", read_run_meta },
 		{ "run_ledger", read_run_ledger },
+		{ "gaps", data_reader__read_gaps },
 		{ "modules", data_reader__read_modules },
 		{ "processes", data_reader__read_processes },
 		{ "threads", data_reader__read_threads },

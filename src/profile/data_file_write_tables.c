@@ -96,6 +96,21 @@ static int write_runs(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static int write_gaps(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(db, "INSERT INTO gaps VALUES(?, ?, ?, ?, ?, ?, ?)", &statement);
+
+	for (size_t i = 0; i < profile->n_gaps && !err; i++) {
+		const struct profile_gap *gap = &profile->gaps[i];
+
+		err = insert(db, statement, "ntnnntt", (__u64)gap->run, gap__key(gap->kind),
+			     gap->number, gap->size_bytes, (__u64)gap->pid, gap->object,
+			     gap->detail);
+	}
+	return err;
+}
+
 static int write_modules(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
@@ -350,10 +365,10 @@ static int write_timeline(sqlite3 *db, const struct profile *profile)
 int data_file__write_tables(sqlite3 *db, const struct profile *profile)
 {
 	static int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_meta,	 write_ledger,	write_runs,	 write_modules,
-		write_processes, write_threads, write_functions, write_files,
-		write_frames,	 write_lines,	write_stacks,	 write_counts,
-		write_blocks,	 write_samples, write_lifetimes, write_timeline,
+		write_meta,	write_ledger,	 write_runs,   write_modules, write_processes,
+		write_threads,	write_functions, write_files,  write_frames,  write_lines,
+		write_stacks,	write_counts,	 write_blocks, write_samples, write_lifetimes,
+		write_timeline, write_gaps,
 	};
 	int err = 0;
 

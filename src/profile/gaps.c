@@ -1,54 +1,57 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The names of the kinds of gaps. */
 #include "gaps.h"
 
+#include <errno.h>
 #include <string.h>
 
-/* clang-format off */
-static const struct gap_text texts[GAPS] = {
-	[GAP_NOT_NESTED] = {
-		"not_nested", " call{|s} of defined sources could not be matched with {its return|their returns}, so "
-		"allocator calls inside {it|them} are counted as well", "numbers may be too large" },
-	[GAP_MAPPINGS_UNSURE] = {
-		"mappings_unsure", " call{|s} of munmap and mremap {is|are} counted although the mapping may not have "
-		"been anonymous", "numbers may be too large" },
-	[GAP_OPERANDS_UNREAD] = {
-		"operands_unread", " argument{|s} of USDT probes could not be read and count{s|} as 0",
-		"numbers may be too small" },
-	[GAP_CALLS_UNREAD] = {
-		"calls_unread", " return address{|es}, argument{|s} or result{|s} of calls could not be read: bytes and "
-		"blocks may be missing, and calls that allocators make themselves may be counted",
-		"numbers may be wrong" },
-	[GAP_PROCESSES_UNFOLLOWED] = {
-		"processes_unfollowed", " process{|es} could not be followed", NULL },
-	[GAP_PROCESSES_REFUSED] = {
-		"processes_refused", " program{|s} had more privileges than the user who measured, and {was|were} not "
-		"measured; run allocprof as root", NULL },
-	[GAP_PROCESSES_UNNOTICED] = {
-		"processes_unnoticed", " beginning{|s} or end{|s} of processes went unnoticed, and with {it|them} "
-		"perhaps an allocator", NULL },
-	[GAP_MAPPINGS_LOST] = {
-		"mappings_lost", " mapping{|s} of files went unnoticed, and with {it|them} perhaps an allocator", NULL },
-	[GAP_COUNTERS_UNREAD] = {
-		"counters_unread", " of the kernel's counters could not be read, so that numbers may be too small",
-		NULL },
-	[GAP_ALLOCATIONS_UNSEEN] = {
-		"allocations_unseen", " block{|s} {was|were} freed that no counted call had allocated: an allocator of "
-		"the target hands out memory by a function that is not known", NULL },
-	[GAP_TORN] = {
-		"torn_ms", " millisecond{|s} went by while this copy was made of a target that allocated and freed: some of "
-		"its numbers have what happened then, and others do not", "numbers are of moments that far apart" },
+static const char *const keys[GAPS] = {
+	[GAP_NOT_NESTED] = "not_nested",
+	[GAP_MAPPINGS_UNSURE] = "mappings_unsure",
+	[GAP_OPERANDS_UNREAD] = "operands_unread",
+	[GAP_CALLS_UNREAD] = "calls_unread",
+	[GAP_PROCESSES_UNFOLLOWED] = "processes_unfollowed",
+	[GAP_PROCESSES_REFUSED] = "processes_refused",
+	[GAP_PROCESSES_UNNOTICED] = "processes_unnoticed",
+	[GAP_MAPPINGS_LOST] = "mappings_lost",
+	[GAP_COUNTERS_UNREAD] = "counters_unread",
+	[GAP_ALLOCATIONS_UNSEEN] = "allocations_unseen",
+	[GAP_TORN] = "torn_ms",
+	[GAP_OTHERS_UNPROBED] = "others_unprobed",
+	[GAP_PROGRAMS_UNCOUNTED] = "programs_uncounted",
+	[GAP_THREADS_UNCOUNTED] = "threads_uncounted",
+	[GAP_CALLS_EARLY] = "calls_early",
+	[GAP_OWN_FUNCTIONS] = "own_functions",
+	[GAP_COLLECTORS] = "collectors",
+	[GAP_LIBRARIES_UNSEEN] = "libraries_unseen",
+	[GAP_MEMORY_REPLACED] = "memory_replaced",
+	[GAP_PROGRAMS_UNNAMED] = "programs_unnamed",
+	[GAP_ENTRIES_UNFINISHED] = "entries_unfinished",
+	[GAP_ENTRIES_DAMAGED] = "entries_damaged",
+	[GAP_ALLOCATOR_UNPROBED] = "allocator_unprobed",
+	[GAP_FUNCTION_UNKNOWN] = "function_unknown",
+	[GAP_FUNCTION_ENDS] = "function_ends",
+	[GAP_SOURCE_LACKING] = "source_lacking",
+	[GAP_PROGRAM_UNPROBED] = "program_unprobed",
+	[GAP_PROGRAM_REFUSED] = "program_refused",
+	[GAP_PROGRAM_TRANSLATED] = "program_translated",
+	[GAP_PROGRAM_FOREIGN] = "program_foreign",
+	[GAP_ALLOCATOR_HIDDEN] = "allocator_hidden",
+	[GAP_ALLOCATOR_UNFOLLOWED] = "allocator_unfollowed",
+	[GAP_SENTENCE] = "sentence",
+	[GAP_RELABELLED] = "relabelled",
+	[GAP_BLOCKS_DROPPED] = "blocks_dropped",
 };
-/* clang-format on */
 
-const struct gap_text *gap__text(enum gap gap)
+const char *gap__key(enum gap gap)
 {
-	return &texts[gap];
+	return keys[gap];
 }
 
-bool gap__is_key(const char *key)
+int gap__by_key(const char *key)
 {
 	for (int gap = 0; gap < GAPS; gap++)
-		if (!strcmp(texts[gap].key, key))
-			return true;
-	return false;
+		if (!strcmp(keys[gap], key))
+			return gap;
+	return -ENOENT;
 }

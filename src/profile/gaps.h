@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers of calls, processes and mappings that a measurement lacks or has counted wrongly, where no more than the number is
- * known. Each such number has the same name in the data file's meta table and in the JSON of stat, and the same sentence for
- * users. */
+/* What a measurement lacks or has counted wrongly, apart from calls that were lost and blocks that are not followed, which
+ * the ledger has. Each kind has one name, in the data file and in the JSON of stat; src/output has its sentence for users. */
 #ifndef ALLOCPROF_GAPS_H
 #define ALLOCPROF_GAPS_H
-
-#include <stdbool.h>
-#include <stddef.h>
 
 enum gap {
 	/* Calls of sources beneath which calls were counted that should not be. */
@@ -33,19 +29,66 @@ enum gap {
 	GAP_ALLOCATIONS_UNSEEN,
 	/* Milliseconds in which a checkpoint of live memory was read while the target allocated or freed. */
 	GAP_TORN,
+	/* Processes that took memory from the kernel and hit no probe, of programs that are not among the gaps. */
+	GAP_OTHERS_UNPROBED,
+
+	/* What a library in the processes does not see (--engine=preload). */
+	/* Programs that found no room in the shared memory. */
+	GAP_PROGRAMS_UNCOUNTED,
+	GAP_THREADS_UNCOUNTED,
+	/* Calls that came before the library had found the shared memory. */
+	GAP_CALLS_EARLY,
+	/* Calls or uses of functions of an allocator's own that are not followed. */
+	GAP_OWN_FUNCTIONS,
+	/* Processes with a garbage collector. */
+	GAP_COLLECTORS,
+	/* Libraries whose calls do not lead to the library's functions. */
+	GAP_LIBRARIES_UNSEEN,
+	/* Processes that mapped other memory over the shared memory. */
+	GAP_MEMORY_REPLACED,
+	/* Programs that it could not be loaded into, beyond those that are named. */
+	GAP_PROGRAMS_UNNAMED,
+	/* Entries of the shared memory that a process did not finish, or that cannot be right. */
+	GAP_ENTRIES_UNFINISHED,
+	GAP_ENTRIES_DAMAGED,
+
+	/* The following name an object. */
+	/* A file that contains an allocator whose functions have no names there; the detail is the allocator's name. */
+	GAP_ALLOCATOR_HIDDEN,
+	/* An allocator, and how it was probed: late, in part or not at all. */
+	GAP_ALLOCATOR_UNPROBED,
+	/* Calls of a function that an allocator exports, and of which it is not known what it does, or which blocks it ends. */
+	GAP_FUNCTION_UNKNOWN,
+	GAP_FUNCTION_ENDS,
+	/* A defined source none of whose functions was found; the detail is its first function and, a line each, the names of
+	 * files where it was sought. */
+	GAP_SOURCE_LACKING,
+	/* Processes of a program that took memory from the kernel and hit no probe. */
+	GAP_PROGRAM_UNPROBED,
+	/* Processes of a program that the library cannot be loaded into, and why; those that a translator runs; those that are
+	 * not of this machine, which no engine measures. */
+	GAP_PROGRAM_REFUSED,
+	GAP_PROGRAM_TRANSLATED,
+	GAP_PROGRAM_FOREIGN,
+	/* With live: an allocator, and why its blocks are not followed. */
+	GAP_ALLOCATOR_UNFOLLOWED,
+	/* A sentence of a recording of before gaps had kinds; the detail is the key that it had in meta. */
+	GAP_SENTENCE,
+
+	/* These are in the ledger or the figures, and in no list of gaps: calls counted under the function that they tail-called,
+	 * and with live blocks that lost their place in the tables. */
+	GAP_RELABELLED,
+	GAP_BLOCKS_DROPPED,
 	GAPS,
 };
 
-struct gap_text {
-	const char *key;      /* "not_nested" */
-	const char *sentence; /* after the number, as plural__of() takes it */
-	const char *effect;   /* on the numbers that were counted; NULL where calls are missing */
-};
+/* Kinds of which only a number is known. */
+#define GAP_NUMBERS GAP_ALLOCATOR_HIDDEN
 
-/* Returns the texts of @gap, which is less than GAPS. */
-const struct gap_text *gap__text(enum gap gap);
+/* "not_nested": the name of @gap, which is less than GAPS, in data files and JSON. */
+const char *gap__key(enum gap gap);
 
-/* Returns whether a gap has the key @key. */
-bool gap__is_key(const char *key);
+/* The gap with that name; -ENOENT. */
+int gap__by_key(const char *key);
 
 #endif

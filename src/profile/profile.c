@@ -119,6 +119,7 @@ void profile__free(struct profile *profile)
 	free(profile->frames);
 	free_stacks(profile);
 	free(profile->timeline);
+	profile__free_gaps(profile);
 	hash_table__release(&profile->index->modules);
 	hash_table__release(&profile->index->threads);
 	hash_table__release(&profile->index->functions);

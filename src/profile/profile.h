@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "gaps.h"
 #include "hash_table.h"
 #include "source_names.h"
 
@@ -180,6 +181,18 @@ struct profile_moment {
 	__u32 run;		       /* as of a process; 0 becomes 1 */
 };
 
+/* Something that the recording lacks or has counted wrongly. No two of a run have the same kind, object and detail. */
+struct profile_gap {
+	__u32 run; /* 0: the recording as a whole */
+	enum gap kind;
+	__u64 number;	  /* of calls, processes, ..., as the kind says */
+	__u64 size_bytes; /* that the processes of a program took from the kernel */
+	__u32 pid;	  /* of the first process of a program; 0: unknown */
+	const char *
+		object; /* path of a file, or name of a program or source; "" if there is none; owned by the profile */
+	const char *detail; /* function, or why, a clause; likewise */
+};
+
 struct profile_meta {
 	char *key, *value;
 };
@@ -226,6 +239,8 @@ struct profile {
 	size_t n_meta;
 	struct profile_ledger_entry *ledger;
 	size_t n_ledger;
+	struct profile_gap *gaps;
+	size_t n_gaps;
 	struct profile_run *runs; /* by number - 1; see profile_runs.h */
 	size_t n_runs;		  /* 0: one run, described by meta and ledger */
 	/* Names of defined sources' functions; set them before counts of these are added. */
@@ -305,6 +320,12 @@ void profile__forget_counts(struct profile *profile);
 void profile__free_stacks(struct profile *profile);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
+/* Adds the numbers to those of the same gap. Texts that are NULL are "". */
+int profile__add_gap(struct profile *profile, const struct profile_gap *gap);
+/* Adds the gaps that @from has of @run as gaps of run @to; both profiles may be the same. */
+int profile__add_gaps_of(struct profile *profile, const struct profile *from, __u32 run, __u32 to);
+/* Adds the gaps of which recordings of before had a number or lines of sentences in meta. 1: the entry is such a one. */
+int profile__add_old_gap(struct profile *profile, __u32 run, const char *key, const char *value);
 /* Notes that the file at @path could not be read for its names, and how that failed. 0 or -ENOMEM. */
 int profile__add_unread(struct profile *profile, const char *path, const char *why);
 /* Forgets all that profile__add_unread() noted, for a new look-up. 0 or -ENOMEM. */
@@ -368,6 +389,10 @@ __u64 profile__add_up(__u64 a, __u64 b);
 const char *profile__meta(const struct profile *profile, const char *key);
 /* 0 if there is no such key, or its value is no whole number. */
 __u64 profile__meta_number(const struct profile *profile, const char *key);
+/* The next gap of the recording as a whole; *@at is 0 at first. */
+bool profile__next_gap(const struct profile *profile, size_t *at, const struct profile_gap **gap);
+/* The number of @kind, of all objects. */
+__u64 profile__gap(const struct profile *profile, enum gap kind);
 /* 0 if there is no such name. */
 __u64 profile__ledger(const struct profile *profile, const char *name);
 

@@ -115,7 +115,7 @@ bool profile__blocks_add_up(const struct profile *profile)
 	if (profile->index->is_without_stacks)
 		return profile->index->blocks_add_up;
 	/* Estimates are rounded, and what was read while the target ran is of several moments. */
-	if (profile__sample_bytes(profile) || profile__meta(profile, gap__text(GAP_TORN)->key))
+	if (profile__sample_bytes(profile) || profile__gap(profile, GAP_TORN))
 		return true;
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];

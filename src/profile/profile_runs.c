@@ -8,7 +8,6 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "gaps.h"
 #include "data_digest.h"
 #include "data_file.h"
 #include "profile_copy.h"
@@ -166,24 +165,21 @@ static enum rule rule_of(const char *key)
 		enum rule rule;
 	} rules[] = {
 		{ "elapsed_seconds", RULE_SECONDS }, { "exit_status", RULE_FAILURE },
-		{ "allocators", RULE_LINES },	     { "unprobed_allocators", RULE_LINES },
-		{ "unprobed_programs", RULE_LINES }, { "refused_programs", RULE_LINES },
-		{ "engine_gaps", RULE_LINES },	     { "live_gaps", RULE_LINES },
-		{ "uprobe_programs", RULE_LINES },   { "unknown_functions", RULE_LINES },
-		{ "lacking_sources", RULE_LINES },   { "no_unwind_table", RULE_LINES },
-		{ "own_heaps", RULE_LINES },	     { "epoch_ns", RULE_MOST },
-		{ "peak_bytes", RULE_MOST },	     { "kernel_bytes", RULE_MOST },
-		{ "max_live", RULE_LEAST },	     { "max_records", RULE_LEAST },
-		{ "window_opened", RULE_LEAST },     { "unread_files", RULE_LINES },
-		{ "common_names", RULE_SUM },	     { "exit_signal", RULE_FAILURE },
-		{ "oom_kills", RULE_SUM },	     { "impossible_calls", RULE_SUM },
-		{ "own_bytes", RULE_MOST },	     { "group_limit_bytes", RULE_LEAST },
+		{ "allocators", RULE_LINES },	     { "uprobe_programs", RULE_LINES },
+		{ "no_unwind_table", RULE_LINES },   { "own_heaps", RULE_LINES },
+		{ "epoch_ns", RULE_MOST },	     { "peak_bytes", RULE_MOST },
+		{ "kernel_bytes", RULE_MOST },	     { "max_live", RULE_LEAST },
+		{ "max_records", RULE_LEAST },	     { "window_opened", RULE_LEAST },
+		{ "unread_files", RULE_LINES },	     { "common_names", RULE_SUM },
+		{ "exit_signal", RULE_FAILURE },     { "oom_kills", RULE_SUM },
+		{ "impossible_calls", RULE_SUM },    { "own_bytes", RULE_MOST },
+		{ "group_limit_bytes", RULE_LEAST },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (!strcmp(rules[i].key, key))
 			return rules[i].rule;
-	return gap__is_key(key) ? RULE_SUM : RULE_FIRST;
+	return RULE_FIRST;
 }
 
 static bool has_line(const char *text, const char *line, size_t len)
@@ -308,6 +304,8 @@ int profile__settle_runs(struct profile *profile, __u64 wanted, __u64 warmup)
 
 	for (size_t i = 0; i < profile->n_runs && !err; i++)
 		err = settle_run(profile, &profile->runs[i]);
+	for (__u32 run = 1; run <= profile->n_runs && !err; run++)
+		err = profile__add_gaps_of(profile, profile, run, 0);
 	if (!err)
 		err = set_number(profile, "runs", profile->n_runs);
 	if (!err)
@@ -341,6 +339,8 @@ int profile__add_run(struct profile *profile, const struct profile *run)
 		return -EINVAL;
 	err = profile_copy__run(&copy);
 	profile_copy__release(&copy);
+	if (!err)
+		err = profile__add_gaps_of(profile, run, 0, copy.to_run);
 	return err ? err : add_meta(profile, copy.to_run, run);
 }
 
@@ -353,6 +353,8 @@ static int take_meta(struct profile *to, const struct profile *from, __u32 numbe
 		err = profile__set_meta(to, run->meta[i].key, run->meta[i].value);
 	for (size_t i = 0; i < run->n_ledger && !err; i++)
 		err = profile__set_ledger(to, run->ledger[i].name, run->ledger[i].value);
+	if (!err)
+		err = profile__add_gaps_of(to, from, number, 0);
 	if (!err && data_file__is_altered(from))
 		err = profile__set_meta(to, DATA_DIGEST_KEY, DATA_DIGEST_WRONG);
 	if (!err)

@@ -114,34 +114,17 @@ static int append(void *list, size_t *n, size_t *room, const void *more, size_t 
 	return 0;
 }
 
-static int merge_lists(const struct session_results *from, struct session_lists *lists)
-{
-	int err = append(&lists->unprobed, &lists->n_unprobed, &lists->unprobed_room,
-			 from->unprobed, from->n_unprobed, sizeof(*from->unprobed));
-
-	if (!err)
-		err = append(&lists->engine_gaps, &lists->n_engine_gaps, &lists->engine_gaps_room,
-			     from->engine_gaps, from->n_engine_gaps, sizeof(*from->engine_gaps));
-	if (!err)
-		err = append(&lists->region_gaps, &lists->n_region_gaps, &lists->region_gaps_room,
-			     from->regions.unknown, from->regions.n_unknown,
-			     sizeof(*from->regions.unknown));
-	return err;
-}
-
 int session_results__merge(struct session_results *into, const struct session_results *from,
 			   struct session_lists *lists)
 {
-	int err = merge_lists(from, lists);
+	int err = append(&lists->region_gaps, &lists->n_region_gaps, &lists->region_gaps_room,
+			 from->regions.unknown, from->regions.n_unknown,
+			 sizeof(*from->regions.unknown));
 
 	if (!err)
 		err = merge_regions(&into->regions, &from->regions, lists);
 	if (err)
 		return err;
-	into->unprobed = lists->unprobed;
-	into->n_unprobed = lists->n_unprobed;
-	into->engine_gaps = lists->engine_gaps;
-	into->n_engine_gaps = lists->n_engine_gaps;
 	into->regions.list = lists->regions;
 	into->regions.n = lists->n_regions;
 	into->regions.unknown = lists->region_gaps;
@@ -150,7 +133,7 @@ int session_results__merge(struct session_results *into, const struct session_re
 		merge_function(&into->functions[i], &from->functions[i]);
 	for (int i = 0; i < AP_LOST_REASONS; i++)
 		into->lost[i] += from->lost[i];
-	for (int gap = 0; gap < GAPS; gap++)
+	for (int gap = 0; gap < GAP_NUMBERS; gap++)
 		into->gaps[gap] += from->gaps[gap];
 	into->events += from->events;
 	into->not_sampled += from->not_sampled;
@@ -186,8 +169,6 @@ int session_results__merge(struct session_results *into, const struct session_re
 
 void session_lists__release(struct session_lists *lists)
 {
-	free(lists->unprobed);
-	free(lists->engine_gaps);
 	free(lists->regions);
 	free(lists->region_gaps);
 	*lists = (struct session_lists){ 0 };

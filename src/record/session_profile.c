@@ -13,12 +13,10 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "gaps.h"
 #include "plural.h"
 #include "probed_file.h"
 #include "profile.h"
 #include "shell_word.h"
-#include "sources.h"
 #include "symbols.h"
 #include "tail_calls.h"
 
@@ -109,90 +107,9 @@ static void print_allocators(const struct session *session, const struct session
 		fprintf(to, "%s\n", file.path);
 }
 
-/* Lines "path was not probed: why" of the allocators that are not probed completely. */
-static void print_unprobed_allocators(const struct session *session,
-				      const struct session_results *results, FILE *to)
-{
-	struct probed_file file;
-
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		if (file.gap[0])
-			fprintf(to, "%s was %s\n", file.path, file.gap);
-}
-
-/* Lines "path were not followed: why" of the allocators whose blocks are not all followed. */
-static void print_live_gaps(const struct session *session, const struct session_results *results,
-			    FILE *to)
-{
-	struct probed_file file;
-
-	for (size_t i = 0; results->has_live && session__file(session, i, &file); i++)
-		if (file.live_gap[0])
-			fprintf(to, "%s were %s\n", file.path, file.live_gap);
-}
-
-/* Lines "path: function" of the called functions whose effect on blocks is unknown. */
-static void print_unknown(const struct session *session, const struct session_results *results,
-			  FILE *to)
-{
-	struct session_unknown unknown;
-	struct probed_file file;
-
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		for (size_t j = 0; session__unknown(session, i, j, &unknown); j++)
-			if (unknown.calls)
-				fprintf(to, "%s: %s%s\n", file.path, unknown.name,
-					unknown.ends ? ", which ended blocks" : "");
-}
-
 static void print_processes(FILE *to, __u64 n)
 {
 	fprintf(to, ": %llu %s", n, plural__of("process{|es}", n).text);
-}
-
-/* Lines "program: processes, bytes" of the programs that took memory and hit no probe. */
-static void print_unprobed(const struct session *session, const struct session_results *results,
-			   FILE *to)
-{
-	__u64 listed = 0;
-
-	for (size_t i = 0; i < results->n_unprobed; i++) {
-		const struct unprobed_program *program = &results->unprobed[i];
-
-		listed += program->processes;
-		if (program->why)
-			continue;
-		fputs(program->name, to);
-		print_processes(to, program->processes);
-		fprintf(to, ", %llu bytes\n", program->size_bytes);
-	}
-	if (results->processes_unprobed > listed) {
-		fputs("others", to);
-		print_processes(to, results->processes_unprobed - listed);
-		fputc('\n', to);
-	}
-}
-
-/* Lines "program, why: processes" of those that the engine knows it cannot measure. */
-static void print_refused(const struct session *session, const struct session_results *results,
-			  FILE *to)
-{
-	for (size_t i = 0; i < results->n_unprobed; i++) {
-		const struct unprobed_program *program = &results->unprobed[i];
-
-		if (!program->why)
-			continue;
-		fprintf(to, "%s, %s", program->name, program->why);
-		print_processes(to, program->processes);
-		fputc('\n', to);
-	}
-}
-
-static void print_engine_gaps(const struct session *session, const struct session_results *results,
-			      FILE *to)
-{
-	for (size_t i = 0; i < results->n_engine_gaps; i++)
-		fprintf(to, "%s\n", results->engine_gaps[i]);
 }
 
 /* Lines "program: processes" of what the second engine measured. */
@@ -204,17 +121,6 @@ static void print_second_programs(const struct session *session,
 		print_processes(to, results->second_programs[i].processes);
 		fputc('\n', to);
 	}
-}
-
-/* Lines "name" of the sources none of whose functions was found. */
-static void print_lacking(const struct session *session, const struct session_results *results,
-			  FILE *to)
-{
-	const struct sources *sources = session__sources(session);
-
-	for (size_t i = 0; sources && i < sources->n; i++)
-		if (session__lacks_source(session, &sources->list[i]))
-			fprintf(to, "%s\n", sources->list[i].name);
 }
 
 /* Lines "path" of files whose frames were unwound by frame pointers, some of them several times. */
@@ -267,14 +173,7 @@ static int set_lists(const struct session *session, const struct session_results
 		bool may_be_empty, may_repeat;
 	} lists[] = {
 		{ "allocators", print_allocators, .may_be_empty = true },
-		{ "unprobed_allocators", print_unprobed_allocators },
-		{ "live_gaps", print_live_gaps },
-		{ "unknown_functions", print_unknown },
-		{ "unprobed_programs", print_unprobed },
-		{ "refused_programs", print_refused },
-		{ "engine_gaps", print_engine_gaps },
 		{ "uprobe_programs", print_second_programs },
-		{ "lacking_sources", print_lacking },
 		{ "no_unwind_table", print_without_table, .may_repeat = true },
 	};
 	int err = 0;
@@ -387,9 +286,6 @@ static int set_numbers(const struct session_results *results, __u64 sample_bytes
 	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
 		if (numbers[i].value)
 			err = set_number(profile, numbers[i].key, numbers[i].value);
-	for (int gap = 0; gap < GAPS && !err; gap++)
-		if (results->gaps[gap])
-			err = set_number(profile, gap__text(gap)->key, results->gaps[gap]);
 	return err;
 }
 

@@ -2,7 +2,12 @@
 /* Adds up what the engines of a session have counted, and decides whether that is complete. */
 #include "session_internal.h"
 
+#include <errno.h>
+#include <stdio.h>
+
+#include "cleanup.h"
 #include "probed_file.h"
+#include "profile.h"
 #include "sources.h"
 
 /* Calls that happened and are neither in the profile nor lost for a known reason are lost, too. */
@@ -24,31 +29,84 @@ static void settle(const struct session *session, struct session_results *result
 	results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
 }
 
-static bool is_file_complete(const struct session *session, const struct probed_file *file,
-			     size_t index)
+static int add_unknown(const struct session *session, const struct probed_file *file, size_t index)
 {
 	struct session_unknown unknown;
+	int err = 0;
 
-	if (file->gap[0] || file->live_gap[0])
-		return false;
-	for (size_t i = 0; session__unknown(session, index, i, &unknown); i++)
-		if (unknown.calls)
-			return false;
-	return true;
+	for (size_t i = 0; !err && session__unknown(session, index, i, &unknown); i++) {
+		const struct profile_gap gap = {
+			.kind = unknown.ends ? GAP_FUNCTION_ENDS : GAP_FUNCTION_UNKNOWN,
+			.number = unknown.calls,
+			.object = file->path,
+			.detail = unknown.name,
+		};
+
+		err = unknown.calls ? profile__add_gap(session->profile, &gap) : 0;
+	}
+	return err;
 }
 
-static bool are_files_complete(const struct session *session)
+static int add_file(const struct session *session, enum gap kind, const char *path, const char *why)
+{
+	const struct profile_gap gap = { .kind = kind, .object = path, .detail = why };
+
+	return *why ? profile__add_gap(session->profile, &gap) : 0;
+}
+
+static int add_files(const struct session *session)
+{
+	struct probed_file file;
+	int err = 0;
+
+	for (size_t i = 0; !err && session__file(session, i, &file); i++) {
+		err = add_file(session, GAP_ALLOCATOR_UNPROBED, file.path, file.gap);
+		if (!err)
+			err = add_file(session, GAP_ALLOCATOR_UNFOLLOWED, file.path, file.live_gap);
+		if (!err)
+			err = add_unknown(session, &file, i);
+	}
+	return err;
+}
+
+static int add_source(const struct session *session, const struct source *source)
+{
+	_cleanup_(free_ptr) char *detail = NULL;
+	size_t size;
+	FILE *to = open_memstream(&detail, &size);
+
+	if (!to)
+		return -ENOMEM;
+	fputs(source->functions[0].name, to);
+	for (size_t i = 0; i < source->n_modules; i++)
+		fprintf(to, "\n%s", source->modules[i]);
+	if (fclose(to))
+		return -ENOMEM;
+	return add_file(session, GAP_SOURCE_LACKING, source->name, detail);
+}
+
+static int add_sources(const struct session *session)
 {
 	const struct sources *sources = session->options.sources;
-	struct probed_file file;
+	int err = 0;
 
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		if (!is_file_complete(session, &file, i))
-			return false;
-	for (size_t i = 0; sources && i < sources->n; i++)
+	for (size_t i = 0; sources && i < sources->n && !err; i++)
 		if (session__lacks_source(session, &sources->list[i]))
-			return false;
-	return true;
+			err = add_source(session, &sources->list[i]);
+	return err;
+}
+
+static int add_numbers(const struct session *session)
+{
+	int err = 0;
+
+	for (int kind = 0; kind < GAP_NUMBERS && !err; kind++) {
+		const struct profile_gap gap = { .kind = (enum gap)kind,
+						 .number = session->results.gaps[kind] };
+
+		err = gap.number ? profile__add_gap(session->profile, &gap) : 0;
+	}
+	return err;
 }
 
 static bool are_regions_complete(const struct session_regions *regions)
@@ -68,10 +126,7 @@ static bool are_numbers_complete(const struct session_results *results)
 {
 	if (results->has_live && (results->live.untracked || results->live.stats[AP_STAT_DROPPED]))
 		return false;
-	for (int gap = 0; gap < GAPS; gap++)
-		if (results->gaps[gap])
-			return false;
-	return !results->lost_total && !results->processes_unprobed;
+	return !results->lost_total && !results->gaps_of->n_gaps;
 }
 
 /* What a command that is measured from its exec on frees it has allocated, in a counted call. */
@@ -120,15 +175,19 @@ int session__collect_results(struct session *session)
 	int err = 0;
 
 	session_lists__release(&session->lists);
+	*results = (struct session_results){ .complete = true, .gaps_of = session->profile };
 	/* First, so that the counters that this cannot read are among the results. */
-	*results = (struct session_results){ .complete = are_files_complete(session) };
+	err = add_files(session);
+	if (!err)
+		err = add_sources(session);
 	for (size_t i = 0; i < session->n_engines && !err; i++) {
 		struct session_results one = { .complete = true };
 
-		session__operations(session, i)->results(session->engines[i], &one);
+		err = session__operations(session, i)->results(session->engines[i], &one);
 		/* Each for itself, so that one's surplus cannot hide what another has lost. */
 		settle(session, &one);
-		err = session_results__merge(results, &one, &session->lists);
+		if (!err)
+			err = session_results__merge(results, &one, &session->lists);
 	}
 	if (err)
 		return err;
@@ -136,6 +195,9 @@ int session__collect_results(struct session *session)
 	    !results->live.stats[AP_STAT_DROPPED] && !results->lost_total)
 		results->gaps[GAP_ALLOCATIONS_UNSEEN] = results->live.stats[AP_STAT_FREES_UNKNOWN];
 	results->gaps[GAP_TORN] = session->torn_ms;
+	err = add_numbers(session);
+	if (err)
+		return err;
 	results->regions.complete = are_regions_complete(&results->regions);
 	if (!is_window_complete(&results->window) || !are_numbers_complete(results))
 		results->complete = false;

@@ -220,8 +220,7 @@ static int open_programs(struct uprobe *uprobe, struct error *error)
 }
 
 /* Takes @parser over, which may be NULL. */
-static int open_collector(struct uprobe *uprobe, struct profile *profile, struct parser *parser,
-			  struct error *error)
+static int open_collector(struct uprobe *uprobe, struct parser *parser, struct error *error)
 {
 	const struct session_options *options = &uprobe->options;
 	const struct unwind_maps_fds maps = {
@@ -231,7 +230,7 @@ static int open_collector(struct uprobe *uprobe, struct profile *profile, struct
 		.rules = bpf_map__fd(uprobe->skeleton->maps.unwind_rules),
 	};
 	struct collector_options collector_options = {
-		.profile = profile,
+		.profile = uprobe->profile,
 		.tables = {
 			.awaited = &uprobe->skeleton->bss->waits.module,
 			.tables = unwind_maps__new(&maps),
@@ -349,7 +348,8 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 		err = open_programs(uprobe, error);
 	if (err)
 		goto fail;
-	err = open_collector(uprobe, engine_options->profile, parser, error);
+	uprobe->profile = engine_options->profile;
+	err = open_collector(uprobe, parser, error);
 	parser = NULL;
 	if (!err)
 		err = open_readers(uprobe, error);

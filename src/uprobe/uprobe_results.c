@@ -259,10 +259,39 @@ static void collect_regions(const struct uprobe *uprobe, struct session_results 
 		regions->gaps[i] = stat_sum(uprobe, AP_STAT_REGION_GAP + i);
 }
 
-void uprobe__results(struct engine *engine, struct session_results *results)
+static int add_programs(const struct uprobe *uprobe, struct session_results *results)
+{
+	__u64 listed = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < uprobe->unprobed.n && !err; i++) {
+		const struct unprobed_program *program = &uprobe->unprobed.list[i];
+		struct profile_gap gap = {
+			.kind = GAP_PROGRAM_UNPROBED,
+			.number = program->processes,
+			.size_bytes = program->size_bytes,
+			.pid = program->pid,
+			.object = program->name,
+		};
+
+		if (probes__is_foreign(uprobe->probes, program->pid)) {
+			gap.kind = GAP_PROGRAM_FOREIGN;
+			gap.detail = ELF_OTHER_MACHINE;
+		}
+		listed += program->processes;
+		err = profile__add_gap(uprobe->profile, &gap);
+	}
+	results->processes_unprobed = stat_sum(uprobe, AP_STAT_UNPROBED);
+	if (results->processes_unprobed > listed)
+		results->gaps[GAP_OTHERS_UNPROBED] = results->processes_unprobed - listed;
+	return err;
+}
+
+int uprobe__results(struct engine *engine, struct session_results *results)
 {
 	const struct uprobe *uprobe = uprobe__of(engine);
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
+	int err;
 
 	collect_functions(uprobe, results);
 	collect_lost(uprobe, results);
@@ -285,12 +314,7 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 		missed_at(uprobe, AP_TRACEPOINT_PREPARE_EXEC) +
 		recursion_misses(uprobe, skeleton->progs.on_exit_memory) +
 		recursion_misses(uprobe, skeleton->progs.on_exec_memory);
-	for (size_t i = 0; i < uprobe->unprobed.n; i++)
-		if (probes__is_foreign(uprobe->probes, uprobe->unprobed.list[i].pid))
-			uprobe->unprobed.list[i].why = ELF_OTHER_MACHINE;
-	results->unprobed = uprobe->unprobed.list;
-	results->n_unprobed = uprobe->unprobed.n;
-	results->processes_unprobed = stat_sum(uprobe, AP_STAT_UNPROBED);
+	err = add_programs(uprobe, results);
 	if (uprobe__second_programs(uprobe)) {
 		results->second_engine = uprobe_engine.name;
 		results->second_programs = uprobe__second_programs(uprobe)->list;
@@ -313,4 +337,5 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 	results->gaps[GAP_COUNTERS_UNREAD] = uprobe->counters->unread;
 	if (uprobe->live)
 		results->gaps[GAP_COUNTERS_UNREAD] += live__implausible(uprobe->live);
+	return err;
 }

@@ -655,6 +655,10 @@ class Recording:
         self.database.execute(UNINLINED)
         self.ledger = dict(self.database.execute("SELECT name, value FROM ledger"))
         self.meta = dict(self.database.execute("SELECT key, value FROM meta"))
+        # By kind: number, object and detail of each.
+        self.gaps = {}
+        for kind, *gap in self.database.execute("SELECT kind, number, object, detail FROM gaps WHERE NOT run"):
+            self.gaps.setdefault(kind, []).append(tuple(gap))
         self.functions = {}
         # Summed here: throw asks for more bytes than SQL can count.
         for name, calls, size in self.database.execute("SELECT function, calls, bytes FROM counts"):

@@ -173,7 +173,7 @@ def test_program_with_more(tool, place, kind):
         done = tool(*words, "-o", "a.data", "--", *command, expect=0)
         assert GETS_NOTHING in done.stderr, done
         recording = Recording(place / "out" / "a.data")
-        assert recording.meta["processes_refused"] == "5"
+        assert recording.gaps["processes_refused"] == [(5, "", "")]
         paths = [path for path, in recording.sql("SELECT path FROM modules")]
         assert not [path for path in paths if path == program], paths
         shown = tool("report", "-i", "a.data", expect=0)

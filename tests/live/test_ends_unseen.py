@@ -114,7 +114,8 @@ def test_blocks_of_a_heap(run, allocprof, tmp_path, name):
     assert f"{function} was called 1 time, which ended blocks".encode() in told
 
     run([allocprof, "record", "--live", "-q", "-o", tmp_path / "data", "--", program, "end"], expect=0)
-    assert Memory(tmp_path / "data").meta["unknown_functions"].endswith(f": {function}, which ended blocks")
+    (calls, _, name), = Memory(tmp_path / "data").gaps["function_ends"]
+    assert (calls, name) == (1, function)
     run([allocprof, "report", "--strict", tmp_path / "data"], expect=1)
 
 

@@ -539,7 +539,8 @@ def test_unknown_function(run, allocprof, made_up, tmp_path):
     assert b"exports foo_mallocx2, which is not known" in b" ".join(text.split())
 
     run([allocprof, "record", "-q", "-o", tmp_path / "data", "--", made_up], expect=0)
-    assert Memory(tmp_path / "data").meta["unknown_functions"] == f"{tmp_path / 'liballoc.so'}: foo_mallocx2"
+    (calls, path, name), = Memory(tmp_path / "data").gaps["function_unknown"]
+    assert calls and (path, name) == (str(tmp_path / "liballoc.so"), "foo_mallocx2")
     strict = run([allocprof, "folded", "--strict", "-i", tmp_path / "data"], expect=1)
     assert b"foo_mallocx2" in strict.stderr
 

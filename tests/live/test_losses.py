@@ -97,7 +97,7 @@ def test_process_tree_without_room(run, allocprof, record, target):
     assert_exact(recording, calls)
     assert_lost(run, allocprof, recording, "ring_full", stderr)
     # What one of them maps later nobody looks at.
-    unnoticed = int(recording.meta["processes_unnoticed"])
+    (unnoticed, _, _), = recording.gaps["processes_unnoticed"]
     assert unnoticed >= 200 - processes
     sentence = f"{unnoticed:,} beginnings or ends of processes went unnoticed, and with them perhaps an allocator"
     assert f"allocprof: not complete: {sentence}\n" in stderr
@@ -125,7 +125,7 @@ def test_processes_of_a_recording(run, allocprof, target, tmp_path):
     result = run([allocprof, "record", "-o", data, "--inject", "processes=1", "--",
                   target("launcher"), 3, target("threads")], expect=0)
     assert b"not complete: 3 processes could not be followed\n" in result.stderr
-    assert Recording(data).meta["processes_unfollowed"] == "3"
+    assert Recording(data).gaps["processes_unfollowed"] == [(3, "", "")]
     assert b"3 processes could not be followed" in folded(run, allocprof, data)[1].stderr
     run([allocprof, "folded", "--strict", "-i", data], expect=1)
 
@@ -193,7 +193,7 @@ def assert_unprobed(run, allocprof, tmp_path, command, path, status):
 
     result = run([allocprof, "record", "-o", data, "--", *command], expect=status)
     assert f"not complete: allocator {path} was " in result.stderr.decode()
-    assert Recording(data).meta["unprobed_allocators"].startswith(f"{path} was ")
+    assert path in [unprobed for _, unprobed, _ in Recording(data).gaps["allocator_unprobed"]]
     assert path in folded(run, allocprof, data)[1].stderr.decode()
     run([allocprof, "folded", "--strict", "-i", data], expect=1)
 
@@ -230,8 +230,7 @@ def test_complete_otherwise(run, allocprof, target, tmp_path):
     assert report["processes"] == 4 and gaps(report) == set()
     assert run([allocprof, "record", "-q", "-o", data, "--", *command], expect=0).stderr == b""
     recording = Recording(data)
-    assert "unprobed_allocators" not in recording.meta
-    assert "processes_unfollowed" not in recording.meta
+    assert not recording.gaps
     assert recording.ledger["lost"] == 0
 
 
@@ -253,7 +252,7 @@ def test_recorded_counters_that_cannot_be_read(run, allocprof, target, tmp_path,
     data = tmp_path / "data"
     run([allocprof, "record", *live, "--inject", "unread=1000000", "-o", data, "--", target("many_stacks"), 1000, 10])
     recording = Recording(data)
-    assert int(recording.meta["counters_unread"]) > 0
+    assert recording.gaps["counters_unread"][0][0] > 0
     assert recording.ledger["lost"] == 0
     assert recording.functions["malloc"][0] >= 1000
     for command in (["report", "--strict"], ["folded", "--strict"]):

@@ -94,7 +94,7 @@ def test_unknown_function(run, allocprof, arena, tmp_path, engine, place):
         return
     recording = Recording(tmp_path / "data")
     assert recording.functions["malloc"] == (300, 15000)
-    assert recording.meta["allocations_unseen"] == "700" and recording.ledger["frees_unknown"] == 700
+    assert recording.gaps["allocations_unseen"] == [(700, "", "")] and recording.ledger["frees_unknown"] == 700
     assert "700 blocks were freed that no counted call had allocated" in result.stderr.decode()
     report = run([allocprof, "report", "--strict", tmp_path / "data"])
     assert b"700 blocks were freed that no counted call had allocated" in report.stderr

@@ -283,7 +283,7 @@ def test_linker_is_named(run, allocprof, target, tmp_path, command):
         assert read_report(tmp_path / "x")["complete"] is True
     else:
         recording = Recording(tmp_path / "x")
-        assert "unprobed_allocators" not in recording.meta
+        assert "allocator_unprobed" not in recording.gaps
         assert recording.ledger["complete"] == recording.ledger["events"]
         assert "main" in {name for text in recording.texts() for name in text.split(";")}
 
@@ -297,7 +297,8 @@ def test_late_allocator_is_always_told(run, allocprof, target, tmp_path):
     for _ in range(12):
         run([*argv_of(allocprof, "record", tmp_path / "x"), "--", "sh", "-c", words], expect=0)
         path = tmp_path / "lib" / "libc.so.6"
-        assert Recording(tmp_path / "x").meta.get("unprobed_allocators", "").startswith(f"{path} was found only after ")
+        (_, unprobed, why), = Recording(tmp_path / "x").gaps["allocator_unprobed"]
+        assert unprobed == str(path) and why.startswith("found only after ")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="chroot(1) needs root")
@@ -345,7 +346,7 @@ def test_in_a_container(run, allocprof, counter, target, tmp_path, command, word
         return
     recording = Recording(output)
     assert recording.differences(counts) == []
-    assert "unprobed_allocators" not in recording.meta
+    assert "allocator_unprobed" not in recording.gaps
     unnamed = recording.sql("SELECT path FROM modules WHERE path LIKE '[%'")
     assert unnamed == []
     if words[0] == "many_stacks":

@@ -60,7 +60,7 @@ def readable(swift, symbols):
 def test_everything_is_recorded(recording, swift):
     assert recording.unbalanced() == []
     assert recording.ledger["lost"] == 0 and recording.ledger["events"] > 100
-    assert "unprobed_allocators" not in recording.meta
+    assert "allocator_unprobed" not in recording.gaps
     paths = {path for path, in recording.sql("SELECT path FROM modules")}
     libraries = ("libswiftCore.so", "libc.so.6", "ld-linux-x86-64.so.2")
     assert {str(swift / "shapes"), *(str(swift / "lib" / name) for name in libraries)} <= paths

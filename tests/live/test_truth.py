@@ -207,10 +207,10 @@ def test_build(own, build):
     recording, stacks = own.record([built(f"truth_{build}"), *SHAPES],
                                    preloaded=build not in ("static", "static_pie"))
     assert len(stacks) > 100
-    if "refused_programs" in recording.meta:
+    if "program_refused" in recording.gaps:
         # No library can be loaded into it, which is said where uprobes cannot count it either.
         assert build in ("static", "static_pie") and not recording.stacks
-        assert recording.meta["refused_programs"] == f"truth_{build}, statically linked: 1 process"
+        assert recording.gaps["program_refused"] == [(1, f"truth_{build}", "statically linked")]
         return
     own.assert_same(recording, stacks)
     assert_complete(recording)

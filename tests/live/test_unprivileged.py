@@ -145,7 +145,7 @@ def test_record(without_privileges, run, allocprof, target, monkeypatch, way):
         without_privileges(way, "record", ["-o", data, "-q"], argv, expect=3)
         recording = Recording(data)
         assert recording.meta["engine"] == "preload" and recording.ledger["lost"] == 0
-        assert "engine_gaps" not in recording.meta and "refused_programs" not in recording.meta
+        assert not recording.gaps
         assert recording.ledger["complete"] == recording.ledger["events"] > 0
         assert not recording.unbalanced()
         by_root = without_privileges.out / "root.data"

@@ -105,11 +105,11 @@ def test_recorded(run, allocprof, target, tmp_path, options):
     data = tmp_path / "data"
     result = run([allocprof, "record", *options, "-o", data, "--", target("pool"), 4096], expect=0)
     assert b"called no function that is probed" in result.stderr
-    assert Recording(data).meta["unprobed_programs"].startswith("pool: 1 process, 4")
+    assert Recording(data).gaps["program_unprobed"] == [(1, "pool", "")]
     # Both have digits in groups.
     bytes_taken, = re.findall(r"took ([\d,]+) bytes from the kernel", result.stderr.decode())
     result = run([allocprof, "report", "--strict", data], expect=1)
-    assert f"called no function that is probed: pool: 1 process, {bytes_taken} bytes;" in result.stderr.decode()
+    assert f"took {bytes_taken} bytes from the kernel and called no function that is probed" in result.stderr.decode()
     assert not json.loads(run([allocprof, "report", "--json", data]).stdout)["complete"]
 
 

@@ -235,6 +235,66 @@ static void test_round_trip_of_exits(void **state)
 	profile__free(wrote);
 }
 
+/* Text or NULL, as profile__add_gap() takes both. */
+static void test_round_trip_of_gaps(void **state)
+{
+	const struct profile_gap gaps[] = {
+		{ .kind = GAP_TORN, .number = 7 },
+		{ .kind = GAP_PROGRAM_UNPROBED,
+		  .number = UINT64_MAX,
+		  .size_bytes = 4096,
+		  .pid = 12,
+		  .object = "a\nprogram",
+		  .detail = "why" },
+	};
+	struct profile *wrote = fixture__new(), *read;
+	struct error error = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(gaps); i++)
+		assert_int_equal(profile__add_gap(wrote, &gaps[i]), 0);
+	assert_int_equal(data_file__write(wrote, "gaps.data", &error), 0);
+	assert_int_equal(data_file__read("gaps.data", &read, &error), 0);
+	assert_false(data_file__is_altered(read));
+	assert_int_equal(read->n_gaps, ARRAY_SIZE(gaps));
+	for (size_t i = 0; i < ARRAY_SIZE(gaps); i++) {
+		assert_int_equal(read->gaps[i].kind, gaps[i].kind);
+		assert_true(read->gaps[i].number == profile__add_up(gaps[i].number, 0));
+		assert_true(read->gaps[i].size_bytes == gaps[i].size_bytes);
+		assert_int_equal(read->gaps[i].pid, gaps[i].pid);
+		assert_string_equal(read->gaps[i].object, gaps[i].object ?: "");
+		assert_string_equal(read->gaps[i].detail, gaps[i].detail ?: "");
+	}
+	profile__free(read);
+	profile__free(wrote);
+}
+
+/* What looks like the table and is none is not read. */
+static void test_files_from_before_gaps(void **state)
+{
+	static const char *const changes[] = {
+		"DROP TABLE gaps",
+		"DROP TABLE gaps; CREATE VIEW gaps AS WITH RECURSIVE r(k) AS (SELECT 1 UNION ALL SELECT k "
+		"FROM r) SELECT 0, 'torn_ms', 1, 0, 0, '', '' FROM r",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		struct profile *profile;
+		struct error error = { 0 };
+		sqlite3 *db;
+
+		unlink("before.data");
+		write_fixture("before.data");
+		assert_int_equal(sqlite3_open("before.data", &db), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, changes[i], NULL, NULL, NULL), SQLITE_OK);
+		sqlite3_close(db);
+		if (data_file__read("before.data", &profile, &error))
+			fail_msg("%s", error.text);
+		assert_int_equal(profile->n_gaps, 0);
+		assert_false(data_file__is_altered(profile));
+		profile__free(profile);
+	}
+}
+
 static void test_odd_paths(void **state)
 {
 	static const char *const paths[] = { "a b?c#d%41&e;f", "\xff\xc3", "file:x", ":memory:" };
@@ -547,6 +607,12 @@ static void test_hostile_content(void **state)
 		  "processes", -EINVAL },
 		{ "INSERT INTO run_meta VALUES(1, 'k', 'v'); UPDATE timeline SET run = 2",
 		  "timeline", -EINVAL },
+		{ "INSERT INTO gaps VALUES(0, 'nonsense', 1, 0, 0, '', '')", "gaps", -EINVAL },
+		{ "INSERT INTO gaps VALUES(1, 'torn_ms', 1, 0, 0, '', '')", "gaps", -EINVAL },
+		{ "INSERT INTO gaps VALUES(0, 'torn_ms', -1, 0, 0, '', '')", "gaps", -EINVAL },
+		{ "INSERT INTO gaps VALUES(0, 'torn_ms', 1, 0, 4294967296, '', '')", "gaps",
+		  -EINVAL },
+		{ "INSERT INTO gaps VALUES(0, 'torn_ms', 1, 0, 0, x'00', '')", "gaps", -EINVAL },
 		{ "UPDATE processes SET run = 10001", "processes", -EINVAL },
 		{ "UPDATE timeline SET run = 0", "timeline", -EINVAL },
 		{ "DELETE FROM modules WHERE id = 1", "modules", -EINVAL },
@@ -741,6 +807,8 @@ int main(void)
 		IN_DIRECTORY(test_round_trip),
 		IN_DIRECTORY(test_round_trip_of_samples),
 		IN_DIRECTORY(test_round_trip_of_exits),
+		IN_DIRECTORY(test_round_trip_of_gaps),
+		IN_DIRECTORY(test_files_from_before_gaps),
 		IN_DIRECTORY(test_odd_paths),
 		IN_DIRECTORY(test_older_file_is_kept),
 		IN_DIRECTORY(test_names_are_added),

@@ -49,6 +49,7 @@ struct preload_engine {
 	struct engine engine; /* first */
 	struct session_options options;
 	const struct target *target;
+	struct profile *profile; /* the session's */
 	struct engine_others others;
 	struct preload *preload;
 	struct collector *collector;   /* with stacks or --within, else NULL */
@@ -87,9 +88,6 @@ struct preload_engine {
 	__u64 processes, processes_left;
 	__u64 processes_elsewhere; /* that began when another engine had taken their parent over */
 	__u64 n_refused;	   /* processes */
-	struct unprobed_program *refused;
-	size_t n_refused_programs, refused_room;
-	struct sentences gaps;
 };
 
 static inline struct preload_engine *preload_engine__of(const struct engine *engine)

@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 
 /* The key of meta, whose row does not count. */
 #define DATA_DIGEST_KEY "digest"
@@ -21,8 +22,8 @@ struct data_digest_text {
 struct data_digest_text data_digest__text(__u64 digest);
 /* The number of the row of @table that @row, a SELECT * of it, has come to. */
 __u64 data_digest__row(const char *table, sqlite3_stmt *row);
-/* Reads all tables. 0 or a negative errno. */
-int data_digest__compute(sqlite3 *db, __u64 *digest);
+/* Reads all tables; @lacks_gaps: there is none of gaps. 0 or a negative errno. */
+int data_digest__compute(sqlite3 *db, bool lacks_gaps, __u64 *digest);
 /* Writes it to meta, after all else. 0 or a negative errno. */
 int data_digest__write(sqlite3 *db);
 

@@ -16,6 +16,7 @@ struct data_reader {
 	struct profile *profile;
 	bool only_checks; /* only validates: does not keep counts and their details, of which
 			   * there may be millions */
+	bool lacks_gaps;  /* has no table of gaps: older than these */
 	size_t n_counts;
 	__u64 digest;		 /* of the rows that were read */
 	char written_digest[32]; /* "": none */
@@ -72,5 +73,9 @@ int data_reader__read_blocks(struct data_reader *reader);
 int data_reader__read_samples(struct data_reader *reader);
 int data_reader__read_lifetimes(struct data_reader *reader);
 int data_reader__read_timeline(struct data_reader *reader);
+int data_reader__read_gaps(struct data_reader *reader);
+
+/* Figures of meta are read by strtoull(3), which takes what is no number for 0: -EINVAL for those that are none. */
+int data_reader__check_figure(const char *key, const char *value);
 
 #endif

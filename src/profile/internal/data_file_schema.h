@@ -3,6 +3,12 @@
 #ifndef ALLOCPROF_DATA_FILE_SCHEMA_H
 #define ALLOCPROF_DATA_FILE_SCHEMA_H
 
+/* Recordings of before gaps had kinds lack it. */
+#define DATA_FILE_GAPS                                                                             \
+	"CREATE TABLE gaps(run INTEGER NOT NULL, kind TEXT NOT NULL, number INTEGER NOT NULL, "    \
+	"bytes INTEGER NOT NULL, pid INTEGER NOT NULL, object TEXT NOT NULL, "                     \
+	"detail TEXT NOT NULL)"
+
 static const char *const data_file_schema[] = {
 	"CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 	"CREATE TABLE ledger(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
@@ -77,6 +83,7 @@ static const char *const data_file_schema[] = {
 	"b.temporary_bytes AS temporary_bytes, b.peak AS peak, b.peak_bytes AS peak_bytes, "
 	"b.oldest_ns AS oldest_ns, c.stack AS stack, c.end AS end, c.caller AS caller, "
 	"c.frames AS frames FROM blocks b JOIN calls c ON c.count = b.count",
+	DATA_FILE_GAPS,
 };
 
 #endif

@@ -11,10 +11,11 @@
 struct profile_index {
 	__u64 seed;
 	struct arena stack_frames; /* those of all stacks, also of frames that were replaced */
-	struct hash_table modules, threads, functions, files, frames, stacks, counts, meta, ledger;
+	struct hash_table modules, threads, functions, files, frames, stacks, counts, meta, ledger,
+		gaps;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
 		stacks_room, counts_room, samples_room, timeline_room, meta_room, ledger_room,
-		runs_room;
+		runs_room, gaps_room;
 	size_t n_closed;   /* so many first counts are in no table */
 	__u32 *samples_of; /* by count's id - 1: index + 1 in the profile's samples; 0: none */
 	size_t samples_of_room;
@@ -35,5 +36,8 @@ int profile_index__append(struct hash_table *table, __u64 hash, void *array, siz
 			  size_t *n, const void *entry, size_t size);
 /* Makes room in *@array for one element of @size bytes after @n. 0 or -ENOMEM. */
 int profile_index__reserve(void *array, size_t *room, size_t n, size_t size);
+
+/* For profile__free(). */
+void profile__free_gaps(struct profile *profile);
 
 #endif

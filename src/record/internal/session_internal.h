@@ -11,10 +11,6 @@
 
 /* What several engines put into lists of the results. */
 struct session_lists {
-	struct unprobed_program *unprobed;
-	size_t n_unprobed, unprobed_room;
-	char **engine_gaps;
-	size_t n_engine_gaps, engine_gaps_room;
 	struct region *regions;
 	size_t n_regions, regions_room;
 	char **region_gaps;

@@ -69,7 +69,8 @@ struct uprobe {
 	struct ring_reader *ring;
 	struct mapping_events *mapping_events;
 	struct probes *probes;
-	struct parser *parser; /* for files that are looked at in this thread */
+	struct parser *parser;	 /* for files that are looked at in this thread */
+	struct profile *profile; /* the session's */
 	struct collector *collector;
 	struct slots *slots;
 	struct count_maps counts;
@@ -142,7 +143,7 @@ void uprobe__become_snapshot(struct engine *engine);
 void uprobe__forget(struct engine *engine);
 void uprobe__lose_forgotten(struct engine *engine);
 int uprobe__reset(struct engine *engine, __u64 *cut_ns);
-void uprobe__results(struct engine *engine, struct session_results *results);
+int uprobe__results(struct engine *engine, struct session_results *results);
 bool uprobe__file(const struct engine *engine, size_t index, struct probed_file *out);
 __u64 uprobe__unknown_calls(const struct engine *engine, size_t file, size_t index);
 

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Words for what a recording lacks: every kind of gap has its sentence here, and nowhere else. */
+#include "gap_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "number.h"
+#include "plural.h"
+#include "profile.h"
+
+#define PROGRAM "%n process{|es} of the program %o%i"
+
+/*
+ * A sentence, as plural__of() takes it for the gap's number, in which %n is that number, %o the object, %d the first line of
+ * the detail, %f " named A or B" of its further lines, %b the bytes, and %i " (PID)". And what it does to the numbers that were
+ * counted: NULL where calls are missing.
+ */
+/* clang-format off */
+static const struct gap_words {
+	const char *sentence, *effect;
+} words[GAPS] = {
+	[GAP_NOT_NESTED] = {
+		"%n call{|s} of defined sources could not be matched with {its return|their returns}, so "
+		"allocator calls inside {it|them} are counted as well",
+		"numbers may be too large" },
+	[GAP_MAPPINGS_UNSURE] = {
+		"%n call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
+		"anonymous",
+		"numbers may be too large" },
+	[GAP_OPERANDS_UNREAD] = {
+		"%n argument{|s} of USDT probes could not be read and count{s|} as 0",
+		"numbers may be too small" },
+	[GAP_CALLS_UNREAD] = {
+		"%n return address{|es}, argument{|s} or result{|s} of calls could not be read: bytes and "
+		"blocks may be missing, and calls that allocators make themselves may be counted",
+		"numbers may be wrong" },
+	[GAP_PROCESSES_UNFOLLOWED] = { "%n process{|es} could not be followed" },
+	[GAP_PROCESSES_REFUSED] = {
+		"%n program{|s} had more privileges than the user who measured, and {was|were} not measured; "
+		"run allocprof as root" },
+	[GAP_PROCESSES_UNNOTICED] = {
+		"%n beginning{|s} or end{|s} of processes went unnoticed, and with {it|them} perhaps an "
+		"allocator" },
+	[GAP_MAPPINGS_LOST] = { "%n mapping{|s} of files went unnoticed, and with {it|them} perhaps an allocator" },
+	[GAP_COUNTERS_UNREAD] = { "%n of the kernel's counters could not be read, so that numbers may be too small" },
+	[GAP_ALLOCATIONS_UNSEEN] = {
+		"%n block{|s} {was|were} freed that no counted call had allocated: an allocator of the "
+		"target hands out memory by a function that is not known" },
+	[GAP_TORN] = {
+		"%n millisecond{|s} went by while this copy was made of a target that allocated and freed: "
+		"some of its numbers have what happened then, and others do not",
+		"numbers are of moments that far apart" },
+	[GAP_OTHERS_UNPROBED] = {
+		"%n other process{|es} took memory from the kernel and called no function that is probed" },
+	[GAP_PROGRAMS_UNCOUNTED] = {
+		"%n process image{|s} found no room in the shared memory, or may not ask for {its|their} "
+		"number, and {its|their} calls are missing" },
+	[GAP_THREADS_UNCOUNTED] = {
+		"%n time{|s} a thread found no room in the shared memory, and its calls are missing" },
+	[GAP_CALLS_EARLY] = {
+		"%n call{|s} {is|are} missing that came before the library had found the shared memory, or "
+		"its place in it" },
+	[GAP_OWN_FUNCTIONS] = {
+		"%n call{|s} or use{|s} of functions of an allocator's own {is|are} not followed: what these "
+		"do with memory is not known, or their calls cannot be counted; --engine=uprobe names them" },
+	[GAP_COLLECTORS] = {
+		"%n process{|es} {has|have} a collector, which frees unreachable blocks without a call, so "
+		"that too much counts as live" },
+	[GAP_LIBRARIES_UNSEEN] = {
+		"%n librar{y was|ies were} loaded by dlmopen, as an auditor (LD_AUDIT) or with "
+		"RTLD_DEEPBIND, so that {its|their} calls are missing; --engine=uprobe counts them" },
+	[GAP_MEMORY_REPLACED] = {
+		"%n process{|es} mapped other memory over the one that {its|their} calls are counted in, so "
+		"that what came afterwards is missing; --engine=uprobe counts it" },
+	[GAP_PROGRAMS_UNNAMED] = { "%n further program{ was|s were} executed that the library could not enter" },
+	[GAP_ENTRIES_UNFINISHED] = {
+		"%n entr{y|ies} of the shared memory {was|were} being written when {its|their} process was "
+		"killed or stopped" },
+	[GAP_ENTRIES_DAMAGED] = {
+		"%n entr{y|ies} of the shared memory cannot be right: a process has written over {it|them}" },
+	[GAP_ALLOCATOR_UNPROBED] = { "allocator %o was %d" },
+	[GAP_FUNCTION_UNKNOWN] = {
+		"%o exports %d, which is not known: %n call{ of it is|s of it are} not counted (--ignore=%d "
+		"where it hands out no memory)" },
+	[GAP_FUNCTION_ENDS] = {
+		"%o: %d was called %n time{|s}, which ended blocks, and it is not known which: they count as "
+		"live" },
+	[GAP_SOURCE_LACKING] = {
+		"no file of the target%f has a function of %o, such as %d: its calls are not counted (where "
+		"a file is loaded later, name it with --expect)" },
+	[GAP_PROGRAM_UNPROBED] = {
+		PROGRAM " took %b bytes from the kernel and called no function that is probed: its allocator is "
+		"unknown; define it (allocprof-allocators(5))" },
+	[GAP_PROGRAM_REFUSED] = {
+		PROGRAM ", %d: the preloaded library does not see its calls; --engine=uprobe may count them" },
+	[GAP_PROGRAM_TRANSLATED] = {
+		PROGRAM ", %d: the preloaded library does not see its calls; run it without the translator" },
+	[GAP_PROGRAM_FOREIGN] = { PROGRAM ", %d" },
+	[GAP_ALLOCATOR_HIDDEN] = {
+		"%d is linked into %o, and its functions have no names there: their calls are missing" },
+	[GAP_ALLOCATOR_UNFOLLOWED] = { "the blocks of allocator %o were %d" },
+	[GAP_RELABELLED] = {
+		"%n call{|s} {is|are} counted under the function that {it|they} led to",
+		"numbers are right for all functions together" },
+	[GAP_BLOCKS_DROPPED] = {
+		"%n block{|s} that a failed realloc kept, or that ended within interrupted calls, {is|are} not "
+		"followed any more, and count{s|} as live" },
+};
+/* clang-format on */
+
+const char *gap_text__effect(enum gap kind)
+{
+	return words[kind].effect;
+}
+
+/* What was before the sentences of older recordings. */
+static const char *before_of(const char *key)
+{
+	static const char *const befores[][2] = {
+		{ "unprobed_allocators", "allocator " },
+		{ "unknown_functions",
+		  "an allocator's function is unknown, so its calls are not counted or the blocks that it "
+		  "freed count as live: " },
+		{ "refused_programs", "the calls of a program are not seen: " },
+		{ "live_gaps", "the blocks of allocator " },
+		{ "lacking_sources", "no file of the target had a function of " },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(befores); i++)
+		if (!strcmp(befores[i][0], key))
+			return befores[i][1];
+	return "";
+}
+
+/* " named A, B or C", of the lines after the first. */
+static void print_files(const char *lines, FILE *to)
+{
+	const char *before = " named ";
+
+	for (const char *line = strchr(lines, '\n'), *next; line; line = next) {
+		next = strchr(++line, '\n');
+		fprintf(to, "%s%.*s", before, next ? (int)(next - line) : (int)strlen(line), line);
+		before = next && !strchr(next + 1, '\n') ? " or " : ", ";
+	}
+}
+
+static void print_part(char part, const struct profile_gap *gap, FILE *to)
+{
+	switch (part) {
+	case 'n':
+		fputs(number__count(gap->number).text, to);
+		break;
+	case 'b':
+		fputs(number__count(gap->size_bytes).text, to);
+		break;
+	case 'o':
+		fputs(gap->object, to);
+		break;
+	case 'd':
+		fprintf(to, "%.*s", (int)strcspn(gap->detail, "\n"), gap->detail);
+		break;
+	case 'f':
+		print_files(gap->detail, to);
+		break;
+	case 'i':
+		if (gap->pid)
+			fprintf(to, " (%u)", gap->pid);
+		break;
+	}
+}
+
+char *gap_text__sentence(const struct profile_gap *gap)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	struct plural_text plural;
+
+	if (!to)
+		return NULL;
+	if (gap->kind == GAP_SENTENCE) {
+		fprintf(to, "%s%s", before_of(gap->detail), gap->object);
+	} else {
+		plural = plural__of(words[gap->kind].sentence, gap->number);
+		for (const char *at = plural.text; *at; at++)
+			if (*at == '%' && at[1])
+				print_part(*++at, gap, to);
+			else
+				fputc(*at, to);
+	}
+	if (fclose(to)) {
+		free(text);
+		text = NULL;
+	}
+	for (char *at = text; at && *at; at++)
+		if (*at == '\n')
+			*at = '?';
+	return text;
+}
