@@ -18,13 +18,13 @@ const struct data_table data_tables[] = {
 	  "elapsed_seconds and epoch_ns. Empty without record -r; so is the next.",
 	  false },
 	{ "run_ledger", "The same for the ledger, which has the sums.", false },
-	{ "ledger", "What happened to each event, a call that the recording was to count.", false },
 	{ "gaps",
 	  "What the recording lacks or has counted wrongly, besides what the ledger has; without rows, and with nothing "
 	  "lost there, it is complete. run is 0 for the recording as a whole; with record -r there are those of each run, "
 	  "too. number is of calls, processes, mappings or what else the kind is of. bytes and pid are of programs. "
 	  "Recordings of before lack this table and have lines of text in meta.",
 	  false },
+	{ "ledger", "What happened to each event, a call that the recording was to count.", false },
 	{ "modules",
 	  "Files that code was mapped from. build_id is in hexadecimal, empty where "
 	  "there is none; two rows may then have one path, of a file that was replaced "
