@@ -16,7 +16,6 @@
 #include "measure_progress.h"
 #include "message.h"
 #include "number.h"
-#include "probed_file.h"
 #include "probed_text.h"
 
 /* The command inherits the mask as it was, and its dispositions are never touched. With these blocked a closed pipe and a
@@ -126,16 +125,12 @@ static void print_log(const char *line)
 	message__print("%s", line);
 }
 
-/* Prints the files from index @from on, probed or rejected. Returns the index after the last. */
-static size_t print_probed(const struct measure *measure, const struct session *session,
-			   size_t from)
+/* Prints the files that were found since the last time, probed or rejected. */
+static void print_probed(const struct measure *measure, const struct session *session,
+			 struct session_files *at)
 {
-	struct probed_file file;
-	size_t i;
-
-	for (i = from; measure->verbose && session__file(session, i, &file); i++)
-		probed_text__print(&file, print_log);
-	return i;
+	while (measure->verbose && session__next_file(session, at))
+		probed_text__print(&at->file, print_log);
 }
 
 static void say_engine(const struct measure *measure, const struct session *session)
@@ -180,7 +175,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	struct controlled *controlled = NULL;
 	struct measure_progress progress;
 	struct session *session = NULL;
-	size_t n_printed;
+	struct session_files printed = { 0 };
 	int err;
 
 	*status = EXIT_OURS;
@@ -213,7 +208,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		*status = status_of_start(measure, err);
 		goto fail;
 	}
-	n_printed = print_probed(measure, session, 0);
+	print_probed(measure, session, &printed);
 	measure_progress__yield_to(session);
 	measure_progress__begin(&progress, measure, controlled__attendant(controlled));
 	err = session__run(session, measure->duration_ns, surroundings->signal_fd,
@@ -227,7 +222,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		goto fail;
 	controlled__end(controlled, surroundings->signal_fd);
 	progress__clear();
-	print_probed(measure, session, n_printed);
+	print_probed(measure, session, &printed);
 	*out = session;
 	return 0;
 fail:

@@ -15,11 +15,12 @@
 #include "reasons.h"
 #include "recording_text.h"
 #include "session.h"
-#include "stat_regions.h"
 #include "window_options.h"
 
 static const char *effect_of(enum gap kind)
 {
+	if (gap__is_of_regions(kind))
+		return "regions not complete";
 	return gap_text__effect(kind) ? "not exact" : "not complete";
 }
 
@@ -41,18 +42,22 @@ static void say_number(enum gap kind, __u64 number, measure_gaps_say say, void *
 			say, context);
 }
 
-void measure_gaps__visit(const struct session_results *results, measure_gaps_say say, void *context)
+void measure_gaps__visit(const struct session_results *results, bool of_regions,
+			 measure_gaps_say say, void *context)
 {
 	const struct profile_gap *gap;
 
 	for (size_t at = 0; profile__next_gap(results->gaps_of, &at, &gap);)
-		say_gap(gap, say, context);
+		if (gap__is_of_regions(gap->kind) == of_regions)
+			say_gap(gap, say, context);
+	if (of_regions)
+		return;
 	say_number(GAP_RELABELLED, results->relabelled, say, context);
-	if (results->has_live)
-		say_number(GAP_BLOCKS_DROPPED, results->live.stats[AP_STAT_DROPPED], say, context);
+	say_number(GAP_BLOCKS_DROPPED, results->live.stats[AP_STAT_DROPPED], say, context);
+	say_number(GAP_UNDECIDED, results->window.undecided, say, context);
 }
 
-static void print(void *context, const char *sentence)
+void measure_gaps__print(void *context, const char *sentence)
 {
 	message__print("%s", sentence);
 }
@@ -111,7 +116,7 @@ static void print_target(const struct measure *measure, const struct session_res
 void measure__report_gaps(const struct measure *measure, const struct session *session,
 			  const struct session_results *results)
 {
-	measure_gaps__visit(results, print, NULL);
+	measure_gaps__visit(results, false, measure_gaps__print, NULL);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
 			print_reason(results->lost[reason], "", "call{|s} lost",
@@ -122,8 +127,9 @@ void measure__report_gaps(const struct measure *measure, const struct session *s
 	if (results->common_names)
 		message__print("%s %s", number__count(results->common_names).text,
 			       plural__of(NAMES_NOTE_WORDS, results->common_names).text);
-	window_options__report_gaps(&results->window);
-	stat_regions__report_gaps(session, results);
+	if (results->window.why)
+		message__print("nothing was measured: %s", results->window.why);
+	measure_gaps__visit(results, true, measure_gaps__print, NULL);
 	if (measure->quiet)
 		return;
 	print_target(measure, results);
@@ -164,7 +170,7 @@ static bool may_suggest_engine(const struct measure *measure, const struct sessi
 
 	return !measure->quiet && measure->argv && options->engine == SESSION_ENGINE_AUTO &&
 	       !strcmp(session__engine(session), "uprobe") && !options->events_path &&
-	       !session__sources(session) && !session_options__have_functions(options);
+	       !sources__any(&measure->sources) && !session_options__have_functions(options);
 }
 
 void measure__suggest_engine(const struct measure *measure, const struct session *session,

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_MEASURE_GAPS_H
 #define ALLOCPROF_MEASURE_GAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "recording_text.h"
@@ -13,9 +14,11 @@ struct session_results;
 
 typedef void (*measure_gaps_say)(void *context, const char *sentence);
 
-/* Calls @say for each gap, but for calls that were lost and blocks that are not followed. */
-void measure_gaps__visit(const struct session_results *results, measure_gaps_say say,
-			 void *context);
+/* Calls @say for each gap, of regions or all others, but for calls that were lost and blocks that are not followed. */
+void measure_gaps__visit(const struct session_results *results, bool of_regions,
+			 measure_gaps_say say, void *context);
+/* For messages. */
+void measure_gaps__print(void *context, const char *sentence);
 
 /* For recording_text__beside(); @pid, of @size bytes, is what it refers to. */
 struct recording_target measure_gaps__target(const struct session_results *results, char *pid,

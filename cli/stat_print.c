@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "gap_text.h"
 #include "json.h"
 #include "measure_options.h"
 #include "number.h"
@@ -55,6 +56,11 @@ void stat_print__sentence(FILE *to, const char *fmt, ...)
 		utf8__clean(text);
 	fputs("  ", to);
 	stat_print__wrapped(to, text ? text : "", 2, 4);
+}
+
+void stat_print__gap(void *to, const char *sentence)
+{
+	stat_print__sentence(to, "%s", sentence);
 }
 
 void stat_print__title(FILE *to, size_t columns, const char *before, const char *name,
@@ -256,4 +262,27 @@ void stat_print__add_totals(json_object *root, const struct stat_totals *totals,
 	json__add(root, "remaining_allocations",
 		  knows_frees ? json_object_new_int64(remaining) : NULL);
 	json__add(root, "total_allocated_bytes", json__count(stat_totals__total_bytes(totals)));
+}
+
+static bool is_in_words(enum gap kind, bool of_regions)
+{
+	if (of_regions)
+		return gap__is_of_regions(kind) && kind > GAP_REGION_UNNOTICED;
+	return kind >= GAP_PROGRAMS_UNCOUNTED && kind <= GAP_ALLOCATOR_HIDDEN;
+}
+
+json_object *stat_print__gaps_array(const struct session_results *results, bool of_regions)
+{
+	json_object *gaps = json_object_new_array();
+	const struct profile_gap *gap;
+
+	for (size_t at = 0; profile__next_gap(results->gaps_of, &at, &gap);) {
+		_cleanup_(free_ptr) char *sentence = NULL;
+
+		if (!is_in_words(gap->kind, of_regions))
+			continue;
+		sentence = gap_text__sentence(gap);
+		json_object_array_add(gaps, sentence ? json__string(sentence) : NULL);
+	}
+	return gaps;
 }

@@ -1,34 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "stat_regions.h"
 
+#include <string.h>
+
 #include "cleanup.h"
 #include "json.h"
-#include "message.h"
+#include "measure_gaps.h"
 #include "number.h"
 #include "plural.h"
 #include "session.h"
 #include "stat_figures.h"
 #include "stat_print.h"
-
-static void print_gaps(const struct session *session, const struct session_regions *regions,
-		       FILE *to)
-{
-	const char *gap;
-
-	for (size_t i = 0; (gap = session__region_gap(session, i)); i++)
-		stat_print__sentence(to, "regions not complete: %s", gap);
-	for (int i = 0; i < AP_REGION_GAPS; i++)
-		if (regions->gaps[i])
-			stat_print__sentence(
-				to, "regions not complete: %s %s",
-				number__count(regions->gaps[i]).text,
-				plural__of(region_gap__words(i), regions->gaps[i]).text);
-	if (regions->unnoticed)
-		stat_print__sentence(
-			to, "regions not complete: %s %s went unnoticed",
-			number__count(regions->unnoticed).text,
-			plural__of("beginning{|s} or end{|s}", regions->unnoticed).text);
-}
 
 static void print_region(const struct measure *measure, const struct session_results *results,
 			 const struct region *region, size_t columns, FILE *to)
@@ -66,8 +48,8 @@ static void print_others(const struct session_regions *regions, FILE *to)
 	stat_print__wrapped(to, names, 0, 2);
 }
 
-void stat_regions__print(const struct session *session, const struct measure *measure,
-			 const struct session_results *results, size_t columns, FILE *to)
+void stat_regions__print(const struct measure *measure, const struct session_results *results,
+			 size_t columns, FILE *to)
 {
 	const struct session_regions *regions = &results->regions;
 
@@ -77,26 +59,7 @@ void stat_regions__print(const struct session *session, const struct measure *me
 	print_others(regions, to);
 	if (!regions->complete)
 		fputc('\n', to);
-	print_gaps(session, regions, to);
-}
-
-void stat_regions__report_gaps(const struct session *session, const struct session_results *results)
-{
-	const struct session_regions *regions = &results->regions;
-	const char *gap;
-
-	for (size_t i = 0; (gap = session__region_gap(session, i)); i++)
-		message__print("regions not complete: %s", gap);
-	for (int i = 0; i < AP_REGION_GAPS; i++)
-		if (regions->gaps[i])
-			message__print("regions not complete: %s %s",
-				       number__count(regions->gaps[i]).text,
-				       plural__of(region_gap__words(i), regions->gaps[i]).text);
-	if (regions->unnoticed)
-		message__print(
-			"regions not complete: %s %s went unnoticed",
-			number__count(regions->unnoticed).text,
-			plural__of("beginning{|s} or end{|s} of regions", regions->unnoticed).text);
+	measure_gaps__visit(results, true, stat_print__gap, to);
 }
 
 static json_object *region_object(const struct measure *measure,
@@ -112,23 +75,19 @@ static json_object *region_object(const struct measure *measure,
 	return object;
 }
 
-static json_object *gaps_object(const struct session *session,
-				const struct session_regions *regions)
+static json_object *gaps_object(const struct session_results *results)
 {
-	json_object *object = json_object_new_object(), *files = json_object_new_array();
-	const char *gap;
+	json_object *object = json_object_new_object();
 
-	for (int i = 0; i < AP_REGION_GAPS; i++)
-		json__add(object, region_gap__name(i), json__count(regions->gaps[i]));
-	json__add(object, "unnoticed", json__count(regions->unnoticed));
-	for (size_t i = 0; (gap = session__region_gap(session, i)); i++)
-		json_object_array_add(files, json__string(gap));
-	json__add(object, "files", files);
+	for (enum gap gap = GAP_REGION_DEPTH; gap <= GAP_REGION_UNNOTICED; gap++)
+		json__add(object, gap__key(gap) + strlen("region_"),
+			  json__count(results->gaps[gap]));
+	json__add(object, "files", stat_print__gaps_array(results, true));
 	return object;
 }
 
-void stat_regions__add(json_object *root, const struct session *session,
-		       const struct measure *measure, const struct session_results *results)
+void stat_regions__add(json_object *root, const struct measure *measure,
+		       const struct session_results *results)
 {
 	const struct session_regions *regions = &results->regions;
 	json_object *object;
@@ -141,5 +100,5 @@ void stat_regions__add(json_object *root, const struct session *session,
 			  region_object(measure, results, &regions->list[i]));
 	json__add(root, "regions", object);
 	json__add(root, "regions_complete", json_object_new_boolean(regions->complete));
-	json__add(root, "regions_gaps", gaps_object(session, regions));
+	json__add(root, "regions_gaps", gaps_object(results));
 }

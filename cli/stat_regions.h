@@ -7,17 +7,13 @@
 #include <stdio.h>
 
 struct measure;
-struct session;
 struct session_results;
 
 /* Prints a block for each region that was entered, and the coverage gaps. */
-void stat_regions__print(const struct session *session, const struct measure *measure,
-			 const struct session_results *results, size_t columns, FILE *to);
+void stat_regions__print(const struct measure *measure, const struct session_results *results,
+			 size_t columns, FILE *to);
 /* Adds the keys about regions to @root; none if there are no regions. */
-void stat_regions__add(json_object *root, const struct session *session,
-		       const struct measure *measure, const struct session_results *results);
-/* Reports the coverage gaps of regions on stderr. */
-void stat_regions__report_gaps(const struct session *session,
-			       const struct session_results *results);
+void stat_regions__add(json_object *root, const struct measure *measure,
+		       const struct session_results *results);
 
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "gap_text.h"
 #include "json.h"
 #include "measure.h"
 #include "measure_gaps.h"
@@ -20,11 +19,6 @@
 #include "stat_print.h"
 #include "stat_regions.h"
 
-static void print_gap(void *to, const char *sentence)
-{
-	stat_print__sentence(to, "%s", sentence);
-}
-
 /* The columns of a terminal that is as narrow as they come. */
 #define PARAGRAPH_COLUMNS 80
 
@@ -33,7 +27,7 @@ static void print_completeness(const struct session_results *results, FILE *to)
 	char reasons[512] = "";
 	size_t len = 0;
 
-	measure_gaps__visit(results, print_gap, to);
+	measure_gaps__visit(results, false, stat_print__gap, to);
 	for (int reason = 0; reason < AP_LOST_REASONS && len < sizeof(reasons); reason++)
 		if (results->lost[reason])
 			len += snprintf(reasons + len, sizeof(reasons) - len, "%s%s %s",
@@ -48,17 +42,6 @@ static void print_window(const struct session_window *window, FILE *to)
 		return;
 	if (!window->opened)
 		stat_print__sentence(to, "nothing was measured: %s", window->why);
-	if (window->undecided)
-		stat_print__count(
-			to, window->undecided,
-			plural__of("call{|s} undecided", window->undecided).text,
-			plural__of("incomplete stack{|s}, perhaps within", window->undecided).text);
-	if (window->unnoticed)
-		stat_print__count(to, window->unnoticed,
-				  plural__of("beginning{|s} or end{|s} of the window unnoticed",
-					     window->unnoticed)
-					  .text,
-				  "");
 }
 
 static void print_live(const struct session_live *live, FILE *to)
@@ -154,7 +137,7 @@ int stat_report__text(const struct session *session, const struct measure *measu
 			  plural__of("process{|es}", results->processes).text, "");
 	print_completeness(results, to);
 	print_window(&results->window, to);
-	stat_regions__print(session, measure, results, columns, to);
+	stat_regions__print(measure, results, columns, to);
 	fprintf(to, "\n%*.6f seconds elapsed\n", STAT_NUMBER_COLUMNS, results->elapsed_seconds);
 	if (!measure->pid && !results->target_runs)
 		fprintf(to, "%*.6f seconds user\n%*.6f seconds sys\n", STAT_NUMBER_COLUMNS,
@@ -216,36 +199,37 @@ static json_object *json_lost(const struct session_results *results)
 	return lost;
 }
 
-/* The unknown functions that were called, with their counts; NULL: none. */
-static json_object *json_unknown(const struct session *session, size_t file)
+/* The unknown functions of @path that were called, with their counts; NULL: none. */
+static json_object *json_unknown(const struct session_results *results, const char *path)
 {
 	json_object *functions = NULL;
-	struct session_unknown unknown;
+	const struct profile_gap *gap;
 
-	for (size_t i = 0; session__unknown(session, file, i, &unknown); i++) {
-		if (!unknown.calls)
+	for (size_t at = 0; profile__next_gap(results->gaps_of, &at, &gap);) {
+		if ((gap->kind != GAP_FUNCTION_UNKNOWN && gap->kind != GAP_FUNCTION_ENDS) ||
+		    strcmp(gap->object, path) != 0)
 			continue;
-		if (!functions)
-			functions = json_object_new_object();
-		json__add(functions, unknown.name, json__count(unknown.calls));
+		functions = functions ?: json_object_new_object();
+		json__add(functions, gap->detail, json__count(gap->number));
 	}
 	return functions;
 }
 
-static json_object *json_allocators(const struct session *session)
+static json_object *json_allocators(const struct session *session,
+				    const struct session_results *results)
 {
 	json_object *allocators = json_object_new_array();
-	struct probed_file file;
+	struct session_files at = { 0 };
 
-	for (size_t i = 0; session__file(session, i, &file); i++) {
+	while (session__next_file(session, &at)) {
 		json_object *entry = json_object_new_object(), *unknown;
 
-		json__add(entry, "path", json__string(file.path));
-		json__add(entry, "build_id", json__string(file.build_id));
-		json__add(entry, "gap", file.gap[0] ? json__string(file.gap) : NULL);
-		if (file.live_gap[0])
-			json__add(entry, "live_gap", json__string(file.live_gap));
-		unknown = json_unknown(session, i);
+		json__add(entry, "path", json__string(at.file.path));
+		json__add(entry, "build_id", json__string(at.file.build_id));
+		json__add(entry, "gap", at.file.gap[0] ? json__string(at.file.gap) : NULL);
+		if (at.file.live_gap[0])
+			json__add(entry, "live_gap", json__string(at.file.live_gap));
+		unknown = json_unknown(results, at.file.path);
 		if (unknown)
 			json__add(entry, "unknown", unknown);
 		json_object_array_add(allocators, entry);
@@ -290,24 +274,6 @@ static json_object *json_second(const struct session_results *results)
 		json_object_array_add(programs, entry);
 	}
 	return programs;
-}
-
-/* Sentences about what a library in the processes does not see; NULL: none. */
-static json_object *json_engine_gaps(const struct session_results *results)
-{
-	const struct profile_gap *gap;
-	json_object *gaps = NULL;
-
-	for (size_t at = 0; profile__next_gap(results->gaps_of, &at, &gap);) {
-		_cleanup_(free_ptr) char *sentence = NULL;
-
-		if (gap->kind < GAP_PROGRAMS_UNCOUNTED || gap->kind > GAP_ALLOCATOR_HIDDEN)
-			continue;
-		sentence = gap_text__sentence(gap);
-		gaps = gaps ?: json_object_new_array();
-		json_object_array_add(gaps, sentence ? json__string(sentence) : NULL);
-	}
-	return gaps;
 }
 
 static json_object *json_command(const struct measure *measure)
@@ -377,8 +343,9 @@ static json_object *string_or_null(const char *text)
 }
 
 static void add_window(json_object *root, const struct measure *measure,
-		       const struct session_window *window)
+		       const struct session_results *results)
 {
+	const struct session_window *window = &results->window;
 	const struct window_options *asked = &measure->session.window;
 	json_object *object;
 
@@ -390,7 +357,7 @@ static void add_window(json_object *root, const struct measure *measure,
 	json__add(object, "stop_on", string_or_null(asked->stop_on));
 	json__add(object, "delay_seconds", json__seconds(asked->delay_ns / 1e9));
 	json__add(object, "why_not_opened", string_or_null(window->why));
-	json__add(object, "unnoticed", json__count(window->unnoticed));
+	json__add(object, "unnoticed", json__count(results->gaps[GAP_WINDOW_UNNOTICED]));
 	json__add(root, "window", object);
 	json__add(root, "window_opened", json_object_new_boolean(window->opened));
 	json__add(root, "undecided", json__count(window->undecided));
@@ -415,8 +382,8 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	json__add(root, "internal", json__count(totals.internal));
 	if (results->has_live)
 		add_live(root, &results->live);
-	add_window(root, measure, &results->window);
-	stat_regions__add(root, session, measure, results);
+	add_window(root, measure, results);
+	stat_regions__add(root, measure, results);
 	json__add(root, "relabelled", json__count(results->relabelled));
 	json__add(root, "lost", json_lost(results));
 	json__add(root, "processes_left", json__count(results->processes_left));
@@ -425,13 +392,15 @@ json_object *stat_report__object(const struct session *session, const struct mea
 		json__add(root, gap__key(gap), json__count(results->gaps[gap]));
 	json__add(root, "processes_unprobed", json__count(results->processes_unprobed));
 	json__add(root, "unprobed_programs", json_unprobed(results));
-	json__add(root, "allocators", json_allocators(session));
+	json__add(root, "allocators", json_allocators(session, results));
 	json__add(root, "engine", json__string(session__engine(session)));
 	if (results->n_second_programs)
 		json__add(root, "uprobe_programs", json_second(results));
-	gaps = json_engine_gaps(results);
-	if (gaps)
+	gaps = stat_print__gaps_array(results, false);
+	if (json_object_array_length(gaps))
 		json__add(root, "engine_gaps", gaps);
+	else
+		json_object_put(gaps);
 	if (results->own_heaps)
 		json__add(root, "own_heaps", json_pairs(results->own_heaps, "runtime", "path"));
 	if (results->is_attached)

@@ -46,25 +46,6 @@ int window_options__check(const struct window_options *options, struct error *er
 	return 0;
 }
 
-void window_options__report_gaps(const struct session_window *window)
-{
-	if (!window->asked_for)
-		return;
-	if (!window->opened)
-		message__print("nothing was measured: %s", window->why);
-	if (window->undecided)
-		message__print(
-			"not complete: %s %s and may be within",
-			number__count(window->undecided).text,
-			plural__of("call{|s} {has an incomplete stack|have incomplete stacks}",
-				   window->undecided)
-				.text);
-	if (window->unnoticed)
-		message__print("not complete: %s %s of the window went unnoticed",
-			       number__count(window->unnoticed).text,
-			       plural__of("beginning{|s} or end{|s}", window->unnoticed).text);
-}
-
 int window_options__status(const struct session_results *results)
 {
 	const struct session_window *window = &results->window;

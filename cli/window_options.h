@@ -39,9 +39,6 @@ int window_options__parse(struct window_options *options, int key, char *arg, st
 /* Checks that the options go together. 0, or -EINVAL with @error set. */
 int window_options__check(const struct window_options *options, struct error *error);
 
-/* Reports on stderr why events of the window are missing. */
-void window_options__report_gaps(const struct session_window *window);
-
 /* The status of a command that measured: an error also if nothing was measured. */
 int window_options__status(const struct session_results *results);
 

@@ -90,7 +90,7 @@ struct engine_operations {
 	/* Prepares for the running target. */
 	int (*attach)(struct engine *engine, struct error *error);
 	/* The measurement begins, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */
-	void (*start)(struct engine *engine, __u64 now_ns);
+	int (*start)(struct engine *engine, __u64 now_ns, struct error *error);
 
 	/* Adds descriptors to @epoll_fd that are readable when read() has work. */
 	int (*watch)(const struct engine *engine, int epoll_fd);
@@ -110,8 +110,7 @@ struct engine_operations {
 	 * (CLOCK_MONOTONIC) into the profile, or prepares for that. In a forked child,
 	 * become_snapshot() makes the engine's copy one whose target ended at the cut; then
 	 * finish() returns -EAGAIN if it has to be tried again. forget() makes all counts begin at
-	 * the last cut; lose_forgotten() makes the calls that the last forget() took out lost ones. These
-	 * five are NULL in an engine that cannot do that.
+	 * the last cut; lose_forgotten() makes the calls that the last forget() took out lost ones.
 	 */
 	int (*cut)(struct engine *engine, __u64 *cut_ns);
 	void (*become_snapshot)(struct engine *engine);

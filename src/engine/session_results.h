@@ -36,10 +36,6 @@ struct region {
 /* Adds @more to @sum; each number saturates at AP_MAX_SUM. */
 void site_counts__add(struct ap_site_counts *sum, const struct ap_site_counts *more);
 
-/* Name in JSON, such as "depth"; and the text after a number, as plural__of() takes it. */
-const char *region_gap__name(enum ap_region_gap gap);
-const char *region_gap__words(enum ap_region_gap gap);
-
 /* Processes that ended with the same program name. */
 struct unprobed_program {
 	char name[AP_COMM_LEN + 1]; /* the kernel's comm: truncated, control characters replaced */
@@ -83,18 +79,13 @@ struct session_window {
 	bool opened;	 /* at least once */
 	const char *why; /* why it never opened, a clause; NULL if it did. Owned by the session. */
 	__u64 undecided; /* calls whose incomplete stack may lack a --within function's frame */
-	__u64 unnoticed; /* times that the kernel skipped the program that opens and closes it */
 };
 
 /* The regions that files of the target mark. */
 struct session_regions {
 	const struct region *list; /* sorted by name; owned by the session */
 	size_t n;
-	__u64 gaps[AP_REGION_GAPS];
-	__u64 unnoticed;      /* times that the kernel skipped the program at the marks */
-	char *const *unknown; /* sentences about what is unknown of regions; owned by the session */
-	size_t n_unknown;
-	bool complete; /* no gaps, none unnoticed, nothing unknown */
+	bool complete; /* no gaps of regions */
 };
 
 struct session_results {

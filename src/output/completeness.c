@@ -126,7 +126,7 @@ bool completeness__is_complete(const struct profile *profile)
 	static const char *const missing[] = { "lost", "untracked", "blocks_dropped", "undecided" };
 	const char *opened = profile__meta(profile, "window_opened");
 
-	if (data_file__is_altered(profile) || profile->n_gaps)
+	if (data_file__is_altered(profile) || profile__has_gaps(profile, false))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
 		if (profile__ledger(profile, missing[i]))
@@ -187,10 +187,10 @@ static void report_window(const struct profile *profile, const struct output *ou
 		say(output, "nothing was measured%s: the window of the recording never opened",
 		    profile->n_runs > 1 ? " in one of the runs or more" : "");
 	if (undecided)
-		say_number(
-			output, undecided,
-			" call{|s} {has an incomplete stack|have incomplete stacks} and may belong to the "
-			"window" NOT_COMPLETE);
+		say_gap(output, &(struct profile_gap){ .kind = GAP_UNDECIDED,
+						       .number = undecided,
+						       .object = "",
+						       .detail = "" });
 }
 
 /* Prints everything that @profile lacks. */

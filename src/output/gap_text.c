@@ -11,11 +11,12 @@
 #include "plural.h"
 #include "profile.h"
 
-#define PROGRAM "%n process{|es} of the program %o%i"
+#define IN_REGIONS "calls in regions are missing"
+#define PROGRAM	   "%n process{|es} of the program %o%i"
 
 /*
  * A sentence, as plural__of() takes it for the gap's number, in which %n is that number, %o the object, %d the first line of
- * the detail, %f " named A or B" of its further lines, %b the bytes, and %i " (PID)". And what it does to the numbers that were
+ * the detail, %f " named A or B" of its further lines, %b the bytes, %p the process, %i " (PID)", and %m the most regions that are counted. And what it does to the numbers that were
  * counted: NULL where calls are missing.
  */
 /* clang-format off */
@@ -55,6 +56,16 @@ static const struct gap_words {
 		"numbers are of moments that far apart" },
 	[GAP_OTHERS_UNPROBED] = {
 		"%n other process{|es} took memory from the kernel and called no function that is probed" },
+	[GAP_WINDOW_UNNOTICED] = { "%n beginning{|s} or end{|s} of the window went unnoticed" },
+	[GAP_REGION_DEPTH] = { "%n region{|s} {was|were} begun within too many others", IN_REGIONS },
+	[GAP_REGION_THREADS] = { "%n region{|s} {was|were} begun by threads that found no room", IN_REGIONS },
+	[GAP_REGION_SETS] = { "%n call{|s} {was|were} in too many different sets of regions", IN_REGIONS },
+	[GAP_REGION_UNNOTICED] = { "%n beginning{|s} or end{|s} of regions went unnoticed", IN_REGIONS },
+	[GAP_REGION_UNNUMBERED] = {
+		"there are more than %m regions; %n beginning{|s} of further ones {is|are} not counted", IN_REGIONS },
+	[GAP_REGION_UNNAMED] = {
+		"%n beginning{|s} of regions {is|are} not counted: {its name is|their names are} empty, too long "
+		"or not printable", IN_REGIONS },
 	[GAP_PROGRAMS_UNCOUNTED] = {
 		"%n process image{|s} found no room in the shared memory, or may not ask for {its|their} "
 		"number, and {its|their} calls are missing" },
@@ -102,6 +113,21 @@ static const struct gap_words {
 	[GAP_ALLOCATOR_HIDDEN] = {
 		"%d is linked into %o, and its functions have no names there: their calls are missing" },
 	[GAP_ALLOCATOR_UNFOLLOWED] = { "the blocks of allocator %o were %d" },
+	[GAP_REGION_MARKS_MORE] = { "%o has more than %n marks of regions; the others are ignored", IN_REGIONS },
+	[GAP_REGION_MANY] = { "there are more than %m regions; '%d' of %o is not counted", IN_REGIONS },
+	[GAP_REGION_MARKS_NO_NOP] = {
+		"%n mark{|s} of regions in %o {is|are} not at a nop and ignored", IN_REGIONS },
+	[GAP_REGION_MARKS_UNNAMED] = { "%n mark{|s} of regions in %o {has|have} no printable name", IN_REGIONS },
+	[GAP_REGION_MARKS_OLD] = {
+		"the regions of %o are not counted: it was compiled with an allocprof.h whose marks uprobes alone "
+		"can see; compile it anew, or use --engine=uprobe, as root", IN_REGIONS },
+	[GAP_REGION_LATE] = {
+		"the regions of %o were found only after process %p had mapped it: earlier calls in them are "
+		"missing (--expect names such files beforehand)", IN_REGIONS },
+	[GAP_REGION_FAILED] = { "the regions of %o are not counted: %d", IN_REGIONS },
+	[GAP_REGION_UNREAD] = { "the regions of %o, if any, are unknown: %d", IN_REGIONS },
+	[GAP_UNDECIDED] = {
+		"%n call{|s} {has an incomplete stack|have incomplete stacks} and may belong to the window" },
 	[GAP_RELABELLED] = {
 		"%n call{|s} {is|are} counted under the function that {it|they} led to",
 		"numbers are right for all functions together" },
@@ -164,6 +190,12 @@ static void print_part(char part, const struct profile_gap *gap, FILE *to)
 		break;
 	case 'f':
 		print_files(gap->detail, to);
+		break;
+	case 'm':
+		fprintf(to, "%d", AP_MAX_REGIONS);
+		break;
+	case 'p':
+		fprintf(to, "%u", gap->pid);
 		break;
 	case 'i':
 		if (gap->pid)

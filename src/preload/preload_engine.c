@@ -238,13 +238,13 @@ static int attach(struct engine *base, struct error *error)
 		"as root)");
 }
 
-static void start(struct engine *base, __u64 now_ns)
+static int start(struct engine *base, __u64 now_ns, struct error *error)
 {
 	struct preload_engine *engine = preload_engine__of(base);
+	int err = engine->live ? preload_engine__start_live(engine, now_ns) : 0;
 
-	/* The file has the page already. */
-	if (engine->live)
-		(void)preload_engine__start_live(engine, now_ns);
+	return err ? error__set(error, err, "cannot write to the shared memory: %s", strerror(-err))
+		   : 0;
 }
 
 static int watch(const struct engine *base, int epoll_fd)

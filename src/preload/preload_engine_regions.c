@@ -10,7 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
-#include "plural.h"
+#include "profile.h"
 #include "region_marks.h"
 #include "regular_file.h"
 
@@ -54,19 +54,17 @@ int preload_engine__note_regions(struct preload_engine *engine, int fd, const ch
 		return 0;
 	err = region_marks__parse(engine->parser, fd, path, &marks, &error);
 	if (err == -ECHILD)
-		return sentences__add(&engine->regions.gaps,
-				      "the regions of %s, if any, are unknown: %s", path,
-				      error.text);
+		return profile__add_gap(engine->profile,
+					&(struct profile_gap){ .kind = GAP_REGION_UNREAD,
+							       .object = path,
+							       .detail = error.text });
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	err = note_names(&engine->regions, &marks);
 	if (!err && (marks.n || marks.n_unnamed) && !marks.has_calls && engine->command_refusal < 0)
-		err = sentences__add(
-			&engine->regions.gaps,
-			"the regions of %s are not counted: it was compiled with an "
-			"allocprof.h whose marks uprobes alone can see; compile it anew, or "
-			"use --engine=uprobe, as root",
-			path);
+		err = profile__add_gap(
+			engine->profile,
+			&(struct profile_gap){ .kind = GAP_REGION_MARKS_OLD, .object = path });
 	region_marks__release(&marks);
 	return err;
 }
@@ -118,28 +116,6 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int collect_gaps(struct engine_regions *regions, const struct inside_regions *shared,
-			__u64 unprintable)
-{
-	__u64 unnamed = shared->unnamed + unprintable;
-	int err = 0;
-
-	if (shared->unnumbered)
-		err = sentences__add(
-			&regions->gaps, "there are more than %d regions; %llu %s not counted",
-			AP_MAX_REGIONS, shared->unnumbered,
-			plural__of("beginning{|s} of further ones {is|are}", shared->unnumbered)
-				.text);
-	if (!err && unnamed)
-		err = sentences__add(
-			&regions->gaps, "%llu %s", unnamed,
-			plural__of("beginning{|s} of regions {is|are} not counted: {its name is|"
-				   "their names are} empty, too long or not printable",
-				   unnamed)
-				.text);
-	return err;
-}
-
 int preload_engine__collect_regions(struct preload_engine *engine)
 {
 	const struct preload_regions *counted = engine->counted.regions;
@@ -170,7 +146,9 @@ int preload_engine__collect_regions(struct preload_engine *engine)
 		add_set(regions, indexes, shared->masks[set], &counted->sets[set]);
 	if (!err && regions->n)
 		qsort(regions->list, regions->n, sizeof(regions->list[0]), compare_names);
-	return err ? err : collect_gaps(regions, shared, unprintable);
+	regions->n_unnumbered = shared->unnumbered;
+	regions->n_unnamed = shared->unnamed + unprintable;
+	return err;
 }
 
 void preload_engine__add_regions(const struct preload_engine *engine,
@@ -182,10 +160,10 @@ void preload_engine__add_regions(const struct preload_engine *engine,
 		return;
 	results->regions.list = regions->list;
 	results->regions.n = regions->n;
-	results->regions.unknown = regions->gaps.list;
-	results->regions.n_unknown = regions->gaps.n;
+	results->gaps[GAP_REGION_UNNUMBERED] = regions->n_unnumbered;
+	results->gaps[GAP_REGION_UNNAMED] = regions->n_unnamed;
 	for (int i = 0; i < AP_REGION_GAPS; i++)
-		results->regions.gaps[i] = engine->counted.stats[AP_STAT_REGION_GAP + i];
+		results->gaps[GAP_REGION_DEPTH + i] = engine->counted.stats[AP_STAT_REGION_GAP + i];
 }
 
 void engine_regions__release(struct engine_regions *regions)
@@ -193,5 +171,4 @@ void engine_regions__release(struct engine_regions *regions)
 	for (size_t i = 0; i < regions->n; i++)
 		free((char *)regions->list[i].name);
 	free(regions->list);
-	sentences__release(&regions->gaps);
 }

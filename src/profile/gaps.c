@@ -18,6 +18,13 @@ static const char *const keys[GAPS] = {
 	[GAP_ALLOCATIONS_UNSEEN] = "allocations_unseen",
 	[GAP_TORN] = "torn_ms",
 	[GAP_OTHERS_UNPROBED] = "others_unprobed",
+	[GAP_WINDOW_UNNOTICED] = "window_unnoticed",
+	[GAP_REGION_DEPTH] = "region_depth",
+	[GAP_REGION_THREADS] = "region_threads",
+	[GAP_REGION_SETS] = "region_sets",
+	[GAP_REGION_UNNOTICED] = "region_unnoticed",
+	[GAP_REGION_UNNUMBERED] = "region_unnumbered",
+	[GAP_REGION_UNNAMED] = "region_unnamed",
 	[GAP_PROGRAMS_UNCOUNTED] = "programs_uncounted",
 	[GAP_THREADS_UNCOUNTED] = "threads_uncounted",
 	[GAP_CALLS_EARLY] = "calls_early",
@@ -39,7 +46,16 @@ static const char *const keys[GAPS] = {
 	[GAP_ALLOCATOR_HIDDEN] = "allocator_hidden",
 	[GAP_ALLOCATOR_UNFOLLOWED] = "allocator_unfollowed",
 	[GAP_SENTENCE] = "sentence",
+	[GAP_REGION_MARKS_MORE] = "region_marks_more",
+	[GAP_REGION_MANY] = "region_many",
+	[GAP_REGION_MARKS_NO_NOP] = "region_marks_no_nop",
+	[GAP_REGION_MARKS_UNNAMED] = "region_marks_unnamed",
+	[GAP_REGION_MARKS_OLD] = "region_marks_old",
+	[GAP_REGION_LATE] = "region_late",
+	[GAP_REGION_FAILED] = "region_failed",
+	[GAP_REGION_UNREAD] = "region_unread",
 	[GAP_RELABELLED] = "relabelled",
+	[GAP_UNDECIDED] = "undecided",
 	[GAP_BLOCKS_DROPPED] = "blocks_dropped",
 };
 
@@ -54,4 +70,9 @@ int gap__by_key(const char *key)
 		if (!strcmp(keys[gap], key))
 			return gap;
 	return -ENOENT;
+}
+
+bool gap__is_of_regions(enum gap gap)
+{
+	return !strncmp(keys[gap], "region_", strlen("region_"));
 }

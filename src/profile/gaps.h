@@ -4,6 +4,8 @@
 #ifndef ALLOCPROF_GAPS_H
 #define ALLOCPROF_GAPS_H
 
+#include <stdbool.h>
+
 enum gap {
 	/* Calls of sources beneath which calls were counted that should not be. */
 	GAP_NOT_NESTED,
@@ -31,6 +33,18 @@ enum gap {
 	GAP_TORN,
 	/* Processes that took memory from the kernel and hit no probe, of programs that are not among the gaps. */
 	GAP_OTHERS_UNPROBED,
+	/* Times that the kernel skipped the program that opens and closes the window. */
+	GAP_WINDOW_UNNOTICED,
+
+	/* Of regions; what is counted outside of them is complete. The first ones are as enum ap_region_gap. */
+	GAP_REGION_DEPTH,
+	GAP_REGION_THREADS,
+	GAP_REGION_SETS,
+	/* Times that the kernel skipped the program at the marks. */
+	GAP_REGION_UNNOTICED,
+	/* Beginnings of regions beyond AP_MAX_REGIONS, and of such as have no good name. */
+	GAP_REGION_UNNUMBERED,
+	GAP_REGION_UNNAMED,
 
 	/* What a library in the processes does not see (--engine=preload). */
 	/* Programs that found no room in the shared memory. */
@@ -75,9 +89,21 @@ enum gap {
 	/* A sentence of a recording of before gaps had kinds; the detail is the key that it had in meta. */
 	GAP_SENTENCE,
 
+	/* Of a file that marks regions: more marks than are read, or regions (the detail is the first one that is not counted), marks
+	 * without a nop or a name, those of old versions of allocprof.h, found after a process had mapped it, and what failed. */
+	GAP_REGION_MARKS_MORE,
+	GAP_REGION_MANY,
+	GAP_REGION_MARKS_NO_NOP,
+	GAP_REGION_MARKS_UNNAMED,
+	GAP_REGION_MARKS_OLD,
+	GAP_REGION_LATE,
+	GAP_REGION_FAILED,
+	GAP_REGION_UNREAD,
+
 	/* These are in the ledger or the figures, and in no list of gaps: calls counted under the function that they tail-called,
-	 * and with live blocks that lost their place in the tables. */
+	 * calls that may be within the window, and with live blocks that lost their place in the tables. */
 	GAP_RELABELLED,
+	GAP_UNDECIDED,
 	GAP_BLOCKS_DROPPED,
 	GAPS,
 };
@@ -90,5 +116,8 @@ const char *gap__key(enum gap gap);
 
 /* The gap with that name; -ENOENT. */
 int gap__by_key(const char *key);
+
+/* Whether calls are missing in regions alone. */
+bool gap__is_of_regions(enum gap gap);
 
 #endif

@@ -391,6 +391,8 @@ const char *profile__meta(const struct profile *profile, const char *key);
 __u64 profile__meta_number(const struct profile *profile, const char *key);
 /* The next gap of the recording as a whole; *@at is 0 at first. */
 bool profile__next_gap(const struct profile *profile, size_t *at, const struct profile_gap **gap);
+/* Whether there are any, of regions or others. */
+bool profile__has_gaps(const struct profile *profile, bool of_regions);
 /* The number of @kind, of all objects. */
 __u64 profile__gap(const struct profile *profile, enum gap kind);
 /* 0 if there is no such name. */

@@ -84,6 +84,16 @@ bool profile__next_gap(const struct profile *profile, size_t *at, const struct p
 	return false;
 }
 
+bool profile__has_gaps(const struct profile *profile, bool of_regions)
+{
+	const struct profile_gap *gap;
+
+	for (size_t at = 0; profile__next_gap(profile, &at, &gap);)
+		if (gap__is_of_regions(gap->kind) == of_regions)
+			return true;
+	return false;
+}
+
 __u64 profile__gap(const struct profile *profile, enum gap kind)
 {
 	const struct profile_gap *gap;

@@ -72,15 +72,18 @@ int session__open(const struct session_options *options, struct session **out, s
  * call of a thread that counts may be of any function, and a free must not count without its malloc
  * because its probe was set first.
  */
-static int begin_window(struct session *session)
+static int begin_window(struct session *session, struct error *error)
 {
 	__u64 now_ns = clock__now_ns();
+	int err = 0;
 
 	session->start_realtime_ns = clock__ns(CLOCK_REALTIME);
 	session->gate_realtime_ns = session->start_realtime_ns;
 	session->has_begun = true;
-	for (size_t i = 0; i < session->n_engines; i++)
-		session__operations(session, i)->start(session->engines[i], now_ns);
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)->start(session->engines[i], now_ns, error);
+	if (err)
+		return err;
 	/* The engines count their times from the same moment. */
 	session->target.start_ns = now_ns;
 	if (session->options.window.delay_ns || session->options.window.paused)
@@ -123,7 +126,7 @@ int session__launch(struct session *session, char *const argv[],
 	if (err)
 		return err;
 	watch_group(session);
-	err = begin_window(session);
+	err = begin_window(session, error);
 	if (err)
 		return err;
 	return target__go(&session->target, argv[0], error);
@@ -143,7 +146,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
 	if (!err)
 		watch_group(session);
-	return err ? err : begin_window(session);
+	return err ? err : begin_window(session, error);
 }
 
 int session__finish(struct session *session, struct error *error)
@@ -180,43 +183,17 @@ static bool is_repeated(const struct session *session, size_t engine,
 	return false;
 }
 
-struct engine *session__file_engine(const struct session *session, size_t index, size_t *local)
+bool session__next_file(const struct session *session, struct session_files *at)
 {
-	struct probed_file file;
-
 	for (size_t i = 0; i < session->n_engines; i++)
-		for (size_t j = 0;
-		     session__operations(session, i)->file(session->engines[i], j, &file); j++) {
-			if (is_repeated(session, i, &file) || index--)
-				continue;
-			*local = j;
-			return session->engines[i];
+		while (session__operations(session, i)
+			       ->file(session->engines[i], at->n_seen[i], &at->file)) {
+			at->n_seen[i]++;
+			at->engine = i;
+			if (!is_repeated(session, i, &at->file))
+				return true;
 		}
-	return NULL;
-}
-
-bool session__file(const struct session *session, size_t index, struct probed_file *out)
-{
-	size_t local;
-	struct engine *engine = session__file_engine(session, index, &local);
-
-	return engine && engine->operations->file(engine, local, out);
-}
-
-bool session__unknown(const struct session *session, size_t file, size_t index,
-		      struct session_unknown *out)
-{
-	size_t local;
-	const struct engine *engine = session__file_engine(session, file, &local);
-	struct probed_file probed;
-
-	*out = (struct session_unknown){ 0 };
-	if (engine && engine->operations->file(engine, local, &probed))
-		out->name = probed_file__unknown(&probed, index, &out->ends);
-	/* Without live it does not matter whether it ends blocks. */
-	if (out->name && (!out->ends || session->options.live))
-		out->calls = engine->operations->unknown_calls(engine, local, index);
-	return out->name;
+	return false;
 }
 
 bool session__memory_group(const struct session *session, struct session_memory *out)
@@ -235,22 +212,6 @@ bool session__memory_group(const struct session *session, struct session_memory 
 						options->memory_bytes / SESSION_RECORDS_SHARE
 				      : 0,
 	};
-	return true;
-}
-
-const struct sources *session__sources(const struct session *session)
-{
-	return session->options.sources;
-}
-
-bool session__lacks_source(const struct session *session, const struct source *source)
-{
-	struct probed_file file;
-
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		for (size_t j = 0; j < source->n_functions; j++)
-			if (probed_file__has(&file, source, j))
-				return false;
 	return true;
 }
 

@@ -12,14 +12,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "probed_file.h"
 #include "session_options.h"
 #include "session_results.h"
 
 struct error;
-struct probed_file;
 struct session;
-struct source;
-struct sources;
 struct target_inheritance;
 
 /* A further event source during session__run(). */
@@ -106,29 +104,20 @@ int session__finish(struct session *session, struct error *error);
 /* After session__finish(). */
 void session__results(const struct session *session, struct session_results *results);
 
-/* The @index-th file that was found to have allocators or defined sources, probed or not; false if
- * there are fewer. */
-bool session__file(const struct session *session, size_t index, struct probed_file *out);
-/* An exported function of a file whose effect on blocks is unknown. */
-struct session_unknown {
-	const char *name;
-	bool ends;   /* it is known to end blocks, but not which ones */
-	__u64 calls; /* from outside of the file, which are not counted */
+#define SESSION_MAX_ENGINES 2
+
+/* Zeroed it is before the first file. */
+struct session_files {
+	struct probed_file file;
+	size_t engine; /* that has it; it is the last of those that it has shown */
+	size_t n_seen[SESSION_MAX_ENGINES];
 };
-/* The @index-th unknown function of the @file-th file; false if there are fewer. */
-bool session__unknown(const struct session *session, size_t file, size_t index,
-		      struct session_unknown *out);
+/* Sets at->file to the next file that was found to have allocators or defined sources, probed or not; false if there are no
+ * more yet. */
+bool session__next_file(const struct session *session, struct session_files *at);
 
 /* Name of the engine that measures, as --engine takes it. */
 const char *session__engine(const struct session *session);
-
-/* The sources besides malloc's; NULL: none are defined. */
-const struct sources *session__sources(const struct session *session);
-/* Whether no file of the run had any function of the source. */
-bool session__lacks_source(const struct session *session, const struct source *source);
-
-/* The @index-th sentence about what is unknown of regions, or NULL. */
-const char *session__region_gap(const struct session *session, size_t index);
 
 /* Of the last reset, if any. */
 __u64 session__start_realtime_ns(const struct session *session);

@@ -68,12 +68,6 @@ int session__cut(struct session *session, struct error *error)
 		return error__set(error, -EOPNOTSUPP,
 				  "stat keeps no stacks that could be written; allocprof record "
 				  "does");
-	for (size_t i = 0; i < session->n_engines; i++)
-		if (!session__operations(session, i)->cut)
-			return error__set(
-				error, -EOPNOTSUPP,
-				"the engine %s cannot write a profile while the target runs",
-				session__operations(session, i)->name);
 	for (size_t i = 0; i < session->n_engines && !err; i++)
 		err = session__operations(session, i)->cut(session->engines[i], &session->cut_ns);
 	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
@@ -157,11 +151,6 @@ void session__become_snapshot(struct session *session, bool may_be_torn)
 
 int session__check_forget(const struct session *session, struct error *error)
 {
-	for (size_t i = 0; i < session->n_engines; i++)
-		if (!session__operations(session, i)->reset)
-			return error__set(error, -EOPNOTSUPP,
-					  "the engine %s cannot begin anew while the target runs",
-					  session__operations(session, i)->name);
 	if (!session->options.live)
 		return 0;
 	return error__set(error, -EOPNOTSUPP,

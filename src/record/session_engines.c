@@ -26,12 +26,13 @@ static int begin_second(struct session *session)
 {
 	struct engine *engine = session->engines[1];
 	const struct engine_operations *operations = engine->operations;
-	int err = 0;
+	struct error error = { 0 };
+	int err;
 
 	if (!session->has_begun)
 		return 0;
-	operations->start(engine, clock__now_ns());
-	if (session->epoll_fd >= 0)
+	err = operations->start(engine, clock__now_ns(), &error);
+	if (!err && session->epoll_fd >= 0)
 		err = operations->watch(engine, session->epoll_fd);
 	return err ? err : operations->open_gate(engine, session->is_gate_open);
 }

@@ -54,7 +54,6 @@ static void merge_window(struct session_window *into, const struct session_windo
 	into->asked_for |= from->asked_for;
 	into->opened |= from->opened;
 	into->undecided += from->undecided;
-	into->unnoticed += from->unnoticed;
 	if (into->opened)
 		into->why = NULL;
 	else if (!into->why)
@@ -95,40 +94,17 @@ static int merge_regions(struct session_regions *into, const struct session_regi
 		for (int j = 0; j < AP_STATS; j++)
 			sum->stats[j] += region->stats[j];
 	}
-	for (int i = 0; i < AP_REGION_GAPS; i++)
-		into->gaps[i] += from->gaps[i];
-	into->unnoticed += from->unnoticed;
-	return 0;
-}
-
-static int append(void *list, size_t *n, size_t *room, const void *more, size_t n_more, size_t size)
-{
-	char **elements = list;
-
-	if (!n_more)
-		return 0;
-	if (array__reserve(list, room, *n + n_more, size))
-		return -ENOMEM;
-	memcpy(*elements + *n * size, more, n_more * size);
-	*n += n_more;
 	return 0;
 }
 
 int session_results__merge(struct session_results *into, const struct session_results *from,
 			   struct session_lists *lists)
 {
-	int err = append(&lists->region_gaps, &lists->n_region_gaps, &lists->region_gaps_room,
-			 from->regions.unknown, from->regions.n_unknown,
-			 sizeof(*from->regions.unknown));
-
-	if (!err)
-		err = merge_regions(&into->regions, &from->regions, lists);
+	int err = merge_regions(&into->regions, &from->regions, lists);
 	if (err)
 		return err;
 	into->regions.list = lists->regions;
 	into->regions.n = lists->n_regions;
-	into->regions.unknown = lists->region_gaps;
-	into->regions.n_unknown = lists->n_region_gaps;
 	for (int i = 0; i < AP_FUNCTIONS; i++)
 		merge_function(&into->functions[i], &from->functions[i]);
 	for (int i = 0; i < AP_LOST_REASONS; i++)
@@ -170,6 +146,5 @@ int session_results__merge(struct session_results *into, const struct session_re
 void session_lists__release(struct session_lists *lists)
 {
 	free(lists->regions);
-	free(lists->region_gaps);
 	*lists = (struct session_lists){ 0 };
 }

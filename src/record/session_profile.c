@@ -101,10 +101,10 @@ static int set_kernel(struct profile *profile)
 static void print_allocators(const struct session *session, const struct session_results *results,
 			     FILE *to)
 {
-	struct probed_file file;
+	struct session_files at = { 0 };
 
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		fprintf(to, "%s\n", file.path);
+	while (session__next_file(session, &at))
+		fprintf(to, "%s\n", at.file.path);
 }
 
 static void print_processes(FILE *to, __u64 n)

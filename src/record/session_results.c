@@ -29,20 +29,26 @@ static void settle(const struct session *session, struct session_results *result
 	results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
 }
 
-static int add_unknown(const struct session *session, const struct probed_file *file, size_t index)
+/* Exported functions whose effect on blocks is unknown. */
+static int add_unknown(const struct session *session, const struct session_files *at)
 {
-	struct session_unknown unknown;
+	const struct engine *engine = session->engines[at->engine];
+	size_t file = at->n_seen[at->engine] - 1;
+	const char *name;
 	int err = 0;
+	bool ends;
 
-	for (size_t i = 0; !err && session__unknown(session, index, i, &unknown); i++) {
-		const struct profile_gap gap = {
-			.kind = unknown.ends ? GAP_FUNCTION_ENDS : GAP_FUNCTION_UNKNOWN,
-			.number = unknown.calls,
-			.object = file->path,
-			.detail = unknown.name,
+	for (size_t i = 0; !err && (name = probed_file__unknown(&at->file, i, &ends)); i++) {
+		struct profile_gap gap = {
+			.kind = ends ? GAP_FUNCTION_ENDS : GAP_FUNCTION_UNKNOWN,
+			.object = at->file.path,
+			.detail = name,
 		};
 
-		err = unknown.calls ? profile__add_gap(session->profile, &gap) : 0;
+		/* Without live it does not matter whether it ends blocks. */
+		if (!ends || session->options.live)
+			gap.number = engine->operations->unknown_calls(engine, file, i);
+		err = gap.number ? profile__add_gap(session->profile, &gap) : 0;
 	}
 	return err;
 }
@@ -56,17 +62,30 @@ static int add_file(const struct session *session, enum gap kind, const char *pa
 
 static int add_files(const struct session *session)
 {
-	struct probed_file file;
+	struct session_files at = { 0 };
 	int err = 0;
 
-	for (size_t i = 0; !err && session__file(session, i, &file); i++) {
-		err = add_file(session, GAP_ALLOCATOR_UNPROBED, file.path, file.gap);
+	while (!err && session__next_file(session, &at)) {
+		err = add_file(session, GAP_ALLOCATOR_UNPROBED, at.file.path, at.file.gap);
 		if (!err)
-			err = add_file(session, GAP_ALLOCATOR_UNFOLLOWED, file.path, file.live_gap);
+			err = add_file(session, GAP_ALLOCATOR_UNFOLLOWED, at.file.path,
+				       at.file.live_gap);
 		if (!err)
-			err = add_unknown(session, &file, i);
+			err = add_unknown(session, &at);
 	}
 	return err;
+}
+
+/* Whether no file of the run had any function of the source. */
+static bool is_lacking(const struct session *session, const struct source *source)
+{
+	struct session_files at = { 0 };
+
+	while (session__next_file(session, &at))
+		for (size_t i = 0; i < source->n_functions; i++)
+			if (probed_file__has(&at.file, source, i))
+				return false;
+	return true;
 }
 
 static int add_source(const struct session *session, const struct source *source)
@@ -91,7 +110,7 @@ static int add_sources(const struct session *session)
 	int err = 0;
 
 	for (size_t i = 0; sources && i < sources->n && !err; i++)
-		if (session__lacks_source(session, &sources->list[i]))
+		if (is_lacking(session, &sources->list[i]))
 			err = add_source(session, &sources->list[i]);
 	return err;
 }
@@ -109,24 +128,16 @@ static int add_numbers(const struct session *session)
 	return err;
 }
 
-static bool are_regions_complete(const struct session_regions *regions)
-{
-	for (int i = 0; i < AP_REGION_GAPS; i++)
-		if (regions->gaps[i])
-			return false;
-	return !regions->unnoticed && !regions->n_unknown;
-}
-
 static bool is_window_complete(const struct session_window *window)
 {
-	return !window->asked_for || (window->opened && !window->undecided && !window->unnoticed);
+	return !window->asked_for || (window->opened && !window->undecided);
 }
 
 static bool are_numbers_complete(const struct session_results *results)
 {
 	if (results->has_live && (results->live.untracked || results->live.stats[AP_STAT_DROPPED]))
 		return false;
-	return !results->lost_total && !results->gaps_of->n_gaps;
+	return !results->lost_total && !profile__has_gaps(results->gaps_of, false);
 }
 
 /* What a command that is measured from its exec on frees it has allocated, in a counted call. */
@@ -198,7 +209,7 @@ int session__collect_results(struct session *session)
 	err = add_numbers(session);
 	if (err)
 		return err;
-	results->regions.complete = are_regions_complete(&results->regions);
+	results->regions.complete = !profile__has_gaps(session->profile, true);
 	if (!is_window_complete(&results->window) || !are_numbers_complete(results))
 		results->complete = false;
 	/* With a launched command its children are followed. */
@@ -211,11 +222,4 @@ int session__collect_results(struct session *session)
 void session__results(const struct session *session, struct session_results *results)
 {
 	*results = session->results;
-}
-
-const char *session__region_gap(const struct session *session, size_t index)
-{
-	const struct session_regions *regions = &session->results.regions;
-
-	return index < regions->n_unknown ? regions->unknown[index] : NULL;
 }

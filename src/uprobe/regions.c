@@ -14,11 +14,9 @@
 #include "cleanup.h"
 #include "counters.h"
 #include "error.h"
-#include "plural.h"
 #include "profile.h"
 #include "region_counts_abi.h"
 #include "region_marks.h"
-#include "sentences.h"
 #include "session_results.h"
 
 struct region_file {
@@ -33,7 +31,6 @@ struct regions {
 	size_t n;
 	struct region_file *files;
 	size_t n_files, files_room;
-	struct sentences gaps;
 };
 
 int regions__new(const struct regions_options *options, struct regions **out)
@@ -62,9 +59,14 @@ void regions__free(struct regions *regions)
 	regions__detach(regions);
 	for (size_t i = 0; i < regions->n; i++)
 		free((char *)regions->list[i].name);
-	sentences__release(&regions->gaps);
 	free(regions->files);
 	free(regions);
+}
+
+/* Without memory it is not known what is missing, and all counts are wrong anyway. */
+static void add_gap(struct regions *regions, const struct profile_gap *gap)
+{
+	(void)profile__add_gap(regions->options.profile, gap);
 }
 
 /* Of a file, those that are probed. */
@@ -137,37 +139,34 @@ static void attach(struct marks *marks, struct region_file *file)
 	if (!err)
 		err = attachment__new(&request, &file->attachment, &error);
 	if (err)
-		sentences__add(&regions->gaps, "the regions of %s are not counted: %s", marks->path,
-			       error.text[0] ? error.text : strerror(-err));
+		add_gap(regions, &(struct profile_gap){ .kind = GAP_REGION_FAILED,
+							.object = marks->path,
+							.detail = error.text[0] ? error.text
+										: strerror(-err) });
 }
 
 static void tell(const struct marks *marks, const struct region_marks *found, pid_t late_pid)
 {
-	struct regions *regions = marks->regions;
+	const struct {
+		enum gap kind;
+		bool is_there;
+		__u64 number;
+	} all[] = {
+		{ GAP_REGION_MARKS_MORE, found->has_more, REGION_MARKS_MAX },
+		{ GAP_REGION_MARKS_NO_NOP, marks->n_not_code, marks->n_not_code },
+		{ GAP_REGION_MARKS_UNNAMED, found->n_unnamed, found->n_unnamed },
+		{ GAP_REGION_MANY, marks->unnumbered[0], 0 },
+		{ GAP_REGION_LATE, late_pid && marks->n, 0 },
+	};
 
-	if (found->has_more)
-		sentences__add(&regions->gaps,
-			       "%s has more than %d marks of regions; the others are ignored",
-			       marks->path, REGION_MARKS_MAX);
-	if (marks->n_not_code)
-		sentences__add(&regions->gaps, "%zu %s of regions in %s %s and ignored",
-			       marks->n_not_code, plural__of("mark{|s}", marks->n_not_code).text,
-			       marks->path,
-			       plural__of("{is|are} not at a nop", marks->n_not_code).text);
-	if (found->n_unnamed)
-		sentences__add(&regions->gaps, "%zu %s of regions in %s %s", found->n_unnamed,
-			       plural__of("mark{|s}", found->n_unnamed).text, marks->path,
-			       plural__of("{has|have} no printable name", found->n_unnamed).text);
-	if (marks->unnumbered[0])
-		sentences__add(&regions->gaps,
-			       "there are more than %d regions; '%s' of %s is not counted",
-			       AP_MAX_REGIONS, marks->unnumbered, marks->path);
-	if (late_pid && marks->n)
-		sentences__add(&regions->gaps,
-			       "the regions of %s were found only after process %d had mapped it: "
-			       "earlier calls in them are missing (--expect names such files "
-			       "beforehand)",
-			       marks->path, late_pid);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].is_there)
+			add_gap(marks->regions,
+				&(struct profile_gap){ .kind = all[i].kind,
+						       .number = all[i].number,
+						       .pid = late_pid,
+						       .object = marks->path,
+						       .detail = marks->unnumbered });
 }
 
 static struct region_file *add_file(struct regions *regions, const struct stat *st)
@@ -234,8 +233,10 @@ void regions__on_new_file(struct regions *regions, int fd, const char *path, pid
 	if (!err && (found.n || found.n_unnamed))
 		err = probe_marks(regions, fd, path, &found, file, late_pid);
 	if (err && err != -ENOEXEC)
-		sentences__add(&regions->gaps, "the regions of %s, if any, are unknown: %s", path,
-			       error.text[0] ? error.text : strerror(-err));
+		add_gap(regions, &(struct profile_gap){ .kind = GAP_REGION_UNREAD,
+							.object = path,
+							.detail = error.text[0] ? error.text
+										: strerror(-err) });
 	region_marks__release(&found);
 }
 
@@ -281,10 +282,4 @@ const struct region *regions__list(const struct regions *regions, size_t *n)
 {
 	*n = regions->n;
 	return regions->list;
-}
-
-char *const *regions__gaps(const struct regions *regions, size_t *n)
-{
-	*n = regions->gaps.n;
-	return regions->gaps.list;
 }

@@ -240,7 +240,7 @@ static void collect_window(const struct uprobe *uprobe, struct session_results *
 		stat_sum(uprobe, AP_STAT_UNDECIDED) + collector__undecided(uprobe->collector);
 	window->why = gate__never_opened(uprobe->gate, is_anything_counted(results));
 	window->opened = !window->why;
-	window->unnoticed =
+	results->gaps[GAP_WINDOW_UNNOTICED] =
 		uprobe__gate_recursion_misses(uprobe) - uprobe->forgotten.gate_recursion;
 	if (gate__check(uprobe->gate, NULL))
 		results->complete = false;
@@ -253,10 +253,10 @@ static void collect_regions(const struct uprobe *uprobe, struct session_results 
 	if (!uprobe->regions)
 		return;
 	regions->list = regions__list(uprobe->regions, &regions->n);
-	regions->unnoticed = recursion_misses(uprobe, uprobe->skeleton->progs.region_event);
-	regions->unknown = regions__gaps(uprobe->regions, &regions->n_unknown);
+	results->gaps[GAP_REGION_UNNOTICED] =
+		recursion_misses(uprobe, uprobe->skeleton->progs.region_event);
 	for (int i = 0; i < AP_REGION_GAPS; i++)
-		regions->gaps[i] = stat_sum(uprobe, AP_STAT_REGION_GAP + i);
+		results->gaps[GAP_REGION_DEPTH + i] = stat_sum(uprobe, AP_STAT_REGION_GAP + i);
 }
 
 static int add_programs(const struct uprobe *uprobe, struct session_results *results)

@@ -155,6 +155,7 @@ int uprobe__open_regions(struct uprobe *uprobe, pid_t pid)
 		.counts_fd = bpf_map__fd(skeleton->maps.region_counts),
 		.counters = uprobe->counters,
 		.parser = uprobe->parser,
+		.profile = uprobe->profile,
 		.load_program = load_program,
 		.context = uprobe,
 	};
@@ -198,13 +199,14 @@ static int open_command_gate(struct uprobe *uprobe, const char *argv0, pid_t pid
 	return open_gate(uprobe, program, "", pid, error);
 }
 
-void uprobe__start(struct engine *engine, __u64 now_ns)
+int uprobe__start(struct engine *engine, __u64 now_ns, struct error *error)
 {
 	struct uprobe *uprobe = uprobe__of(engine);
 
 	if (uprobe->live)
 		live__start(uprobe->live, now_ns, uprobe->target->launched);
 	__atomic_store_n(&uprobe->skeleton->bss->gate.running, 1, __ATOMIC_RELAXED);
+	return 0;
 }
 
 /* Adds the sites of mappings like those of an allocator, and attaches the programs. */

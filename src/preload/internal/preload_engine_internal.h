@@ -5,7 +5,6 @@
 #include "engine.h"
 #include "hash_table.h"
 #include "preload.h"
-#include "sentences.h"
 
 struct collector;
 struct runtimes;
@@ -40,7 +39,7 @@ struct allocator_file {
 struct engine_regions {
 	struct region *list; /* after finish() sorted by name */
 	size_t n, room;
-	struct sentences gaps;
+	__u64 n_unnumbered, n_unnamed; /* beginnings that are not counted */
 };
 
 void engine_regions__release(struct engine_regions *regions);

@@ -13,11 +13,7 @@
 struct session_lists {
 	struct region *regions;
 	size_t n_regions, regions_room;
-	char **region_gaps;
-	size_t n_region_gaps, region_gaps_room;
 };
-
-#define SESSION_MAX_ENGINES 2
 
 struct session {
 	struct session_options options;
@@ -68,9 +64,6 @@ void session__take_shares(struct session_options *options, struct memory_group *
 /* Whether @err, of an engine that was opened, says that the kernel refuses uprobes or bpf(2). */
 bool session__lacks_uprobes(int err);
 int session__open_engine(struct session *session, struct error *error);
-
-/* The engine of the @index-th file, and that file's index there; NULL if there are fewer. */
-struct engine *session__file_engine(const struct session *session, size_t index, size_t *local);
 
 /* Adds the results @from of one engine to @into; @lists has what these refer to. -ENOMEM. */
 int session_results__merge(struct session_results *into, const struct session_results *from,

@@ -16,6 +16,7 @@
 struct bpf_program;
 struct error;
 struct parser;
+struct profile;
 
 struct regions;
 
@@ -25,6 +26,7 @@ struct regions_options {
 	int begins_fd, counts_fd; /* maps of the programs */
 	struct counters *counters;
 	struct parser *parser; /* reads the files */
+	struct profile *profile;
 	/* As in struct probes_options. */
 	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
 	void *context;
@@ -35,7 +37,7 @@ int regions__new(const struct regions_options *options, struct regions **out);
 void regions__free(struct regions *regions);
 
 /* The target maps the file @fd, or is about to: probes its marks. @late_pid: process that had
- * mapped it already, or 0. regions__gaps() has errors. */
+ * mapped it already, or 0. What fails is a gap of the profile. */
 void regions__on_new_file(struct regions *regions, int fd, const char *path, pid_t late_pid);
 
 /* Whether the file has marks. */
@@ -48,8 +50,5 @@ void regions__collect(struct regions *regions);
 
 /* The regions of all files, sorted by name; after regions__collect(). */
 const struct region *regions__list(const struct regions *regions, size_t *n);
-
-/* Sentences about what is unknown of regions. */
-char *const *regions__gaps(const struct regions *regions, size_t *n);
 
 #endif

@@ -131,7 +131,7 @@ void uprobe__free_late(struct uprobe *uprobe);
 int uprobe__await_child(struct engine *engine, bool awaits, struct error *error);
 int uprobe__launch(struct engine *engine, char *const argv[], struct error *error);
 int uprobe__attach(struct engine *engine, struct error *error);
-void uprobe__start(struct engine *engine, __u64 now_ns);
+int uprobe__start(struct engine *engine, __u64 now_ns, struct error *error);
 int uprobe__watch(const struct engine *engine, int epoll_fd);
 int uprobe__read(struct engine *engine);
 int uprobe__timeout_ms(const struct engine *engine, int most);
