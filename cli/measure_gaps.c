@@ -17,20 +17,14 @@
 #include "session.h"
 #include "window_options.h"
 
-static const char *effect_of(enum gap kind)
-{
-	if (gap__is_of_regions(kind))
-		return "regions not complete";
-	return gap_text__effect(kind) ? "not exact" : "not complete";
-}
-
 static void say_gap(const struct profile_gap *gap, measure_gaps_say say, void *context)
 {
 	_cleanup_(free_ptr) char *sentence = gap_text__sentence(gap), *text = NULL;
 
-	if (asprintf(&text, "%s: %s", effect_of(gap->kind), sentence ?: "out of memory") < 0)
+	if (asprintf(&text, "%s: %s", gap_text__verdict(gap->kind), sentence ?: "out of memory") <
+	    0)
 		text = NULL;
-	say(context, text ?: "not complete: out of memory");
+	say(context, text ?: gap_text__verdict(gap->kind));
 }
 
 static void say_number(enum gap kind, __u64 number, measure_gaps_say say, void *context)
@@ -62,21 +56,17 @@ void measure_gaps__print(void *context, const char *sentence)
 	message__print("%s", sentence);
 }
 
-/* "not complete: " @before, the number, @after, and the reason. */
-static void print_reason(__u64 n, const char *before, const char *after,
-			 const struct reason *reason)
+static void print_reason(enum gap kind, __u64 n, const struct reason *reason)
 {
-	message__print("not complete: %s%s %s (%s): %s%s%s", before, number__count(n).text,
-		       plural__of(after, n).text, reason->name, reason->sentence,
-		       reason->remedy ? "; " : "", reason->remedy ? reason->remedy : "");
-}
+	_cleanup_(free_ptr) char *why = NULL;
 
-static void print_live_gaps(const struct session_live *live)
-{
-	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
-		if (live->stats[AP_STAT_UNTRACKED + reason])
-			print_reason(live->stats[AP_STAT_UNTRACKED + reason], "the blocks of ",
-				     "call{|s} are not followed", reason__untracked(reason));
+	if (!n || asprintf(&why, "%s%s%s", reason->sentence, reason->remedy ? "; " : "",
+			   reason->remedy ? reason->remedy : "") < 0)
+		return;
+	say_gap(
+		&(struct profile_gap){
+			.kind = kind, .number = n, .object = reason->name, .detail = why },
+		measure_gaps__print, NULL);
 }
 
 struct recording_target measure_gaps__target(const struct session_results *results, char *pid,
@@ -118,11 +108,10 @@ void measure__report_gaps(const struct measure *measure, const struct session *s
 {
 	measure_gaps__visit(results, false, measure_gaps__print, NULL);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
-		if (results->lost[reason])
-			print_reason(results->lost[reason], "", "call{|s} lost",
-				     reason__lost(reason));
-	if (results->has_live)
-		print_live_gaps(&results->live);
+		print_reason(GAP_CALLS_LOST, results->lost[reason], reason__lost(reason));
+	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
+		print_reason(GAP_CALLS_UNTRACKED, results->live.stats[AP_STAT_UNTRACKED + reason],
+			     reason__untracked(reason));
 	completeness_messages__print_own_heaps(results->own_heaps);
 	if (results->common_names)
 		message__print("%s %s", number__count(results->common_names).text,

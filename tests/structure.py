@@ -34,6 +34,10 @@ CIRCLES = {
 }
 
 
+# Parts of gaps' sentences that a file has for a reason: the verdict alone, and of several runs.
+OTHER_SENTENCES = {("report_text.c", "not complete"), ("stat_series.c", "not complete")}
+
+
 # What cli/ must not see: how calls are measured, and ELF.
 HIDDEN_FROM_CLI = {"elf", "process", "unwind", "allocator", "collect", "uprobe"}
 
@@ -191,6 +195,27 @@ def check_cited():
                 yield f"{path.relative_to(SOURCE)} names {name}, which is not there"
 
 
+def literals(path):
+    """The strings of a file, each with its parts put together; comments are left out."""
+    text = re.sub(r"/\*.*?\*/|'\\?.'|(\"(?:\\.|[^\"\\])*\")", lambda found: found.group(1) or "", path.read_text(), flags=re.S)
+    for found in re.finditer(r'"(?:\\.|[^"\\])*"(?:\s*"(?:\\.|[^"\\])*")*', text):
+        yield re.sub(r'"\s*"', "", found.group())[1:-1]
+
+
+def check_sentences():
+    """What users read about gaps stands once: in gap_text.c."""
+    words = SOURCE / "src/output/gap_text.c"
+    parts = {part.strip(" ,;:") for text in literals(words) for part in re.split(r"%\w|\{[^}]*\}", text)}
+    parts = {part for part in parts if len(part) >= 20} | {"not complete", "not exact"}
+    for path in files():
+        if path == words or folder_of(path) in (None, "inside"):
+            continue
+        strings = "\n".join(literals(path))
+        for part in sorted(parts):
+            if part in strings and (path.name, part) not in OTHER_SENTENCES:
+                yield f"{path.relative_to(SOURCE)} says '{part}', which is for src/output/gap_text.c to say"
+
+
 def check_length():
     for path in [*files(), *sorted((SOURCE / "src/page/web").glob("*.*"))]:
         lines = path.read_text().count("\n")
@@ -202,7 +227,8 @@ def main():
     by_name = {path.name: path for path in files()}
     allowed = folders()
     failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name),
-                *check_streams(), *check_programs(), *check_jobs(), *check_cited(), *check_length()]
+                *check_streams(), *check_programs(), *check_jobs(), *check_cited(),
+                *check_sentences(), *check_length()]
     for failure in failures:
         print(f"structure: {failure}")
     if failures:

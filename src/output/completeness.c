@@ -62,17 +62,15 @@ static void say_reasons(const struct profile *profile, const char *prefix,
 	}
 }
 
-#define NOT_COMPLETE "; this profile is not complete"
-
 static void report_lost(const struct profile *profile, const struct output *output)
 {
 	__u64 lost = profile__ledger(profile, "lost");
 
 	if (!lost)
 		return;
-	say(output, "%s of %s calls %s lost" NOT_COMPLETE, number__count(lost).text,
+	say(output, "%s of %s calls %s lost; %s", number__count(lost).text,
 	    number__count(profile__ledger(profile, "events")).text,
-	    plural__of("{was|were}", lost).text);
+	    plural__of("{was|were}", lost).text, gap_text__effect(GAP_CALLS_LOST));
 	say_reasons(profile, "lost_", output);
 }
 
@@ -96,8 +94,7 @@ static void say_gap(const struct output *output, const struct profile_gap *gap)
 {
 	_cleanup_(free_ptr) char *sentence = gap_text__sentence(gap);
 
-	say(output, "%s; %s", sentence ? sentence : "out of memory",
-	    gap_text__effect(gap->kind) ?: "this profile is not complete");
+	say(output, "%s; %s", sentence ? sentence : "out of memory", gap_text__effect(gap->kind));
 }
 
 static void report_gaps(const struct profile *profile, const struct output *output)
@@ -140,9 +137,10 @@ static void report_untracked(const struct profile *profile, const struct output 
 
 	if (!untracked)
 		return;
-	say(output, "the blocks of %s of %s calls are not followed" NOT_COMPLETE,
+	say(output, "the blocks of %s of %s calls are not followed; %s",
 	    number__count(untracked).text,
-	    number__count(profile__ledger(profile, "attributed")).text);
+	    number__count(profile__ledger(profile, "attributed")).text,
+	    gap_text__effect(GAP_CALLS_UNTRACKED));
 	say_reasons(profile, "untracked_", output);
 }
 

@@ -11,8 +11,9 @@
 #include "plural.h"
 #include "profile.h"
 
-#define IN_REGIONS "calls in regions are missing"
-#define PROGRAM	   "%n process{|es} of the program %o%i"
+#define NOT_COMPLETE "not complete"
+#define IN_REGIONS   "calls in regions are missing"
+#define PROGRAM	     "%n process{|es} of the program %o%i"
 
 /*
  * A sentence, as plural__of() takes it for the gap's number, in which %n is that number, %o the object, %d the first line of
@@ -126,6 +127,8 @@ static const struct gap_words {
 		"missing (--expect names such files beforehand)", IN_REGIONS },
 	[GAP_REGION_FAILED] = { "the regions of %o are not counted: %d", IN_REGIONS },
 	[GAP_REGION_UNREAD] = { "the regions of %o, if any, are unknown: %d", IN_REGIONS },
+	[GAP_CALLS_LOST] = { "%n call{|s} lost (%o): %d" },
+	[GAP_CALLS_UNTRACKED] = { "the blocks of %n call{|s} are not followed (%o): %d" },
 	[GAP_UNDECIDED] = {
 		"%n call{|s} {has an incomplete stack|have incomplete stacks} and may belong to the window" },
 	[GAP_RELABELLED] = {
@@ -139,7 +142,14 @@ static const struct gap_words {
 
 const char *gap_text__effect(enum gap kind)
 {
-	return words[kind].effect;
+	return words[kind].effect ?: "this profile is " NOT_COMPLETE;
+}
+
+const char *gap_text__verdict(enum gap kind)
+{
+	if (gap__is_of_regions(kind))
+		return "regions " NOT_COMPLETE;
+	return words[kind].effect ? "not exact" : NOT_COMPLETE;
 }
 
 /* What was before the sentences of older recordings. */
