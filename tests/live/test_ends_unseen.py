@@ -7,7 +7,7 @@ import json
 import pytest
 
 import interfaces
-from support import unavailable
+from support import Recording, unavailable
 from test_interfaces import Memory
 
 HEAD = """
@@ -114,7 +114,7 @@ def test_blocks_of_a_heap(run, allocprof, tmp_path, name):
     assert f"{function} was called 1 time, which ended blocks".encode() in told
 
     run([allocprof, "record", "--live", "-q", "-o", tmp_path / "data", "--", program, "end"], expect=0)
-    (calls, _, name), = Memory(tmp_path / "data").gaps["function_ends"]
+    (calls, _, name), = Recording(tmp_path / "data").gaps["function_ends"]
     assert (calls, name) == (1, function)
     run([allocprof, "report", "--strict", tmp_path / "data"], expect=1)
 

@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 import interfaces
-from support import Obedient, shell_status, unavailable, wait_until_counting
+from support import Obedient, Recording, shell_status, unavailable, wait_until_counting
 
 LIBRARIES = ["libjemalloc", "libtcmalloc_minimal", "libtcmalloc", "libmimalloc"]
 # Those of one address have one name.
@@ -67,7 +67,6 @@ class Memory:
             self.freed[caller, kind(function)] += frees
             self.failed[caller, kind(function)] += failed
         self.ledger = dict(connection.execute("SELECT name, value FROM ledger"))
-        self.meta = dict(connection.execute("SELECT key, value FROM meta"))
         connection.close()
 
     def of(self, caller):
@@ -539,7 +538,7 @@ def test_unknown_function(run, allocprof, made_up, tmp_path):
     assert b"exports foo_mallocx2, which is not known" in b" ".join(text.split())
 
     run([allocprof, "record", "-q", "-o", tmp_path / "data", "--", made_up], expect=0)
-    (calls, path, name), = Memory(tmp_path / "data").gaps["function_unknown"]
+    (calls, path, name), = Recording(tmp_path / "data").gaps["function_unknown"]
     assert calls and (path, name) == (str(tmp_path / "liballoc.so"), "foo_mallocx2")
     strict = run([allocprof, "folded", "--strict", "-i", tmp_path / "data"], expect=1)
     assert b"foo_mallocx2" in strict.stderr
