@@ -646,6 +646,14 @@ FROM calls c LEFT JOIN stack_frames sf ON sf.stack = c.stack AND sf.depth = 0
 LEFT JOIN frame_names n ON n.frame = sf.frame AND NOT n.inlined"""
 
 
+def gaps_of(database):
+    """Number, object and detail of each gap of a recording, by kind."""
+    gaps = {}
+    for kind, *gap in database.execute("SELECT kind, number, object, detail FROM gaps WHERE NOT run"):
+        gaps.setdefault(kind, []).append(tuple(gap))
+    return gaps
+
+
 class Recording:
     """A data file, read by SQL as anyone may."""
 
@@ -655,10 +663,7 @@ class Recording:
         self.database.execute(UNINLINED)
         self.ledger = dict(self.database.execute("SELECT name, value FROM ledger"))
         self.meta = dict(self.database.execute("SELECT key, value FROM meta"))
-        # By kind: number, object and detail of each.
-        self.gaps = {}
-        for kind, *gap in self.database.execute("SELECT kind, number, object, detail FROM gaps WHERE NOT run"):
-            self.gaps.setdefault(kind, []).append(tuple(gap))
+        self.gaps = gaps_of(self.database)
         self.functions = {}
         # Summed here: throw asks for more bytes than SQL can count.
         for name, calls, size in self.database.execute("SELECT function, calls, bytes FROM counts"):

@@ -39,6 +39,7 @@ class Recording:
         self.data = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.ledger = dict(self.data.execute("SELECT name, value FROM ledger"))
         self.meta = dict(self.data.execute("SELECT key, value FROM meta"))
+        self.gaps = support.gaps_of(self.data)
         # A static program has no library of ours: uprobes count it, where they can be set.
         self.is_inside = dynamic and self.meta.get("engine") == "preload"
         self.ends = {}
