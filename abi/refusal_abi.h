@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs that neither a library nor probes may be put into, by the names in their files and of their files. */
+/* Programs that neither a library nor probes may be put into, by the names in their files and of their files; and the rules by which
+ * allocprof and src/inside refuse to preload the library into one. */
 #ifndef ALLOCPROF_REFUSAL_ABI_H
 #define ALLOCPROF_REFUSAL_ABI_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include "inside_abi.h"
 
 /* X(beginning of the name of a sanitizer's library). Some end the process where another library comes before
  * them, and all of them replace the allocator by one that must see each call first. */
@@ -39,5 +45,60 @@
 #define TRANSLATOR_DIRECTORIES(X)                                                                  \
 	X("/libexec/valgrind/")                                                                    \
 	X("/lib/valgrind/")
+
+/* An ELF file that is about to be executed, and who executes it. */
+struct ap_program {
+	bool is_foreign;       /* for another machine than this library */
+	bool is_static;	       /* no dynamic linker is loaded for it, and it is none itself */
+	bool has_sanitizer;    /* by the names above */
+	bool has_malloc;       /* false also where nobody has looked */
+	bool has_capabilities; /* the file */
+	/* The file's; a mode of 0 where they are not known. */
+	__u32 mode, owner, owning_group;
+	/* Of the process. */
+	__u32 user, effective_user, group, effective_group;
+};
+
+#define AP_MODE_SET_USER  04000
+#define AP_MODE_SET_GROUP 02010 /* as it is of effect: with the group's right to execute */
+
+/* Whether the dynamic linker will load nothing by name, as it is told by AT_SECURE. */
+static inline bool ap_program__changes_privileges(const struct ap_program *program)
+{
+	if (program->user != program->effective_user || program->group != program->effective_group)
+		return true;
+	/* Capabilities of the file change nothing for root. */
+	if (program->user && program->has_capabilities)
+		return true;
+	if (program->mode & AP_MODE_SET_USER && program->owner != program->user)
+		return true;
+	return (program->mode & AP_MODE_SET_GROUP) == AP_MODE_SET_GROUP &&
+	       program->owning_group != program->group;
+}
+
+/* Returns enum inside_refusal, or -1 if the library can be preloaded into the program. A static program is called so whatever its
+ * privileges: it hands the environment on. */
+static inline int ap_program__refusal(const struct ap_program *program)
+{
+	if (program->is_foreign)
+		return INSIDE_REFUSES_MACHINE;
+	if (program->is_static)
+		return INSIDE_REFUSES_STATIC;
+	if (ap_program__changes_privileges(program))
+		return INSIDE_REFUSES_SECURE;
+	if (program->has_sanitizer)
+		return INSIDE_REFUSES_SANITIZER;
+	return program->has_malloc ? INSIDE_REFUSES_ALLOCATOR : -1;
+}
+
+/* Whether a program that is refused for this reason is to run without the library in its environment: the dynamic linker would
+ * complain where it cannot load it, and a static program hands it on. Others ignore it there, and what they execute in turn is
+ * measured. */
+static inline bool ap_refusal__clears_environment(int refusal)
+{
+	return refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE ||
+	       refusal == INSIDE_REFUSES_STATIC || refusal == INSIDE_REFUSES_SANITIZER ||
+	       refusal == INSIDE_REFUSES_TRANSLATOR || refusal == INSIDE_REFUSES_CONFINED;
+}
 
 #endif

@@ -6,8 +6,8 @@
 #include <elf.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
-#include <linux/stat.h>
 
+#include "file_symbols.h"
 #include "inside_abi.h"
 #include "own_malloc.h"
 #include "refusal_abi.h"
@@ -53,25 +53,39 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *header)
 	return false;
 }
 
-/* Whether the dynamic linker will load nothing by name, as it is told by AT_SECURE. */
-static bool changes_privileges(int fd)
+/* A dynamic linker can be executed, too, and loads the program that its arguments name. A static program at any address looks like
+ * one, and says that it is a program. */
+static bool program__is_linker(int fd, const Elf64_Ehdr *header)
 {
-	__u32 user = sys(__NR_getuid, 0, 0, 0, 0, 0, 0);
-	__u32 group = sys(__NR_getgid, 0, 0, 0, 0, 0, 0);
+	struct file_symbols symbols;
+	Elf64_Dyn entry;
+
+	if (!file_symbols__open(&symbols, fd, header))
+		return false;
+	for (__u32 i = 0; file_symbols__entry(&symbols, i, &entry); i++)
+		if (entry.d_tag == DT_FLAGS_1 && entry.d_un.d_val & DF_1_PIE)
+			return false;
+	return true;
+}
+
+static struct ap_program describe(int fd)
+{
+	struct ap_program program = {
+		.user = sys(__NR_getuid, 0, 0, 0, 0, 0, 0),
+		.effective_user = sys(__NR_geteuid, 0, 0, 0, 0, 0, 0),
+		.group = sys(__NR_getgid, 0, 0, 0, 0, 0, 0),
+		.effective_group = sys(__NR_getegid, 0, 0, 0, 0, 0, 0),
+		.has_capabilities =
+			sys(__NR_fgetxattr, fd, (long)"security.capability", 0, 0, 0, 0) > 0,
+	};
 	struct stat status;
 
-	if (user != (__u32)sys(__NR_geteuid, 0, 0, 0, 0, 0, 0) ||
-	    group != (__u32)sys(__NR_getegid, 0, 0, 0, 0, 0, 0))
-		return true;
-	/* Capabilities of the file change nothing for root. */
-	if (user && sys(__NR_fgetxattr, fd, (long)"security.capability", 0, 0, 0, 0) > 0)
-		return true;
 	if (sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0))
-		return false;
-	if (status.st_mode & S_ISUID && status.st_uid != user)
-		return true;
-	return (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-	       status.st_gid != group;
+		return program;
+	program.mode = status.st_mode;
+	program.owner = status.st_uid;
+	program.owning_group = status.st_gid;
+	return program;
 }
 
 /* The path behind "#!", put in place at the beginning of @head; false if there is none. */
@@ -90,15 +104,17 @@ static bool take_interpreter(char *head, long n)
 
 static int elf_refusal(int fd, const Elf64_Ehdr *header, bool looks)
 {
-	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
-		return INSIDE_REFUSES_MACHINE;
-	if (changes_privileges(fd))
-		return INSIDE_REFUSES_SECURE;
-	if (!has_interpreter(fd, header))
-		return INSIDE_REFUSES_STATIC;
-	if (sanitizer__is_in(fd, header))
-		return INSIDE_REFUSES_SANITIZER;
-	return looks && program__has_malloc(fd, header) ? INSIDE_REFUSES_ALLOCATOR : -1;
+	struct ap_program program = describe(fd);
+
+	program.is_foreign =
+		header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64;
+	if (!program.is_foreign) {
+		program.is_static = !has_interpreter(fd, header) && !program__is_linker(fd, header);
+		program.has_sanitizer = sanitizer__is_in(fd, header);
+	}
+	if (looks && ap_program__refusal(&program) < 0)
+		program.has_malloc = program__has_malloc(fd, header);
+	return ap_program__refusal(&program);
 }
 
 static bool is_translator(const char *path)
@@ -121,14 +137,6 @@ static bool is_translator(const char *path)
 #undef IS
 #undef IN_DIRECTORY
 	return false;
-}
-
-bool refusal__clears_environment(int refusal)
-{
-	/* The dynamic linker complains where it cannot load the library. */
-	return refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE ||
-	       refusal == INSIDE_REFUSES_STATIC || refusal == INSIDE_REFUSES_SANITIZER ||
-	       refusal == INSIDE_REFUSES_TRANSLATOR || refusal == INSIDE_REFUSES_CONFINED;
 }
 
 static bool can_open(const char *directory, const char *name, int flags)

@@ -23,9 +23,4 @@ bool program__has_path(const struct program *program);
  * its own; without, that is found when it runs. */
 int program__refusal(const struct program *program, bool looks);
 
-/* Whether a program that is refused for this reason is to run without the library in its environment. Others
- * ignore it there, and what they execute in turn is measured. A static program would hand it on to what the dynamic linker
- * cannot load it into. */
-bool refusal__clears_environment(int refusal);
-
 #endif

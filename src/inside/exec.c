@@ -14,6 +14,7 @@
 #include "live.h"
 #include "next.h"
 #include "process.h"
+#include "refusal_abi.h"
 #include "sanitizer.h"
 #include "shown.h"
 #include "sys.h"
@@ -149,7 +150,7 @@ static void injection__begin(struct injection *out, const struct program *progra
 		refusal = program__refusal(program, process.header->hands_over);
 	if (refusal >= 0)
 		is_taken = note_refusal(program, name, refusal);
-	if (!refusal__clears_environment(refusal) && !out->environment.traces) {
+	if (!ap_refusal__clears_environment(refusal) && !out->environment.traces) {
 		__atomic_fetch_add(&process.header->n_injected, 1, __ATOMIC_RELAXED);
 		out->name = is_taken && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER
 									    : INSIDE_LIBRARY;

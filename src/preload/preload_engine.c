@@ -16,6 +16,7 @@
 #include "preload_engine_internal.h"
 #include "preload_library.h"
 #include "preload_refusal.h"
+#include "refusal_abi.h"
 #include "preload_within.h"
 #include "probed_file.h"
 #include "runtimes.h"
@@ -208,7 +209,7 @@ static int make_environment(struct engine *base, char *const argv[], char ***out
 	engine->command_refusal = preload_refusal__of(engine->parser, argv, environ);
 	if (engine->command_refusal < 0 && preload_engine__hands_over_malloc(engine, argv))
 		engine->command_refusal = INSIDE_REFUSES_ALLOCATOR;
-	if (preload_refusal__clears_environment(engine->command_refusal))
+	if (ap_refusal__clears_environment(engine->command_refusal))
 		return 0;
 	free(engine->environment);
 	engine->environment = preload__environment(

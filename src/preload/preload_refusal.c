@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "preload_refusal.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +32,19 @@ static int is_sanitizer(const struct elf_symbol *symbol, void *unused)
 	return 0;
 }
 
-/* A program calls these functions of a library, or has the library in itself. */
+static int is_sanitizer_library(const char *name, void *unused)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
+		if (!strncmp(name, libraries[i], strlen(libraries[i])))
+			return 1;
+	return 0;
+}
+
+/* A program calls these functions of a library, names the library, or has it in itself. */
 static bool has_sanitizer(struct elf_file *file)
 {
+	if (elf_file__for_each_dynamic_string(file, DT_NEEDED, is_sanitizer_library, NULL) == 1)
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		if (elf_file__imports(file, functions[i]))
 			return true;
@@ -54,22 +65,23 @@ static bool preloads_sanitizer(char *const *environment)
 	return false;
 }
 
-/* Whether the program gets other privileges than this process has: the dynamic linker then loads nothing by name. */
-static bool changes_privileges(int fd)
+static struct ap_program describe(int fd)
 {
+	struct ap_program program = {
+		.user = getuid(),
+		.effective_user = geteuid(),
+		.group = getgid(),
+		.effective_group = getegid(),
+		.has_capabilities = fgetxattr(fd, "security.capability", NULL, 0) > 0,
+	};
 	struct stat status;
 
-	if (getuid() != geteuid() || getgid() != getegid())
-		return true;
-	/* Capabilities of the file change nothing for root. */
-	if (getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0)
-		return true;
 	if (fstat(fd, &status))
-		return false;
-	if (status.st_mode & S_ISUID && status.st_uid != getuid())
-		return true;
-	return (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-	       status.st_gid != getgid();
+		return program;
+	program.mode = status.st_mode;
+	program.owner = status.st_uid;
+	program.owning_group = status.st_gid;
+	return program;
 }
 
 /* In the worker: what is in the file. */
@@ -90,8 +102,8 @@ static int refusal_of_file(struct parser *parser, const char *path)
 {
 	_cleanup_(close_fd) int fd = regular_file__open(path);
 	const struct parser_call call = { .run = run, .fd = fd, .path = path };
-	bool is_static, is_sanitized;
 	struct wire_reader result;
+	struct ap_program program;
 	int err;
 
 	if (fd < 0)
@@ -99,17 +111,14 @@ static int refusal_of_file(struct parser *parser, const char *path)
 	err = parser__call(parser, &call, &result, NULL);
 	if (err)
 		return err == -ECHILD ? INSIDE_REFUSES_UNREADABLE : INSIDE_REFUSES_MACHINE;
-	is_static = wire__get_u32(&result);
-	is_sanitized = wire__get_u32(&result);
+	program = describe(fd);
+	program.is_static = wire__get_u32(&result);
+	program.has_sanitizer = wire__get_u32(&result);
 	if (!wire__is_read(&result)) {
 		parser__refuse(parser, path, NULL);
 		return INSIDE_REFUSES_UNREADABLE;
 	}
-	if (is_static)
-		return INSIDE_REFUSES_STATIC;
-	if (changes_privileges(fd))
-		return INSIDE_REFUSES_SECURE;
-	return is_sanitized ? INSIDE_REFUSES_SANITIZER : -1;
+	return ap_program__refusal(&program);
 }
 
 int preload_refusal__of(struct parser *parser, char *const argv[], char *const *environment)
@@ -128,10 +137,4 @@ int preload_refusal__of(struct parser *parser, char *const argv[], char *const *
 	if (preloads_sanitizer(environment))
 		return INSIDE_REFUSES_SANITIZER;
 	return refusal_of_file(parser, program);
-}
-
-bool preload_refusal__clears_environment(int refusal)
-{
-	return refusal == INSIDE_REFUSES_MACHINE || refusal == INSIDE_REFUSES_STATIC ||
-	       refusal == INSIDE_REFUSES_SANITIZER || refusal == INSIDE_REFUSES_TRANSLATOR;
 }

@@ -10,8 +10,4 @@ struct parser;
 /* enum inside_refusal; -1 if the command's file can be entered, or is not found. @parser reads it. */
 int preload_refusal__of(struct parser *parser, char *const argv[], char *const *environment);
 
-/* Whether the command is to run without the library in its environment. Others ignore it there, and what they
- * execute in turn is measured. */
-bool preload_refusal__clears_environment(int refusal);
-
 #endif

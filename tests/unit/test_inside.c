@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -24,10 +25,14 @@
 #include <wordexp.h>
 
 #include "allocprof.h"
+#include "enterable.h"
 #include "error.h"
 #include "inside_host.h"
+#include "parser.h"
 #include "preload_internal.h"
+#include "preload_refusal.h"
 #include "preload_tables.h"
+#include "refusal_abi.h"
 #include "sampling.h"
 
 #define CHECK(condition)                                                                           \
@@ -644,15 +649,97 @@ static void test_confined(void **state)
 	}
 }
 
+/* allocprof decides of the command, and the library of what that executes. */
+static void test_both_refuse_alike(void **state)
+{
+	static const struct {
+		const char *name; /* in the directory of the data, or a path */
+		int refusal;
+	} cases[] = {
+		{ "unit_program", INSIDE_REFUSES_STATIC },
+		{ "unit_static_pie", INSIDE_REFUSES_STATIC },
+		{ "unit_dynamic_malloc", -1 },
+		{ "unit_dynamic___asan_init", INSIDE_REFUSES_SANITIZER },
+		{ "unit_dynamic_sysv___asan_init", INSIDE_REFUSES_SANITIZER },
+		{ "unit_needs_sanitizer", INSIDE_REFUSES_SANITIZER },
+		{ "/bin/true", -1 },
+		{ "/lib64/ld-linux-x86-64.so.2", -1 },
+	};
+	char path[PATH_MAX], *environment[] = { NULL };
+	struct parser *parser;
+
+	assert_int_equal(parser__new(&parser, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct program program = { AT_FDCWD, path };
+		char *argv[] = { path, NULL };
+
+		snprintf(path, sizeof(path), "%s%s%s",
+			 cases[i].name[0] == '/' ? "" : getenv("ALLOCPROF_UNIT_DATA"),
+			 cases[i].name[0] == '/' ? "" : "/", cases[i].name);
+		print_message("%s\n", path);
+		assert_int_equal(program__refusal(&program, false), cases[i].refusal);
+		assert_int_equal(preload_refusal__of(parser, argv, environment), cases[i].refusal);
+	}
+	parser__free(parser);
+}
+
+static void test_rules_of_refusal(void **state)
+{
+	static const struct ap_program root = { 0 }, user = { .user = 5, .effective_user = 5 };
+	struct ap_program program = root;
+
+	assert_int_equal(ap_program__refusal(&root), -1);
+	program.has_capabilities = true;
+	assert_int_equal(ap_program__refusal(&program), -1);
+	program = user;
+	program.has_capabilities = true;
+	assert_int_equal(ap_program__refusal(&program), INSIDE_REFUSES_SECURE);
+	program.is_static = true;
+	assert_int_equal(ap_program__refusal(&program), INSIDE_REFUSES_STATIC);
+	program = user;
+	program.mode = 04755;
+	assert_int_equal(ap_program__refusal(&program), INSIDE_REFUSES_SECURE);
+	program.owner = 5;
+	assert_int_equal(ap_program__refusal(&program), -1);
+	program.mode = 02755;
+	assert_int_equal(ap_program__refusal(&program), -1);
+	program.owning_group = 7;
+	assert_int_equal(ap_program__refusal(&program), INSIDE_REFUSES_SECURE);
+	program.mode = 02745;
+	assert_int_equal(ap_program__refusal(&program), -1);
+	program = user;
+	program.effective_group = 1;
+	program.has_sanitizer = program.has_malloc = true;
+	assert_int_equal(ap_program__refusal(&program), INSIDE_REFUSES_SECURE);
+	program.group = 1;
+	assert_int_equal(ap_program__refusal(&program), INSIDE_REFUSES_SANITIZER);
+	program.has_sanitizer = false;
+	assert_int_equal(ap_program__refusal(&program), INSIDE_REFUSES_ALLOCATOR);
+	program.is_foreign = true;
+	assert_int_equal(ap_program__refusal(&program), INSIDE_REFUSES_MACHINE);
+	for (int refusal = -1; refusal < INSIDE_REFUSALS; refusal++)
+		assert_int_equal(ap_refusal__clears_environment(refusal),
+				 refusal >= 0 && refusal != INSIDE_REFUSES_SECURE &&
+					 refusal != INSIDE_REFUSES_UNREADABLE &&
+					 refusal != INSIDE_REFUSES_ALLOCATOR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_count),	 cmocka_unit_test(test_record),
-		cmocka_unit_test(test_live),	 cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_threads),	 cmocka_unit_test(test_interrupted),
-		cmocka_unit_test(test_children), cmocka_unit_test(test_executed),
-		cmocka_unit_test(test_regions),	 cmocka_unit_test(test_mappings),
+		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_live),
+		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_executed),
+		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_mappings),
 		cmocka_unit_test(test_confined),
+		cmocka_unit_test(test_both_refuse_alike),
+		cmocka_unit_test(test_rules_of_refusal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
