@@ -16,10 +16,17 @@
  * AP_WAITS_BUDGET_NS, which user space refills while it makes progress, so that a stopped or
  * starved recorder delays the target no longer. Reading and compiling the largest libraries from a
  * slow disk takes some seconds.
+ *
+ * A recorder that gets little of the processor makes progress, but its tables come too late. The image of a process waits for
+ * tables for AP_WAITS_BUDGET_NS in all. Each AP_VAIN_WAITS_NS that it has waited in vain halve its next waits for tables,
+ * AP_MAX_WAIT_SHIFT times at the most, as long as there is plenty of room to send stacks for user space to unwind. The wait for a table
+ * that comes in time makes up for as much that was in vain.
  */
 #define AP_WAIT_NS	   10000000
 #define AP_LONG_WAIT_NS	   100000000
 #define AP_WAITS_BUDGET_NS 5000000000
+#define AP_VAIN_WAITS_NS   50000000
+#define AP_MAX_WAIT_SHIFT  6
 
 struct ap_waits {
 	__s64 left_ns;	 /* what remains of the budget; user space refills it */

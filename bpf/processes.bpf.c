@@ -274,6 +274,8 @@ static __noinline int process__exec(struct task_struct *task, int old_pid,
 	process->closed = config.starts_closed;
 	process->is_hit = 0;
 	process->is_elsewhere = 0;
+	process->waited_ns = 0;
+	process->vain_ns = 0;
 	unprobed__begin(process, task);
 	if (process->state == PROCESS_WAITING) {
 		process->state = PROCESS_COUNTED;

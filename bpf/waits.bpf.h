@@ -26,31 +26,33 @@ static __always_inline __u64 wait__begin(void)
 	return 0;
 }
 
-static __always_inline void wait__end(__u64 start_ns, __u64 most_ns)
+/* Returns how long the hit waited, 1 at the least. One that was away for longer than @most_ns did not wait for user space: the
+ * machine stood still, or another task ran. */
+static __always_inline __u64 wait__end(__u64 start_ns, __u64 most_ns)
 {
 	__u64 waited_ns = bpf_ktime_get_ns() - start_ns;
 
-	/* A hit that was away for longer did not wait for user space: the machine stood still, or
-	 * another task ran. */
-	__sync_fetch_and_add(&waits.left_ns, -(waited_ns < most_ns ? waited_ns : most_ns));
 	__sync_fetch_and_add(&waits.total_ns, waited_ns);
 	__sync_fetch_and_add(&waits.count, 1);
 	__sync_fetch_and_add(&waits.n_waiting, -1);
+	if (waited_ns > most_ns)
+		waited_ns = most_ns;
+	__sync_fetch_and_add(&waits.left_ns, -waited_ns);
+	return waited_ns ?: 1;
 }
 
 /* Calls @look, a callback of bpf_loop(), with @context until it returns 1. Sets *@until_ns, which
- * is part of @context, to @most_ns from now; @look must return 1 then. False if the hit may not
- * wait. */
-static __always_inline bool wait__for(void *look, void *context, __u64 *until_ns, __u64 most_ns)
+ * is part of @context, to @most_ns from now; @look must return 1 then. Returns how long it waited, as
+ * wait__end() does, or 0 if the hit may not wait. */
+static __always_inline __u64 wait__for(void *look, void *context, __u64 *until_ns, __u64 most_ns)
 {
 	__u64 start_ns = wait__begin();
 
 	if (!start_ns)
-		return false;
+		return 0;
 	*until_ns = start_ns + most_ns;
 	bpf_loop(WAIT_LOOKS, look, context, 0);
-	wait__end(start_ns, most_ns);
-	return true;
+	return wait__end(start_ns, most_ns);
 }
 
 #endif

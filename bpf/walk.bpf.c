@@ -2,6 +2,8 @@
 /* What walks look up: unwinds one frame by unwind rules, by its next instructions, or by frame pointers. */
 #include "arch.bpf.h"
 #include "gate.bpf.h"
+#include "process.bpf.h"
+#include "records.bpf.h"
 #include "scratch.bpf.h"
 #include "tables.bpf.h"
 #include "trampoline.bpf.h"
@@ -54,17 +56,54 @@ static long table__look(__u32 index, struct table_wait *wait)
 	return !table__is_awaited(wait->table) || bpf_ktime_get_ns() >= wait->until_ns;
 }
 
+/* Whether a stack that is not followed may be incomplete: few more can be sent for user space to unwind. */
+static __always_inline bool dumps__are_few(void)
+{
+	if (!config.stack_dump ||
+	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.dump_below_bytes / 2)
+		return true;
+	return config.live && (config.within || LOAD(live.n_dumps) >= config.max_dumped);
+}
+
+/* The longest time that the process may wait for a table now; 0: it may not. */
+static __always_inline __u64 table__most_ns(const struct process *process)
+{
+	__u64 shift = LOAD(process->vain_ns) / AP_VAIN_WAITS_NS;
+
+	if (LOAD(process->waited_ns) >= AP_WAITS_BUDGET_NS)
+		return 0;
+	if (dumps__are_few())
+		return AP_WAIT_NS;
+	return AP_WAIT_NS >> (shift < AP_MAX_WAIT_SHIFT ? shift : AP_MAX_WAIT_SHIFT);
+}
+
 /* Called where little of the BPF stack is in use, since Linux 6.1 counts the callees' frames, too. */
 __noinline int table__await(__u32 module)
 {
 	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
 	struct table_wait wait = { .table = table };
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct process *process = bpf_map_lookup_elem(&processes, &tgid);
+	__u64 most_ns, waited_ns, vain_ns;
 
-	if (!module || !table)
+	if (!module || !table || !process)
+		return 0;
+	most_ns = table__most_ns(process);
+	if (!most_ns)
 		return 0;
 	waits.module = module;
-	return wait__for(table__look, &wait, &wait.until_ns, AP_WAIT_NS) &&
-	       !table__is_awaited(table);
+	waited_ns = wait__for(table__look, &wait, &wait.until_ns, most_ns);
+	__sync_fetch_and_add(&process->waited_ns, waited_ns);
+	if (!waited_ns)
+		return 0;
+	if (table__is_awaited(table)) {
+		__sync_fetch_and_add(&process->vain_ns, waited_ns);
+		return 0;
+	}
+	/* Two threads that do so at once make up for less. */
+	vain_ns = LOAD(process->vain_ns);
+	process->vain_ns = vain_ns > waited_ns ? vain_ns - waited_ns : 0;
+	return 1;
 }
 
 /* The rule at @offset inside @slice; NULL only if the tables are corrupt. */

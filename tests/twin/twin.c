@@ -91,6 +91,10 @@ static size_t n_memory, n_mappings;
 static void (*meet_module)(const struct ap_module_record *record);
 static __u32 n_lookups, n_faults;
 static bool ring_is_full;
+static __u64 ring_unread, now_ns;
+/* The module whose table comes at that time; 0: none. */
+static __u32 coming_module;
+static __u64 comes_at_ns;
 static __u32 n_records;
 
 static struct mm_struct twin_mm;
@@ -327,9 +331,43 @@ __u64 bpf_get_attach_cookie(void *context)
 	return 0;
 }
 
+/* Each look at the clock takes a microsecond. */
 __u64 bpf_ktime_get_ns(void)
 {
-	return 0;
+	struct unwind_table *table;
+
+	now_ns += 1000;
+	if (coming_module && now_ns >= comes_at_ns) {
+		table = bpf_map_lookup_elem(&unwind_tables, &coming_module);
+		table->state = UNWIND_TABLE_NONE;
+	}
+	return now_ns;
+}
+
+bool twin__await_table(__u32 module, __u64 after_ns, __u64 *waited_ns)
+{
+	const __u64 start_ns = now_ns, total_ns = waits.total_ns;
+	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
+	bool comes;
+
+	table->state = UNWIND_TABLE_AWAITED;
+	coming_module = module;
+	comes_at_ns = start_ns + after_ns;
+	waits.left_ns = AP_WAITS_BUDGET_NS;
+	waits.most = 1;
+	bpf_map_update_elem(&processes, &twin_task.tgid, &twin_process, BPF_ANY);
+	comes = table__await(module);
+	twin_process = *(struct process *)bpf_map_lookup_elem(&processes, &twin_task.tgid);
+	coming_module = 0;
+	*waited_ns = waits.total_ns - total_ns;
+	return comes;
+}
+
+void twin__set_unread(__u64 bytes, __u32 dump_below_bytes)
+{
+	ring_unread = bytes;
+	twin_config.dump_below_bytes = dump_below_bytes;
+	twin_config.stack_dump = AP_MAX_STACK_DUMP;
 }
 
 __u32 bpf_get_prandom_u32(void)
@@ -388,7 +426,7 @@ long bpf_ringbuf_output(void *map, void *data, __u64 size, __u64 flags)
 
 __u64 bpf_ringbuf_query(void *map, __u64 flags)
 {
-	return 0;
+	return ring_unread;
 }
 
 void twin__free(void)
@@ -410,11 +448,13 @@ void twin__reset(void)
 	n_memory = n_mappings = 0;
 	meet_module = NULL;
 	ring_is_full = false;
+	ring_unread = 0;
 	n_records = 0;
 	live = (struct ap_live){ .n_tables = 1 };
 	twin_config.max_depth = 127;
 	twin_process.generation = 0;
 	twin_process.exec_pages = 0;
+	twin_process.waited_ns = twin_process.vain_ns = 0;
 	twin_mm.exec_vm = 1;
 }
 

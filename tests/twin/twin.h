@@ -72,6 +72,12 @@ void twin__fill_ring(bool is_full);
 __u32 twin__count_records(void);
 __u64 twin__stat(enum ap_stat which);
 
+/* A hit waits for @module's table, which comes @after_ns from now, by a clock that only the programs advance. User space has just
+ * made progress. Returns whether it came in time. */
+bool twin__await_table(__u32 module, __u64 after_ns, __u64 *waited_ns);
+/* So much of the ring buffer is unread; stacks are sent for user space to unwind below @dump_below_bytes. */
+void twin__set_unread(__u64 bytes, __u32 dump_below_bytes);
+
 /* Sends a stack for user space to unwind; false where that is not possible. */
 bool twin__dump(void);
 /* Numbers of such stacks that are spent. */
