@@ -8,70 +8,9 @@
 
 #include <linux/types.h>
 
+#include "function_abi.h"
 #include "region_abi.h"
 #include "wait_abi.h"
-
-/* Functions by which calls are counted; equivalent functions of different allocators share one
- * number. Where several functions share an address, the first in this order names the probe.
- * src/sources/interface.c lists their arguments. */
-enum ap_function {
-	AP_MALLOC,
-	AP_CALLOC,
-	AP_REALLOC,
-	AP_REALLOCARRAY,
-	AP_POSIX_MEMALIGN,
-	AP_ALIGNED_ALLOC,
-	AP_MEMALIGN,
-	AP_VALLOC,
-	AP_PVALLOC,
-	AP_FREE,
-	AP_C_FUNCTIONS, /* a C library may define those above */
-	AP_NEW = AP_C_FUNCTIONS,
-	AP_DELETE,
-	AP_FREE_SIZED,
-	AP_MALLOCX,
-	AP_RALLOCX,
-	AP_XALLOCX,
-	AP_DALLOCX,
-	AP_SDALLOCX,
-	/* System calls that map and unmap memory; their sites have the same order. */
-	AP_MMAP,
-	AP_MREMAP,
-	AP_BRK,
-	AP_MUNMAP,
-	/* The first of the sources defined at run time; each source has AP_SOURCE_KINDS numbers. */
-	AP_DEFINED,
-};
-
-#define AP_MAPPING_FUNCTIONS (AP_MUNMAP - AP_MMAP + 1)
-
-/* What a function of a defined source does. Its number is AP_DEFINED + source * AP_SOURCE_KINDS +
- * kind. */
-enum ap_source_kind {
-	AP_SOURCE_ALLOC,
-	AP_SOURCE_REALLOC,
-	AP_SOURCE_FREE,
-	AP_SOURCE_KINDS,
-};
-
-/* Maximum number of defined sources per run, so that a mask of all functions fits in 64 bits. */
-#define AP_MAX_SOURCES 13
-
-#define AP_FUNCTIONS (AP_DEFINED + AP_MAX_SOURCES * AP_SOURCE_KINDS)
-
-/* Masks of all functions, and of the first of every defined source (each AP_SOURCE_KINDS-th bit). */
-#define AP_ALL_FUNCTIONS ((1ULL << AP_FUNCTIONS) - 1)
-#define AP_EACH_SOURCE                                                                             \
-	(((1ULL << AP_MAX_SOURCES * AP_SOURCE_KINDS) - 1) / ((1 << AP_SOURCE_KINDS) - 1)           \
-	 << AP_DEFINED)
-
-/* Masks of the functions that free memory, and of those that free and may allocate. */
-#define AP_FREEING                                                                                 \
-	(1ULL << AP_FREE | 1ULL << AP_DELETE | 1ULL << AP_FREE_SIZED | 1ULL << AP_DALLOCX |        \
-	 1ULL << AP_SDALLOCX | 1ULL << AP_MUNMAP | AP_EACH_SOURCE << AP_SOURCE_FREE)
-#define AP_REALLOCATING                                                                            \
-	(1ULL << AP_REALLOC | 1ULL << AP_REALLOCARRAY | 1ULL << AP_RALLOCX | 1ULL << AP_XALLOCX |  \
-	 1ULL << AP_MREMAP | 1ULL << AP_BRK | AP_EACH_SOURCE << AP_SOURCE_REALLOC)
 
 /* Whether a call of a defined source counts together with the allocator calls made beneath it. */
 enum ap_nesting {
@@ -352,8 +291,10 @@ enum ap_stat {
 	AP_STAT_TEMPORARY,
 	AP_STAT_TEMPORARY_BYTES,
 	AP_STAT_FREES_NULL,
-	AP_STAT_FREES_UNKNOWN,	 /* frees of a block whose allocation was not seen */
-	AP_STAT_FREES_INHERITED, /* frees by a forked process of a block from before the fork */
+	/* Frees of a block whose allocation was not seen: the first of AP_FAMILIES counters. */
+	AP_STAT_FREES_UNKNOWN,
+	/* Frees by a forked process of a block from before the fork. */
+	AP_STAT_FREES_INHERITED = AP_STAT_FREES_UNKNOWN + AP_FAMILIES,
 	AP_STAT_UNMATCHED, /* blocks whose address was allocated again, without a free in between */
 	AP_STAT_REALLOCATIONS, /* reallocs of a block that returned a block */
 	AP_STAT_GROWN_BYTES,   /* by reallocs of known blocks */

@@ -87,11 +87,13 @@ static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64
 }
 
 /* A free of a block that is not in the tables; with sampling it may just not have been sampled. */
-static __always_inline void count_untracked_free(const struct process *process, __u64 pointer)
+static __always_inline void count_untracked_free(const struct process *process, __u32 function,
+						 __u64 pointer)
 {
 	if (config.sample)
 		return;
-	stat__add(process->inherits ? AP_STAT_FREES_INHERITED : AP_STAT_FREES_UNKNOWN);
+	stat__add(process->inherits ? AP_STAT_FREES_INHERITED
+				    : AP_STAT_FREES_UNKNOWN + ap_function__family(function));
 	if (event_config.enabled)
 		event__call(AP_EVENT_NOOP, AP_NO_RECORD, pointer, 0);
 }
@@ -213,7 +215,7 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 		block__end(process, &pending->old, pending->pointer, pending->entry_ns, how);
 		regions__add_end(pending->regions, old, how != BLOCK_MOVED);
 	} else if (!pending->outside) {
-		count_untracked_free(process, pending->pointer);
+		count_untracked_free(process, pending->function, pending->pointer);
 	}
 	if (how != BLOCK_MOVED)
 		return;
@@ -369,10 +371,11 @@ static __always_inline bool call__free(struct process *process, __u64 pointer, _
 	return true;
 }
 
-static __always_inline void count_noop_free(const struct process *process, __u64 pointer)
+static __always_inline void count_noop_free(const struct process *process, __u32 function,
+					    __u64 pointer)
 {
 	if (pointer) {
-		count_untracked_free(process, pointer);
+		count_untracked_free(process, function, pointer);
 		return;
 	}
 	stat__add(AP_STAT_FREES_NULL);

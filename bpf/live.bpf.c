@@ -233,7 +233,7 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
 	if (hit.internal || hit.blocks == AP_NO_BLOCKS)
 		return;
 	if (!call__free(process, hit.pointer, hit.blocks, hit.regions) && measured)
-		count_noop_free(process, hit.pointer);
+		count_noop_free(process, hit.function, hit.pointer);
 }
 
 /* Frees first, and classifies only if no block ends, since reading the return address costs more
@@ -251,7 +251,7 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 	hit__enter(&hit, ctx);
 	hit.return_address = hit__return_address(&hit);
 	if (hit__read(&hit, ctx) && !hit.internal)
-		count_noop_free(process, hit.pointer);
+		count_noop_free(process, hit.function, hit.pointer);
 }
 
 /* Classifies the hit first, since free functions of this allocator may tail-call each other. */

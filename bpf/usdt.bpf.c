@@ -129,7 +129,7 @@ static __always_inline void source__free(struct process *process, struct hit *hi
 	if (hit->blocks == AP_NO_BLOCKS)
 		return;
 	if (!call__free(process, hit->pointer, hit->blocks, hit->regions) && measured)
-		count_noop_free(process, hit->pointer);
+		count_noop_free(process, hit->function, hit->pointer);
 }
 
 /* With live and stacks: whether the call of a probe that allocates is to be followed, and the

@@ -63,8 +63,8 @@ static void print_live(const struct session_live *live, FILE *to)
 	stat_print__count(to, stats[AP_STAT_FAILED], "failed requests", "");
 	if (live->discarded)
 		stat_print__count(to, live->discarded, "blocks discarded", "by exec");
-	if (stats[AP_STAT_FREES_UNKNOWN])
-		stat_print__count(to, stats[AP_STAT_FREES_UNKNOWN], "frees of unknown blocks",
+	if (session_live__frees_unknown(live))
+		stat_print__count(to, session_live__frees_unknown(live), "frees of unknown blocks",
 				  "allocated before the start, or unseen");
 	if (stats[AP_STAT_FREES_INHERITED])
 		stat_print__count(to, stats[AP_STAT_FREES_INHERITED], "frees of inherited blocks",
@@ -322,7 +322,7 @@ static void add_live(json_object *root, const struct session_live *live)
 	json__add(root, "discarded", json__count(live->discarded));
 	json__add(root, "discarded_bytes", json__count(live->discarded_bytes));
 	json__add(root, "inherited", json__count(stats[AP_STAT_FREES_INHERITED]));
-	json__add(root, "unknown", json__count(stats[AP_STAT_FREES_UNKNOWN]));
+	json__add(root, "unknown", json__count(session_live__frees_unknown(live)));
 	json__add(root, "unseen", json__count(stats[AP_STAT_UNMATCHED]));
 	json__add(root, "blocks_dropped", json__count(stats[AP_STAT_DROPPED]));
 	json__add(untracked, "total", json__count(live->untracked));

@@ -66,6 +66,16 @@ struct session_live {
 	struct live_memory memory;
 };
 
+/* Returns the number of frees of unknown blocks, of all families. */
+static inline __u64 session_live__frees_unknown(const struct session_live *live)
+{
+	__u64 sum = 0;
+
+	for (int i = 0; i < AP_FAMILIES; i++)
+		sum += live->stats[AP_STAT_FREES_UNKNOWN + i];
+	return sum;
+}
+
 /* Effects of `allocprof ctl` on the run. */
 struct session_marks {
 	__u64 stops; /* times that the run's gate was closed */

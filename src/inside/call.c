@@ -173,7 +173,7 @@ void *call__returned(struct live_mark mark, void *block, __u64 size, const __u64
 	return block;
 }
 
-void call__freed(struct live_mark mark, void *block, const __u64 *frame)
+void call__freed(struct live_mark mark, __u32 function, void *block, const __u64 *frame)
 {
 	static const struct live_mark mark_none;
 	struct ap_block lost;
@@ -186,6 +186,6 @@ void call__freed(struct live_mark mark, void *block, const __u64 *frame)
 			live__lose(current, mark_none, &lost);
 		return;
 	}
-	live__free(thread, (__u64)block, mark.record == MARK_OUTSIDE);
+	live__free(thread, function, (__u64)block, mark.record == MARK_OUTSIDE);
 	thread__release(thread, &claim);
 }

@@ -48,7 +48,7 @@ bool call__is_of_allocator(struct thread *thread, const struct call *call, const
 void *call__returned(struct live_mark mark, void *block, __u64 size, const __u64 *frame);
 
 /* A function is called that frees @block. */
-void call__freed(struct live_mark mark, void *block, const __u64 *frame);
+void call__freed(struct live_mark mark, __u32 function, void *block, const __u64 *frame);
 
 static inline __attribute__((always_inline)) void call__count(struct ap_site_counts *counts,
 							      const struct call *call)

@@ -31,6 +31,7 @@ static __attribute__((noinline)) void *move(struct live_mark mark, void *pointer
 	struct claim claim;
 	void *block;
 
+	state.function = AP_REALLOC;
 	state.is_outside = mark.record == MARK_OUTSIDE;
 	live__move(&state, (__u64)pointer);
 	block = next(pointer, size);
@@ -195,7 +196,7 @@ EXPORT void free(void *pointer)
 	struct live_mark mark = ENTER(AP_FREE, .pointer = (__u64)pointer);
 
 	if (mark__is_followed(mark))
-		call__freed(mark, pointer, FRAME);
+		call__freed(mark, AP_FREE, pointer, FRAME);
 	NEXT(free, void (*)(void *))(pointer);
 }
 
@@ -208,7 +209,7 @@ EXPORT void free_sized(void *pointer, size_t size)
 	struct live_mark mark = ENTER(AP_FREE_SIZED, .pointer = (__u64)pointer);
 
 	if (mark__is_followed(mark))
-		call__freed(mark, pointer, FRAME);
+		call__freed(mark, AP_FREE, pointer, FRAME);
 	if (next)
 		next(pointer, size);
 	else
@@ -223,7 +224,7 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
 	struct live_mark mark = ENTER(AP_FREE_SIZED, .pointer = (__u64)pointer);
 
 	if (mark__is_followed(mark))
-		call__freed(mark, pointer, FRAME);
+		call__freed(mark, AP_FREE, pointer, FRAME);
 	if (next)
 		next(pointer, alignment, size);
 	else

@@ -470,15 +470,18 @@ void live__return(struct thread *thread, struct live_mark mark, __u64 address, _
 		count_block(thread, mark, size_bytes);
 }
 
-static void count_unknown_free(struct thread *thread)
+static void count_unknown_free(struct thread *thread, __u32 function)
 {
 	/* The block may just not have been sampled. */
 	if (process.samples)
 		return;
-	stat(thread, process.inherits ? AP_STAT_FREES_INHERITED : AP_STAT_FREES_UNKNOWN, 1);
+	stat(thread,
+	     process.inherits ? AP_STAT_FREES_INHERITED
+			      : AP_STAT_FREES_UNKNOWN + ap_function__family(function),
+	     1);
 }
 
-void live__free(struct thread *thread, __u64 address, bool is_outside)
+void live__free(struct thread *thread, __u32 function, __u64 address, bool is_outside)
 {
 	struct ap_block block;
 
@@ -493,7 +496,7 @@ void live__free(struct thread *thread, __u64 address, bool is_outside)
 	if (is_outside)
 		return;
 	if (address)
-		count_unknown_free(thread);
+		count_unknown_free(thread, function);
 	else
 		stat(thread, AP_STAT_FREES_NULL, 1);
 }
@@ -514,7 +517,7 @@ static void end_old(struct thread *thread, const struct live_move *move, enum bl
 	if (move->has_old)
 		end_block(thread, &move->old, move->entry_ns, how);
 	else if (!move->is_outside)
-		count_unknown_free(thread);
+		count_unknown_free(thread, move->function);
 	if (move->has_old && !move->is_outside)
 		end_in_regions(thread, &move->old, how == BLOCK_MOVED);
 	if (how != BLOCK_MOVED)

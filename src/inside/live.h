@@ -25,15 +25,18 @@ __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 
 /* The call returned a block, or NULL. */
 void live__return(struct thread *thread, struct live_mark mark, __u64 address, __u64 size_bytes);
 
-/* A block is freed. @is_outside of the measured window: it counts only if the block is followed. */
-void live__free(struct thread *thread, __u64 address, bool is_outside);
+/* @function frees a block. @is_outside of the measured window: it counts only if the block is followed. */
+void live__free(struct thread *thread, __u32 function, __u64 address, bool is_outside);
 
 /* A realloc of @address, whose old block is taken out of the table when it is entered. */
 struct live_move {
 	__u64 address, entry_ns;
 	struct ap_block old;
+	/* Set by the caller: */
+	__u32 function;	 /* enum ap_function */
+	bool is_outside; /* of the measured window */
+
 	bool has_old;
-	bool is_outside; /* of the measured window; set by the caller */
 };
 
 /* @frees: without a result the old block is freed, too. */

@@ -154,7 +154,7 @@ __attribute__((used)) static void *own__enter(__u32 number, struct own_frame *ow
 		return function->address;
 	if (!(AP_FREEING >> call.function & 1))
 		return NULL;
-	call__freed(own->mark, (void *)call.pointer, frame);
+	call__freed(own->mark, call.function, (void *)call.pointer, frame);
 	return function->address;
 }
 
@@ -203,6 +203,7 @@ __attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *o
 	if (row->kind == INTERFACE_THROUGH)
 		return copy_text(function, own, frame, number);
 	call = call_of(row, own);
+	state.function = call.function;
 	state.is_outside = own->mark.record == MARK_OUTSIDE;
 	live__move(&state, call.overflows ? 0 : call.pointer);
 	block = result = call_own(function, own);

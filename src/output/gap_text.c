@@ -13,7 +13,10 @@
 
 #define NOT_COMPLETE "not complete"
 #define IN_REGIONS   "calls in regions are missing"
-#define PROGRAM	     "%n process{|es} of the program %o%i"
+#define UNSEEN                                                                                     \
+	" that no counted call had allocated: an allocator of the target hands out memory by a "   \
+	"function that is not known"
+#define PROGRAM "%n process{|es} of the program %o%i"
 
 /*
  * A sentence, as plural__of() takes it for the gap's number, in which %n is that number, %o the object, %d the first line of
@@ -48,9 +51,14 @@ static const struct gap_words {
 		"allocator" },
 	[GAP_MAPPINGS_LOST] = { "%n mapping{|s} of files went unnoticed, and with {it|them} perhaps an allocator" },
 	[GAP_COUNTERS_UNREAD] = { "%n of the kernel's counters could not be read, so that numbers may be too small" },
-	[GAP_ALLOCATIONS_UNSEEN] = {
-		"%n block{|s} {was|were} freed that no counted call had allocated: an allocator of the "
-		"target hands out memory by a function that is not known" },
+	[GAP_ALLOCATIONS_UNSEEN + AP_FAMILY_C] = {
+		"%n block{|s} {was|were} freed as in C (free, realloc)" UNSEEN },
+	[GAP_ALLOCATIONS_UNSEEN + AP_FAMILY_CXX] = {
+		"%n block{|s} {was|were} freed as in C++ (operator delete)" UNSEEN },
+	[GAP_ALLOCATIONS_UNSEEN + AP_FAMILY_JEMALLOC] = {
+		"%n block{|s} {was|were} freed by jemalloc's interface (dallocx, sdallocx, rallocx)" UNSEEN },
+	[GAP_ALLOCATIONS_UNSEEN + AP_FAMILY_DEFINED] = {
+		"%n block{|s} {was|were} freed by functions of defined allocators (--allocator, --probe, --usdt)" UNSEEN },
 	[GAP_TORN] = {
 		"%n millisecond{|s} went by while this copy was made of a target that allocated and freed: "
 		"some of its numbers have what happened then, and others do not",

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "abi.h"
+
 enum gap {
 	/* Calls of sources beneath which calls were counted that should not be. */
 	GAP_NOT_NESTED,
@@ -27,10 +29,11 @@ enum gap {
 	GAP_MAPPINGS_LOST,
 	/* Failed reads of the programs' counters. */
 	GAP_COUNTERS_UNREAD,
-	/* With live, of a command that was measured from its exec on: frees of blocks whose allocation was not seen. */
+	/* With live, of a command that was measured from its exec on: frees of blocks whose allocation was not seen. The first of
+	 * AP_FAMILIES. */
 	GAP_ALLOCATIONS_UNSEEN,
 	/* Milliseconds in which a checkpoint of live memory was read while the target allocated or freed. */
-	GAP_TORN,
+	GAP_TORN = GAP_ALLOCATIONS_UNSEEN + AP_FAMILIES,
 	/* Processes that took memory from the kernel and hit no probe, of programs that are not among the gaps. */
 	GAP_OTHERS_UNPROBED,
 	/* Times that the kernel skipped the program that opens and closes the window. */

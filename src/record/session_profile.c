@@ -214,7 +214,7 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 		{ "untracked", live->untracked },
 		{ "frees", live->stats[AP_STAT_FREES] },
 		{ "frees_null", live->stats[AP_STAT_FREES_NULL] },
-		{ "frees_unknown", live->stats[AP_STAT_FREES_UNKNOWN] },
+		{ "frees_unknown", session_live__frees_unknown(live) },
 		{ "frees_inherited", live->stats[AP_STAT_FREES_INHERITED] },
 		{ "frees_unseen", live->stats[AP_STAT_UNMATCHED] },
 		{ "discarded", live->discarded },

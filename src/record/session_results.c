@@ -204,7 +204,9 @@ int session__collect_results(struct session *session)
 		return err;
 	if (sees_all_births(session) && !results->live.untracked &&
 	    !results->live.stats[AP_STAT_DROPPED] && !results->lost_total)
-		results->gaps[GAP_ALLOCATIONS_UNSEEN] = results->live.stats[AP_STAT_FREES_UNKNOWN];
+		for (int i = 0; i < AP_FAMILIES; i++)
+			results->gaps[GAP_ALLOCATIONS_UNSEEN + i] =
+				results->live.stats[AP_STAT_FREES_UNKNOWN + i];
 	results->gaps[GAP_TORN] = session->torn_ms;
 	err = add_numbers(session);
 	if (err)

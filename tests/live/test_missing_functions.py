@@ -61,6 +61,34 @@ def build(directory, name, sources, *flags):
     return directory / name
 
 
+# C++'s delete and jemalloc's dallocx of the same library end what C's functions or the unknown one have made.
+FAMILIES = r"""
+void _ZdlPv(void *block) { *(size_t *)((char *)block - 16) = 1; }
+void *_Znwm(size_t size) { calls += 2; return fresh(size); }
+void dallocx(void *block, int flags) { *(size_t *)((char *)block - 16) = 2; }
+void *mallocx(size_t size, int flags) { calls += 3; return fresh(size); }
+"""
+USES_FAMILIES = r"""
+#include <stdlib.h>
+void *moz_arena_malloc(size_t arena, size_t n);
+void _ZdlPv(void *);
+void *_Znwm(size_t);
+void dallocx(void *, int);
+void *mallocx(size_t, int);
+int main(void)
+{
+	for (int i = 0; i < 10; i++) free(malloc(50));
+	for (int i = 0; i < 10; i++) _ZdlPv(_Znwm(50));
+	for (int i = 0; i < 10; i++) dallocx(mallocx(50, 0), 0);
+	for (int i = 0; i < 400; i++) free(moz_arena_malloc(3, 90));
+	for (int i = 0; i < 30; i++) realloc(moz_arena_malloc(3, 90), 200);
+	for (int i = 0; i < 200; i++) _ZdlPv(moz_arena_malloc(3, 90));
+	for (int i = 0; i < 100; i++) dallocx(moz_arena_malloc(3, 90), 0);
+	return 0;
+}
+"""
+
+
 @pytest.fixture
 def arena(tmp_path):
     """The program whose library calls moz_arena_malloc, which is in the program or in another library."""
@@ -94,11 +122,31 @@ def test_unknown_function(run, allocprof, arena, tmp_path, engine, place):
         return
     recording = Recording(tmp_path / "data")
     assert recording.functions["malloc"] == (300, 15000)
-    assert recording.gaps["allocations_unseen"] == [(700, "", "")] and recording.ledger["frees_unknown"] == 700
-    assert "700 blocks were freed that no counted call had allocated" in result.stderr.decode()
+    assert recording.gaps["allocations_unseen_c"] == [(700, "", "")] and recording.ledger["frees_unknown"] == 700
+    assert "700 blocks were freed as in C (free, realloc) that no counted call had allocated" in result.stderr.decode()
     report = run([allocprof, "report", "--strict", tmp_path / "data"])
-    assert b"700 blocks were freed that no counted call had allocated" in report.stderr
+    assert b"700 blocks were freed as in C (free, realloc) that no counted call had allocated" in report.stderr
     assert report.status == 1
+
+
+@pytest.mark.parametrize("engine", ["uprobe", "preload"])
+def test_families_of_what_was_freed(run, allocprof, tmp_path, engine):
+    """Blocks of one unknown function, by which functions they were freed."""
+    build(tmp_path, "liballocator.so", {"allocator": ALLOCATOR + FAMILIES}, "-shared", "-fPIC")
+    program = build(tmp_path, "program", {"main": USES_FAMILIES}, f"-L{tmp_path}", "-lallocator", f"-Wl,-rpath,{tmp_path}")
+    measured = ["--live", f"--engine={engine}", *(["--ignore=moz_arena_malloc"] if engine == "uprobe" else [])]
+    expected = {"c": 430, "cxx": 200, "jemalloc": 100, "defined": 0}
+    result = run([allocprof, "record", *measured, "-o", tmp_path / "data", program], expect=0)
+    recording = Recording(tmp_path / "data")
+    found = {family: sum(gap[0] for gap in recording.gaps.get(f"allocations_unseen_{family}", [])) for family in expected}
+    assert found == expected and recording.ledger["frees_unknown"] == 730
+    for how in ["430 blocks were freed as in C (free, realloc)", "200 blocks were freed as in C++ (operator delete)",
+                "100 blocks were freed by jemalloc's interface (dallocx, sdallocx, rallocx)"]:
+        assert f"{how} that no counted call had allocated" in result.stderr.decode()
+    run([allocprof, "stat", "--json", *measured, "-o", tmp_path / "json", program], expect=0)
+    report = read_report(tmp_path / "json")
+    assert {family: report[f"allocations_unseen_{family}"] for family in expected} == expected
+    assert report["complete"] is False
 
 
 # Its calls come from functions that LTO has put malloc's code into.

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The functions by which calls are counted, their numbers, families and masks. */
+#ifndef ALLOCPROF_FUNCTION_ABI_H
+#define ALLOCPROF_FUNCTION_ABI_H
+
+#include <linux/types.h>
+
+/* Functions by which calls are counted; equivalent functions of different allocators share one
+ * number. Where several functions share an address, the first in this order names the probe.
+ * src/sources/interface.c lists their arguments. */
+enum ap_function {
+	AP_MALLOC,
+	AP_CALLOC,
+	AP_REALLOC,
+	AP_REALLOCARRAY,
+	AP_POSIX_MEMALIGN,
+	AP_ALIGNED_ALLOC,
+	AP_MEMALIGN,
+	AP_VALLOC,
+	AP_PVALLOC,
+	AP_FREE,
+	AP_C_FUNCTIONS, /* a C library may define those above */
+	AP_NEW = AP_C_FUNCTIONS,
+	AP_DELETE,
+	AP_FREE_SIZED,
+	AP_MALLOCX,
+	AP_RALLOCX,
+	AP_XALLOCX,
+	AP_DALLOCX,
+	AP_SDALLOCX,
+	/* System calls that map and unmap memory; their sites have the same order. */
+	AP_MMAP,
+	AP_MREMAP,
+	AP_BRK,
+	AP_MUNMAP,
+	/* The first of the sources defined at run time; each source has AP_SOURCE_KINDS numbers. */
+	AP_DEFINED,
+};
+
+#define AP_MAPPING_FUNCTIONS (AP_MUNMAP - AP_MMAP + 1)
+
+/* Families of functions that free, by which frees of unknown blocks are counted. */
+enum ap_family {
+	AP_FAMILY_C,	    /* free, realloc, and what other allocators have in place of them */
+	AP_FAMILY_CXX,	    /* operator delete */
+	AP_FAMILY_JEMALLOC, /* dallocx, sdallocx, rallocx */
+	AP_FAMILY_DEFINED,  /* of the sources defined at run time */
+	AP_FAMILIES,
+};
+
+/* Returns the family of @function, which is an enum ap_function. */
+static inline __u32 ap_function__family(__u32 function)
+{
+	if (function >= AP_DEFINED)
+		return AP_FAMILY_DEFINED;
+	if (function >= AP_MALLOCX)
+		return AP_FAMILY_JEMALLOC;
+	return function == AP_DELETE ? AP_FAMILY_CXX : AP_FAMILY_C;
+}
+
+/* What a function of a defined source does. Its number is AP_DEFINED + source * AP_SOURCE_KINDS +
+ * kind. */
+enum ap_source_kind {
+	AP_SOURCE_ALLOC,
+	AP_SOURCE_REALLOC,
+	AP_SOURCE_FREE,
+	AP_SOURCE_KINDS,
+};
+
+/* Maximum number of defined sources per run, so that a mask of all functions fits in 64 bits. */
+#define AP_MAX_SOURCES 13
+
+#define AP_FUNCTIONS (AP_DEFINED + AP_MAX_SOURCES * AP_SOURCE_KINDS)
+
+/* Masks of all functions, and of the first of every defined source (each AP_SOURCE_KINDS-th bit). */
+#define AP_ALL_FUNCTIONS ((1ULL << AP_FUNCTIONS) - 1)
+#define AP_EACH_SOURCE                                                                             \
+	(((1ULL << AP_MAX_SOURCES * AP_SOURCE_KINDS) - 1) / ((1 << AP_SOURCE_KINDS) - 1)           \
+	 << AP_DEFINED)
+
+/* Masks of the functions that free memory, and of those that free and may allocate. */
+#define AP_FREEING                                                                                 \
+	(1ULL << AP_FREE | 1ULL << AP_DELETE | 1ULL << AP_FREE_SIZED | 1ULL << AP_DALLOCX |        \
+	 1ULL << AP_SDALLOCX | 1ULL << AP_MUNMAP | AP_EACH_SOURCE << AP_SOURCE_FREE)
+#define AP_REALLOCATING                                                                            \
+	(1ULL << AP_REALLOC | 1ULL << AP_REALLOCARRAY | 1ULL << AP_RALLOCX | 1ULL << AP_XALLOCX |  \
+	 1ULL << AP_MREMAP | 1ULL << AP_BRK | AP_EACH_SOURCE << AP_SOURCE_REALLOC)
+
+#endif
