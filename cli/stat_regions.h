@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints the regions that the target marks (allocprof-stat(1), Regions). */
+/* Prints the regions that the target marks (allocprof-targets(7), REGIONS). */
 #ifndef ALLOCPROF_STAT_REGIONS_H
 #define ALLOCPROF_STAT_REGIONS_H
 

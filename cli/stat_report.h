@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The report of `allocprof stat`, as text and as JSON (allocprof-stat(1)). */
+/* The report of `allocprof stat`, as text (allocprof-stat(1)) and as JSON (allocprof-stat(5)). */
 #ifndef ALLOCPROF_STAT_REPORT_H
 #define ALLOCPROF_STAT_REPORT_H
 

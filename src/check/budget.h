@@ -26,7 +26,7 @@ struct budget_limit {
 };
 
 /*
- * Limits for a region that the program marks, allocprof-stat(1). Regions have no BUDGET_PEAK_BYTES.
+ * Limits for a region that the program marks, allocprof-targets(7). Regions have no BUDGET_PEAK_BYTES.
  */
 struct budget_region {
 	const char *name;

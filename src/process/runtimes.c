@@ -321,7 +321,7 @@ static int look_at_process(struct runtimes *runtimes, pid_t pid, const char *pat
 
 	if (asks == -EAGAIN && !is_last)
 		return -EAGAIN;
-	/* A process that has ended most likely had this process's environment, as allocprof-stat(1) says. */
+	/* A process that has ended most likely had this process's environment, as allocprof-targets(7) says. */
 	if (asks == -ESRCH)
 		asks = is_malloc(getenv("PYTHONMALLOC"));
 	if (asks <= 0 || is_isolated(pid))
