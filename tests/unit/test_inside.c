@@ -32,7 +32,6 @@
 #include "parser.h"
 #include "preload_internal.h"
 #include "preload_refusal.h"
-#include "preload_tables.h"
 #include "refusal_abi.h"
 #include "sampling.h"
 
@@ -50,7 +49,6 @@ extern void __lsan_do_leak_check(void) __attribute__((weak));
 
 struct measured {
 	struct preload *preload;
-	struct preload_tables *tables;
 	struct preload_results results;
 };
 
@@ -84,13 +82,11 @@ static void measure(const struct inside_settings *settings, void (*program)(void
 	pid_t pid;
 
 	options.settings.max_depth = 127;
-	options.settings.wait_ms = 10000;
 	options.settings.max_live_shift = 20;
 	options.settings.recorded = AP_ALL_FUNCTIONS & ~AP_FREEING;
 	*out = (struct measured){ 0 };
 	if (preload__new(&options, &out->preload, &error))
 		fail_msg("%s", error.text);
-	assert_int_equal(preload_tables__new(out->preload, &out->tables), 0);
 	preload__set_gate(out->preload, INSIDE_OPEN);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -99,9 +95,7 @@ static void measure(const struct inside_settings *settings, void (*program)(void
 		program();
 		leave();
 	}
-	assert_int_equal(preload_tables__start(out->tables), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	preload_tables__stop(out->tables);
 	assert_int_equal(status, 0);
 	assert_int_equal(preload__read(out->preload, &out->results), 0);
 	assert_int_equal(out->results.n_damaged, 0);
@@ -111,7 +105,6 @@ static void measure(const struct inside_settings *settings, void (*program)(void
 static void finish(struct measured *measured)
 {
 	preload_results__free(&measured->results);
-	preload_tables__free(measured->tables);
 	preload__free(measured->preload);
 }
 
@@ -199,7 +192,7 @@ static int sum_calls(void *context, __u32 thread, const struct ap_count_key *key
 
 static int check_frames(void *context, const struct ap_stack_record *record)
 {
-	/* How far it was followed depends on which tables were there in time. */
+	/* Nobody makes unwind tables: with them stacks are tested by test_unwind.c. */
 	assert_true(record->n_frames <= AP_MAX_DEPTH);
 	++*(int *)context;
 	return 0;
