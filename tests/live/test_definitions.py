@@ -82,16 +82,18 @@ def hits(runner):
     return make
 
 
-def assert_sums(figures):
+def assert_sums(figures, slack=0):
     """What the man page says of the two nestings, @figures by nesting: what is beneath counts beside, is internal
-    otherwise."""
+    otherwise. The two runs of the program may differ by @slack calls of each function."""
     of = {nesting: one["functions"] for nesting, one in figures.items()}
     for name, beside in of["beside"].items():
         outermost = of["outermost"][name]
-        assert outermost["calls"] + outermost["internal"] == beside["calls"] + beside["internal"], name
+        more = outermost["calls"] + outermost["internal"] - beside["calls"] - beside["internal"]
+        assert abs(more) <= slack, (name, outermost, beside)
     events = {nesting: sum(entry["calls"] for entry in functions.values()) for nesting, functions in of.items()}
     internal = {nesting: sum(entry["internal"] for entry in functions.values()) for nesting, functions in of.items()}
-    assert events["beside"] == events["outermost"] + internal["outermost"] - internal["beside"]
+    more = events["outermost"] + internal["outermost"] - internal["beside"] - events["beside"]
+    assert abs(more) <= slack * len(of["beside"]), (events, internal)
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ SELECT sum(1 / (i - 1500)) FROM generate_series(1, 2000) AS i
 
 @pytest.mark.slow
 def test_postgresql_alone(run, allocprof, cluster, hits, tmp_path):
-    """Without other processes its calls are the same in each run."""
+    """Without other processes its calls are the same in each run, but for what it does once a second."""
     _, server, data = cluster
     figures = {}
     # Of a new cluster the first run has more to do.
@@ -128,7 +130,7 @@ def test_postgresql_alone(run, allocprof, cluster, hits, tmp_path):
         assert figures[nesting]["complete"] is True
         assert b'count = "2000"' in result.stdout and b"division by zero" in result.stderr
     del figures[""]
-    assert_sums(figures)
+    assert_sums(figures, slack=30)
     assert figures["outermost"]["functions"]["malloc"]["internal"] > 100
     for one in figures.values():
         assert one["functions"]["postgresql.alloc"]["calls"] > 4000
