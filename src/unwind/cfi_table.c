@@ -164,8 +164,8 @@ static void finish_segment(struct cfi_builder *b)
 static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 		   const struct cfi_cie *cie, const struct cfi_fde *fde)
 {
-	struct dwarf_cursor program = { fde->program, fde->program + fde->program_size, false };
 	__u32 row_count = b->table->row_count, next_block = b->next_block;
+	struct dwarf_cursor program;
 	struct cfi_state state;
 	int err;
 
@@ -178,6 +178,7 @@ static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 		return add_row(b, fde->lo, RULE_BAD_FDE);
 	}
 	b->signal_frame = cie->signal_frame;
+	program = (struct dwarf_cursor){ fde->program, fde->program + fde->program_size, false };
 	err = cfi_program__run(b->arch, cie, section, fde, program, &state, take_row, b);
 	if (err <= 0)
 		return err;
