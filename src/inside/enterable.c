@@ -108,10 +108,11 @@ static int elf_refusal(int fd, const Elf64_Ehdr *header, bool looks)
 
 	program.is_foreign =
 		header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64;
-	if (!program.is_foreign) {
+	if (!program.is_foreign)
 		program.is_static = !has_interpreter(fd, header) && !program__is_linker(fd, header);
+	/* Symbols are read only where nothing else decides. */
+	if (ap_program__refusal(&program) < 0)
 		program.has_sanitizer = sanitizer__is_in(fd, header);
-	}
 	if (looks && ap_program__refusal(&program) < 0)
 		program.has_malloc = program__has_malloc(fd, header);
 	return ap_program__refusal(&program);
