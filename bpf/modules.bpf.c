@@ -534,5 +534,5 @@ int find_module(struct find_module_args *args)
 		return err;
 	if (!answer.file.inode && !answer.is_vdso)
 		return -ENOENT;
-	return module__id(&answer, seed_pid) ? 0 : -28 /* ENOSPC */;
+	return module__id(&answer, seed_pid) ? 0 : -ENOSPC;
 }
