@@ -7,7 +7,7 @@ import ctypes
 import os
 import subprocess
 
-from support import root_is_mount_point, unavailable
+from support import CLONE_NEWNS, root_is_mount_point, unavailable
 
 CONTAINER = """
 set -e
@@ -37,9 +37,6 @@ def in_container(tmp_path, argv):
     root.mkdir(exist_ok=True)
     return ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--net", "--cgroup", "sh", "-c",
             CONTAINER, str(root), str(tmp_path), *[str(word) for word in argv]]
-
-
-CLONE_NEWNS = 0x00020000
 
 
 @contextlib.contextmanager
