@@ -55,7 +55,7 @@ struct ap_program {
 	bool has_capabilities; /* the file */
 	/* The file's; a mode of 0 where they are not known. */
 	__u32 mode, owner, owning_group;
-	/* Of the process. */
+	/* Who executes it. */
 	__u32 user, effective_user, group, effective_group;
 };
 

@@ -17,9 +17,9 @@
  * starved recorder delays the target no longer. Reading and compiling the largest libraries from a
  * slow disk takes some seconds.
  *
- * A recorder that gets little of the processor makes progress, but its tables come too late. The image of a process waits for
- * tables for AP_WAITS_BUDGET_NS in all. Each AP_VAIN_WAITS_NS that it has waited in vain halve its next waits for tables,
- * AP_MAX_WAIT_SHIFT times at the most, as long as there is plenty of room to send stacks for user space to unwind. The wait for a table
+ * A recorder that gets little of the processor makes progress, but its tables come too late. From one exec to the next
+ * a process waits for tables for AP_WAITS_BUDGET_NS in all. Each AP_VAIN_WAITS_NS that it has waited in vain halves its next waits for
+ * tables, AP_MAX_WAIT_SHIFT times at the most, as long as there is plenty of room to send stacks for user space to unwind. The wait for a table
  * that comes in time makes up for as much that was in vain.
  */
 #define AP_WAIT_NS	   10000000

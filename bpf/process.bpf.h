@@ -37,7 +37,7 @@ struct process {
 	__u32 is_elsewhere;
 	__u64 first_data_pages, first_brk_bytes; /* what it had mapped at its exec or fork */
 	__u64 taken_bytes; /* memory taken, noted when its last thread released the mm */
-	/* The image's waits for tables (wait_abi.h): in all, and what the ones in vain took lately. */
+	/* How long it has waited for tables since its exec (wait_abi.h): in all, and lately in vain. */
 	__u64 waited_ns, vain_ns;
 	/* With live, its part of the run's live bytes and blocks. Last, since all threads add to them,
 	 * and every hit reads what is above. */

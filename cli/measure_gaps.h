@@ -17,7 +17,7 @@ typedef void (*measure_gaps_say)(void *context, const char *sentence);
 /* Calls @say for each gap, of regions or all others, but for calls that were lost and blocks that are not followed. */
 void measure_gaps__visit(const struct session_results *results, bool of_regions,
 			 measure_gaps_say say, void *context);
-/* For messages. */
+/* Prints the sentence as a message: a measure_gaps_say without a context. */
 void measure_gaps__print(void *context, const char *sentence);
 
 /* For recording_text__beside(); @pid, of @size bytes, is what it refers to. */

@@ -29,7 +29,7 @@ void stat_print__title(FILE *to, size_t columns, const char *before, const char 
 void stat_print__command(FILE *to, size_t columns, char *const argv[], const char *after);
 /* Prints the line of a figure; @note may be "". */
 void stat_print__count(FILE *to, __u64 value, const char *what, const char *note);
-/* For measure_gaps__visit(), which takes a FILE as void. */
+/* Prints the sentence into the FILE @to: a measure_gaps_say. */
 void stat_print__gap(void *to, const char *sentence);
 /* The table of functions of the run or, if it is not NULL, of those called in @region. */
 void stat_print__functions(const struct measure *measure, const struct session_results *results,
@@ -43,7 +43,7 @@ json_object *stat_print__functions_object(const struct measure *measure,
 					  const struct region *region);
 void stat_print__add_totals(json_object *object, const struct stat_totals *totals, bool has_live,
 			    __u64 failed);
-/* Sentences on what is unknown of the files that mark regions, or on what a library in the processes does not see. */
+/* Returns the sentences on files that mark regions, or on what the engine alone knows to be missing. */
 json_object *stat_print__gaps_array(const struct session_results *results, bool of_regions);
 
 #endif

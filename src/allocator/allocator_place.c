@@ -9,7 +9,7 @@
 
 _Static_assert(SITE_ARGUMENTS == DISASM_ARGUMENTS, "the same arguments");
 
-/* What happens to the arguments on the way from a function's entry. */
+/* Says in which registers a function's arguments are, instruction by instruction from its entry on. */
 struct arguments {
 	/* Arguments that are read, and those of them that are only read from their own registers:
 	 * masks, 1 << number. */

@@ -107,9 +107,10 @@ struct session_results {
 	__u64 lost_total;
 	__u64 processes;	 /* followed processes */
 	__u64 gaps[GAP_NUMBERS]; /* those of which only a number is known */
-	const struct profile
-		*gaps_of; /* has all gaps, once the results are complete; the session's */
-	__u64 processes_unprobed; /* that took memory from the kernel and hit no probe, or could not be measured */
+	/* It has all gaps after session__finish(); owned by the session. */
+	const struct profile *gaps_of;
+	/* Processes that took memory from the kernel and hit no probe, or could not be measured. */
+	__u64 processes_unprobed;
 	/* Programs that the second engine measured, and its name; owned by the session. @size_bytes is unused. */
 	const char *second_engine;
 	const struct unprobed_program *second_programs;

@@ -9,9 +9,9 @@ struct profile_gap;
 
 /* A sentence, in one line, without a point at its end. To be freed; NULL if there is no memory. */
 char *gap_text__sentence(const struct profile_gap *gap);
-/* What a gap does, after its sentence: to the numbers that were counted, or that they are not complete. */
+/* Says, behind the sentence, what the gap does to the numbers, or that they are not complete. */
 const char *gap_text__effect(enum gap kind);
-/* The same before its sentence, in brief: "not complete". */
+/* Says the same in brief, before the sentence: "not complete". */
 const char *gap_text__verdict(enum gap kind);
 
 #endif

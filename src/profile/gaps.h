@@ -39,7 +39,7 @@ enum gap {
 	/* Times that the kernel skipped the program that opens and closes the window. */
 	GAP_WINDOW_UNNOTICED,
 
-	/* Of regions; what is counted outside of them is complete. The first ones are as enum ap_region_gap. */
+	/* These concern regions alone: what is counted outside of them is complete. The first ones are as enum ap_region_gap. */
 	GAP_REGION_DEPTH,
 	GAP_REGION_THREADS,
 	GAP_REGION_SETS,
@@ -49,7 +49,7 @@ enum gap {
 	GAP_REGION_UNNUMBERED,
 	GAP_REGION_UNNAMED,
 
-	/* What a library in the processes does not see (--engine=preload). */
+	/* The preloaded library counts these (--engine=preload). */
 	/* Programs that found no room in the shared memory. */
 	GAP_PROGRAMS_UNCOUNTED,
 	GAP_THREADS_UNCOUNTED,
@@ -92,8 +92,9 @@ enum gap {
 	/* A sentence of a recording of before gaps had kinds; the detail is the key that it had in meta. */
 	GAP_SENTENCE,
 
-	/* Of a file that marks regions: more marks than are read, or regions (the detail is the first one that is not counted), marks
-	 * without a nop or a name, those of old versions of allocprof.h, found after a process had mapped it, and what failed. */
+	/* A file that marks regions has more marks than are read, or more regions than are counted (the detail is the first further
+	 * one), marks without a nop or a name, or those of an old allocprof.h; it was found after a process had mapped it; or it could
+	 * not be probed or read. */
 	GAP_REGION_MARKS_MORE,
 	GAP_REGION_MANY,
 	GAP_REGION_MARKS_NO_NOP,

@@ -14,7 +14,7 @@
 
 #define FD 5
 
-/* What a file of this size may have the library ask the kernel for. */
+/* The library asks the kernel no more often than this for any file. */
 #define MAX_CALLS 500000
 
 static const uint8_t *file;

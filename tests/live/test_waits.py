@@ -66,7 +66,7 @@ def test_recorder_that_is_stopped_holds_nobody_up(runner, allocprof, tmp_path):
 @pytest.mark.parametrize("policy", ["", "taskset -c 0 chrt -f 50 "], ids=["normal", "real-time"])
 def test_waiting_target_notices_nothing(run, runner, allocprof, target, tmp_path, policy):
     """It gets its signals while its calls wait, is stopped and goes on, and ends as it does alone. Calls wait for less and less
-    while there is room to send their stacks, which some two thirds of them find."""
+    while there is room to send their stacks."""
     bare = run(["sh", "-c", policy + target("held_up")], expect=0).stdout
     shell = Shell(runner, allocprof, tmp_path)
     shell.recorder.send_signal(signal.SIGSTOP)

@@ -53,7 +53,7 @@ static void assert_says(const struct profile *profile, const struct profile_gap 
 	const char *effect = gap_text__effect(gap->kind);
 
 	assert_non_null(sentence);
-	/* Of no sentence is the end cut off, and nothing in it is left to be filled in. */
+	/* The sentence has not been cut off, and nothing in it is left to be filled in. */
 	assert_true(strlen(sentence) < sizeof(struct plural_text) - 1);
 	assert_null(strpbrk(sentence, "%{|}\n"));
 	assert_true(asprintf(&expected, "%s; %s\n", sentence, effect) > 0);

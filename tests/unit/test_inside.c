@@ -52,7 +52,7 @@ struct measured {
 	struct preload_results results;
 };
 
-/* What a process leaves allocated. */
+/* The process never frees these blocks. */
 static void *left[32768];
 
 static void begin(const char *directory)
@@ -343,7 +343,7 @@ static void test_threads(void **state)
 	}
 }
 
-/* What a signal's handler would do that comes just when the library asks the kernel for something. */
+/* The library is interrupted by this as by a signal's handler, just when it asks the kernel for something. */
 static int *n_handled, n_depth; /* the first is shared with the parent */
 
 static long interrupt(long number, const long arguments[6])
