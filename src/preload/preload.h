@@ -106,6 +106,7 @@ struct preload_results {
 	struct preload_regions *regions; /* NULL: no thread has begun one */
 	__u64 gaps[INSIDE_GAPS];
 	__u64 waits, waits_ns; /* for tables and answers */
+	__u64 n_begun;	       /* programs that the library began in, without an entry after the end */
 	__u64 n_threads;       /* whose counters were read */
 	/* Elements that a process was about to write when it was killed, and places and numbers that cannot
 	 * be right: nothing is taken from these. */
@@ -118,6 +119,10 @@ struct preload_results {
 int preload__read(const struct preload *preload, struct preload_results *out);
 
 void preload_results__free(struct preload_results *results);
+
+/* The command's dynamic linker may still look for the library, and would print that it is missing: preload__free() leaves it,
+ * unless the command has begun by then. */
+void preload__leave_library(struct preload *preload);
 
 /* preload_results.n_awaited, for less than a reading of all. -EIO, -ENOMEM. */
 int preload__count_awaited(const struct preload *preload, __u64 *n);

@@ -215,18 +215,6 @@ static int add_refused(struct preload_engine *engine, const char *path, const ch
 	return profile__add_gap(engine->profile, &gap);
 }
 
-/* Whether any image was in the process. *@begins: or is about to be, and its entry is not complete. */
-static bool was_entered(const struct preload_results *counted, __u32 pid, bool *begins)
-{
-	*begins = false;
-	for (size_t i = 0; i < counted->n_images; i++) {
-		if (counted->images[i].pid == pid && !counted->images[i].is_elsewhere)
-			return true;
-		*begins |= counted->images[i].writer == pid;
-	}
-	return false;
-}
-
 static int collect_refused(struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
@@ -244,10 +232,11 @@ static int collect_refused(struct preload_engine *engine)
 		if (!refused->was_entered)
 			engine->processes++;
 	}
-	if (err || engine->is_command_taken || was_entered(counted, target, &begins))
+	if (err || engine->is_command_taken || preload_engine__has_entry(counted, target, &begins))
 		return err;
 	engine->processes++;
-	if (begins)
+	/* A program that begins after the end makes no entry, and all of its calls are later. */
+	if (begins || (!counted->n_images && counted->n_begun))
 		return 0;
 	return add_refused(engine, engine->command,
 			   engine->command_refusal >= 0

@@ -52,12 +52,13 @@ static bool is_any_on_its_way(const struct preload *preload)
 	return preload->memory_fd >= 0 &&
 	       pread(preload->memory_fd, counts, sizeof(counts),
 		     offsetof(struct inside_header, n_injected)) == sizeof(counts) &&
-	       counts[0] > (counts[1] ? counts[1] - 1 : 0);
+	       (counts[0] > (counts[1] ? counts[1] - 1 : 0) ||
+		(preload->is_command_awaited && !counts[1]));
 }
 
 /* Leaves the library, without which the dynamic linker would print an error, and no memory to measure with. sweep() removes the
  * directory when the next measurement begins. */
-static void leave_library(int directory_fd)
+static void leave_library_alone(int directory_fd)
 {
 	const __u64 magic = INSIDE_MAGIC;
 	_cleanup_(close_fd) int fd = -1;
@@ -70,10 +71,15 @@ static void leave_library(int directory_fd)
 		fd__write_all_at(fd, &magic, sizeof(magic), offsetof(struct inside_header, magic));
 }
 
+void preload__leave_library(struct preload *preload)
+{
+	preload->is_command_awaited = true;
+}
+
 void preload__remove_directory(const struct preload *preload)
 {
 	if (preload->directory_fd >= 0 && is_any_on_its_way(preload)) {
-		leave_library(preload->directory_fd);
+		leave_library_alone(preload->directory_fd);
 		return;
 	}
 	if (preload->directory_fd >= 0)

@@ -309,6 +309,7 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 		return err;
 	for (int i = 0; i < INSIDE_GAPS; i++)
 		out->gaps[i] = reader__add(0, reader.header.gaps[i]);
+	out->n_begun = reader.header.n_begun;
 	out->waits = reader__add(0, reader.header.waits.count);
 	out->waits_ns = reader__add(0, reader.header.waits.total_ns);
 	err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),

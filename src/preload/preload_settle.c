@@ -49,23 +49,53 @@ static int settle(struct preload_engine *engine, __u64 until_ns)
 	}
 }
 
+bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid, bool *begins)
+{
+	*begins = false;
+	for (size_t i = 0; i < counted->n_images; i++) {
+		if (counted->images[i].pid == pid && !counted->images[i].is_elsewhere)
+			return true;
+		*begins |= counted->images[i].writer == pid;
+	}
+	return false;
+}
+
+/* Whether the command runs and its dynamic linker may not have come to the library yet. */
+static bool command_may_begin(const struct preload_engine *engine,
+			      const struct preload_results *counted)
+{
+	const struct target *target = engine->target;
+
+	if (counted->n_begun || counted->n_images || engine->is_command_taken ||
+	    engine->command_refusal >= 0)
+		return false;
+	return target->launched && !target->waited && target__is_running(target);
+}
+
 int preload_engine__read(struct preload_engine *engine, struct preload_results *out)
 {
 	__u64 until_ns = clock__now_ns() + SETTLE_NS;
+	bool may_begin;
 	int err;
 
 	for (;;) {
 		err = preload__read(engine->preload, out);
 		if (err)
 			return err;
-		if (out->n_awaited <= engine->n_unsettled || clock__now_ns() >= until_ns ||
-		    !any_runs(engine, out, until_ns))
+		may_begin = command_may_begin(engine, out);
+		if (clock__now_ns() >= until_ns ||
+		    (!may_begin && (out->n_awaited <= engine->n_unsettled ||
+				    !any_runs(engine, out, until_ns))))
 			break;
 		preload_results__free(out);
 		err = settle(engine, until_ns);
 		if (err)
 			return err;
+		if (may_begin)
+			usleep(LOOK_AGAIN_NS / 1000);
 	}
 	engine->n_unsettled = out->n_awaited;
+	if (may_begin)
+		preload__leave_library(engine->preload);
 	return 0;
 }

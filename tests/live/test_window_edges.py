@@ -156,6 +156,27 @@ def test_first_call_that_does_not_end(runner, allocprof, target, tmp_path):
     assert not report["complete"] and not report["unprobed_programs"] and report["processes"] == 1, report
 
 
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("seconds, complete", [(1, True), (5, False)])
+def test_end_in_the_dynamic_linker(runner, allocprof, target, compiled, tmp_path, seconds, complete):
+    """The dynamic linker has not looked for the library as the window ends: an auditor, which comes before, sleeps.
+    allocprof waits for two seconds. It leaves the library, or the dynamic linker would print that there is none."""
+    auditor = compiled("""
+        #include <unistd.h>
+        unsigned la_version(unsigned version) { sleep(SECONDS); return version; }
+    """, "-shared", "-fPIC", f"-DSECONDS={seconds}", name="auditor.so")
+    argv = [*argv_of(allocprof, "stat", tmp_path / "out", "--duration", "300ms"), "--", target("pairs"), 1]
+    process = runner.start(argv,
+                           env={"LD_AUDIT": str(auditor)}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE)
+    assert process.wait(TIMEOUT_SECONDS) == 0
+    _, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
+    report = read_report(tmp_path / "out")
+    assert report["complete"] == complete and report["processes"] == 1, report
+    assert len(report["unprobed_programs"]) == (0 if complete else 1), report
+    assert "ERROR: ld.so" not in stderr.decode(), stderr
+
+
 # The links of a file's probes in one, or one by one; each end of a window.
 PROCESSES = [
     ("stat", "duration", []), ("stat", "delay", []), ("stat", "int", []), ("stat", "term", []),

@@ -108,9 +108,12 @@ bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t 
 bool preload_engine__runs(const struct preload_engine *engine, __u32 pid);
 
 /* preload_settle.c: as preload__read(), but waits for processes that are writing entries: a thread that makes its first
- * call as the gate is closed has counted nothing, and nothing is missing when it has written its entry. It waits for
- * seconds at the most, and once for each entry that nobody completes; meanwhile tables and answers go on. */
+ * call as the gate is closed has counted nothing, and nothing is missing when it has written its entry. The command that is
+ * still in its dynamic linker is waited for, too. It waits for seconds at the most, and once for each entry that nobody
+ * completes; meanwhile tables and answers go on. */
 int preload_engine__read(struct preload_engine *engine, struct preload_results *out);
+/* Whether any image was in the process. *@begins: or is about to be, and its entry is not complete. */
+bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid, bool *begins);
 
 /* Looks at the command's files: which have allocators, and with stacks, has their tables compiled. */
 int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],

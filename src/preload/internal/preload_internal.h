@@ -14,6 +14,7 @@ struct preload {
 	/* The first INSIDE_SLICES_AT bytes of the tables, whose words threads wait for; only the kernel looks there. */
 	void *awaited;
 	int directory_fd;
+	bool is_command_awaited; /* it had not begun at the end */
 	bool has_within;
 	struct ap_config sampling; /* as in the settings, which processes could change */
 	bool is_tight;		   /* as in the header */
