@@ -7,7 +7,7 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 
-#include "file_symbols.h"
+#include "elf_symbols.h"
 #include "inside_abi.h"
 #include "own_malloc.h"
 #include "refusal_abi.h"
@@ -19,8 +19,6 @@
 
 /* Interpreters of interpreters, as in the kernel. */
 #define MAX_INTERPRETERS 5
-
-#define MAX_PROGRAM_HEADERS 64
 
 #define F_OK 0
 #define X_OK 1
@@ -37,7 +35,8 @@ static int open_program(const struct program *program)
 
 static bool has_interpreter(int fd, const Elf64_Ehdr *header)
 {
-	int n = header->e_phnum < MAX_PROGRAM_HEADERS ? header->e_phnum : MAX_PROGRAM_HEADERS;
+	int n = header->e_phnum < ELF_MAX_PROGRAM_HEADERS ? header->e_phnum
+							  : ELF_MAX_PROGRAM_HEADERS;
 
 	if (header->e_phentsize != sizeof(Elf64_Phdr))
 		return false;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Reads the dynamic linker's list of loaded objects, their symbols, relocations and places. */
 #include "objects.h"
 
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf_symbols.h"
 #include "sys.h"
 
 struct debug {
@@ -112,62 +114,42 @@ static bool symbol__is(const struct symbols *in, __u32 index, const char *name, 
 	       text__equal(in->strings + symbol->st_name, name);
 }
 
-/* Longer chains are not followed: one that is damaged ends. */
-#define MAX_CHAIN 65536
+struct wanted {
+	const struct symbols *symbols;
+	bool is_function;
+};
 
-static const Elf64_Sym *find_by_gnu_hash(const struct symbols *in, const char *name, bool function)
+static bool read_loaded(const void *wanted, Elf64_Addr address, void *out, size_t size)
 {
-	const __u32 *table = in->gnu_hash;
-	__u32 n_buckets = table[0], first = table[1], n_words = table[2],
-	      hash = text__gnu_hash(name);
-	const __u32 *buckets = (const __u32 *)((const __u64 *)(table + 4) + n_words);
-	const __u32 *chains = buckets + n_buckets;
-	__u32 index;
-
-	if (!n_buckets)
-		return NULL;
-	index = buckets[hash % n_buckets];
-	if (index < first)
-		return NULL;
-	for (int i = 0; i < MAX_CHAIN; i++, index++) {
-		__u32 of_this = chains[index - first];
-
-		if ((of_this | 1) == (hash | 1) && symbol__is(in, index, name, function))
-			return &in->symbols[index];
-		if (of_this & 1)
-			break;
-	}
-	return NULL;
+	memcpy(out, (const void *)address, size);
+	return true;
 }
 
-static const Elf64_Sym *find_by_hash(const struct symbols *in, const char *name, bool function)
+static bool is_wanted(const void *context, __u32 index, const char *name)
 {
-	__u32 n_buckets = in->hash[0], n_chains = in->hash[1], index;
+	const struct wanted *wanted = context;
 
-	if (!n_buckets)
-		return NULL;
-	index = in->hash[2 + text__sysv_hash(name) % n_buckets];
-	for (int i = 0; index && index < n_chains && i < MAX_CHAIN; i++) {
-		if (symbol__is(in, index, name, function))
-			return &in->symbols[index];
-		index = in->hash[2 + n_buckets + index];
-	}
-	return NULL;
+	return symbol__is(wanted->symbols, index, name, wanted->is_function);
 }
 
 static bool find_in(const struct object *object, const char *name, bool function,
 		    struct definition *out)
 {
-	const Elf64_Sym *symbol;
 	struct symbols symbols;
+	const struct wanted wanted = { &symbols, function };
+	struct symbol_hash hash = { .read = read_loaded, .is = is_wanted };
+	const Elf64_Sym *symbol;
 	void *address;
+	__u32 index;
 
 	if (!object->dynamic || !read_symbols(object, &symbols))
 		return false;
-	symbol = symbols.gnu_hash ? find_by_gnu_hash(&symbols, name, function)
-				  : find_by_hash(&symbols, name, function);
-	if (!symbol)
+	hash.gnu_hash = (Elf64_Addr)symbols.gnu_hash;
+	hash.hash = (Elf64_Addr)symbols.hash;
+	index = symbol_hash__find(&hash, &wanted, name);
+	if (!index)
 		return false;
+	symbol = &symbols.symbols[index];
 	address = (void *)(object->bias + symbol->st_value);
 	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
 		address = ((void *(*)(void))address)();
@@ -257,7 +239,7 @@ static __u32 count_symbols(const struct symbols *in)
 		last = buckets[i] > last ? buckets[i] : last;
 	if (last < table[1])
 		return table[1];
-	for (int i = 0; i < MAX_CHAIN && !(chains[last - table[1]] & 1); i++)
+	for (int i = 0; i < ELF_MAX_CHAIN && !(chains[last - table[1]] & 1); i++)
 		last++;
 	return last + 1;
 }

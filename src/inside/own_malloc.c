@@ -2,7 +2,7 @@
 /* Looks malloc up among the symbols that a program exports, and among all that its file names. */
 #include "own_malloc.h"
 
-#include "file_symbols.h"
+#include "elf_symbols.h"
 #include "sys.h"
 
 /* A program that defines one of these has an allocator linked into it, whose functions nobody else calls. */

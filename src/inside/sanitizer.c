@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "sanitizer.h"
 
-#include "file_symbols.h"
+#include "elf_symbols.h"
 #include "refusal_abi.h"
 #include "sys.h"
 

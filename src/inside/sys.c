@@ -182,26 +182,6 @@ bool text__begins(const char *text, const char *start)
 	return true;
 }
 
-__u32 text__gnu_hash(const char *name)
-{
-	__u32 hash = 5381;
-
-	while (*name)
-		hash = hash * 33 + (unsigned char)*name++;
-	return hash;
-}
-
-__u32 text__sysv_hash(const char *name)
-{
-	__u32 hash = 0;
-
-	while (*name) {
-		hash = (hash << 4) + (unsigned char)*name++;
-		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
-	}
-	return hash;
-}
-
 char *text__append(char *end, const char *stop, const char *text)
 {
 	if (!end)

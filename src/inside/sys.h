@@ -161,9 +161,6 @@ void *memset(void *to, int value, size_t size);
 size_t text__length(const char *text);
 bool text__equal(const char *a, const char *b);
 bool text__begins(const char *text, const char *start);
-/* Return the hash of a symbol's @name that DT_GNU_HASH and DT_HASH use. */
-__u32 text__gnu_hash(const char *name);
-__u32 text__sysv_hash(const char *name);
 /* Appends at @end of the room up to @stop, with a terminating 0; the new end, or NULL if there is no
  * room. Accepts NULL as @end. */
 char *text__append(char *end, const char *stop, const char *text);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "enterable.h"
-#include "file_symbols.h"
+#include "elf_symbols.h"
 #include "fuzz.h"
 #include "inside_abi.h"
 #include "inside_host.h"

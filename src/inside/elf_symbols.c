@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Looks dynamic symbols up by the hash tables of DT_GNU_HASH and DT_HASH. */
+#include "elf_symbols.h"
+
+#include <asm/unistd.h>
+
+#include "sys.h"
+
+/* More entries of a dynamic section are not read. */
+#define MAX_ENTRIES 512
+
+/* All names that are looked for are shorter. */
+#define MAX_NAME 32
+
+static bool read_hash_word(const struct symbol_hash *in, const void *memory, Elf64_Addr array,
+			   __u64 index, __u32 *out)
+{
+	return in->read(memory, array + index * sizeof(*out), out, sizeof(*out));
+}
+
+static __u32 gnu_hash_of(const char *name)
+{
+	__u32 hash = 5381;
+
+	while (*name)
+		hash = hash * 33 + (unsigned char)*name++;
+	return hash;
+}
+
+static __u32 sysv_hash_of(const char *name)
+{
+	__u32 hash = 0;
+
+	while (*name) {
+		hash = (hash << 4) + (unsigned char)*name++;
+		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+	}
+	return hash;
+}
+
+/* The Bloom filter in front of the buckets: false if no symbol has that hash. */
+static bool bloom__may_have(const struct symbol_hash *in, const void *memory, Elf64_Addr words,
+			    const __u32 head[4], __u32 hash)
+{
+	__u64 word;
+
+	return head[2] &&
+	       in->read(memory, words + hash / 64 % head[2] * sizeof(word), &word, sizeof(word)) &&
+	       word >> hash % 64 & word >> (hash >> (head[3] & 31)) % 64 & 1;
+}
+
+static __u32 find_by_gnu_hash(const struct symbol_hash *in, const void *memory, const char *name)
+{
+	__u32 head[4], index, value, hash = gnu_hash_of(name); /* buckets, first, words, shift */
+	Elf64_Addr words = in->gnu_hash + sizeof(head), buckets, chains;
+
+	if (!in->read(memory, in->gnu_hash, head, sizeof(head)) || !head[0] ||
+	    !bloom__may_have(in, memory, words, head, hash))
+		return 0;
+	buckets = words + (__u64)head[2] * sizeof(__u64);
+	chains = buckets + (__u64)head[0] * sizeof(__u32);
+	if (!read_hash_word(in, memory, buckets, hash % head[0], &index) || index < head[1])
+		return 0;
+	for (int i = 0;
+	     i < ELF_MAX_CHAIN && read_hash_word(in, memory, chains, index - head[1], &value);
+	     i++, index++) {
+		if ((value | 1) == (hash | 1) && in->is(memory, index, name))
+			return index;
+		if (value & 1)
+			break;
+	}
+	return 0;
+}
+
+static __u32 find_by_sysv_hash(const struct symbol_hash *in, const void *memory, const char *name)
+{
+	__u32 head[2], index; /* buckets, symbols */
+	Elf64_Addr buckets = in->hash + sizeof(head);
+
+	if (!in->read(memory, in->hash, head, sizeof(head)) || !head[0] ||
+	    !read_hash_word(in, memory, buckets, sysv_hash_of(name) % head[0], &index))
+		return 0;
+	for (int i = 0; i < ELF_MAX_CHAIN && index && index < head[1]; i++) {
+		if (in->is(memory, index, name))
+			return index;
+		if (!read_hash_word(in, memory, buckets, (__u64)head[0] + index, &index))
+			break;
+	}
+	return 0;
+}
+
+__u32 symbol_hash__find(const struct symbol_hash *in, const void *memory, const char *name)
+{
+	if (in->gnu_hash)
+		return find_by_gnu_hash(in, memory, name);
+	return in->hash ? find_by_sysv_hash(in, memory, name) : 0;
+}
+
+/* The offset of @size bytes that will be at @address; false if the file does not have them. */
+static bool find_offset(const struct file_symbols *in, Elf64_Addr address, size_t size, __u64 *out)
+{
+	for (int i = 0; i < in->n_loads; i++) {
+		__u64 distance = address - in->loads[i].address;
+
+		if (distance < in->loads[i].bytes && size <= in->loads[i].bytes - distance) {
+			*out = in->loads[i].offset + distance;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_memory(const void *memory, Elf64_Addr address, void *out, size_t size)
+{
+	const struct file_symbols *in = memory;
+	__u64 offset;
+
+	return find_offset(in, address, size, &offset) && !sys__read_at(in->fd, out, size, offset);
+}
+
+static bool read_segments(struct file_symbols *out, const Elf64_Ehdr *header)
+{
+	int n = header->e_phnum < ELF_MAX_PROGRAM_HEADERS ? header->e_phnum
+							  : ELF_MAX_PROGRAM_HEADERS;
+
+	for (int i = 0; i < n; i++) {
+		Elf64_Phdr segment;
+
+		if (sys__read_at(out->fd, &segment, sizeof(segment),
+				 header->e_phoff + i * sizeof(segment)))
+			return false;
+		if (segment.p_type == PT_LOAD && out->n_loads < FILE_SYMBOLS_LOADS) {
+			out->loads[out->n_loads].address = segment.p_vaddr;
+			out->loads[out->n_loads].bytes = segment.p_filesz;
+			out->loads[out->n_loads++].offset = segment.p_offset;
+		} else if (segment.p_type == PT_DYNAMIC) {
+			out->dynamic = segment.p_offset;
+			out->dynamic_bytes = segment.p_filesz;
+		}
+	}
+	return out->dynamic_bytes;
+}
+
+static void take_entry(struct file_symbols *out, const Elf64_Dyn *entry)
+{
+	switch (entry->d_tag) {
+	case DT_SYMTAB:
+		out->symbols = entry->d_un.d_ptr;
+		break;
+	case DT_STRTAB:
+		out->strings = entry->d_un.d_ptr;
+		break;
+	case DT_GNU_HASH:
+		out->gnu_hash = entry->d_un.d_ptr;
+		break;
+	case DT_HASH:
+		out->hash = entry->d_un.d_ptr;
+		break;
+	}
+}
+
+bool file_symbols__entry(const struct file_symbols *in, __u32 index, Elf64_Dyn *out)
+{
+	return index < MAX_ENTRIES && (index + 1) * sizeof(*out) <= in->dynamic_bytes &&
+	       !sys__read_at(in->fd, out, sizeof(*out), in->dynamic + index * sizeof(*out)) &&
+	       out->d_tag != DT_NULL;
+}
+
+bool file_symbols__open(struct file_symbols *out, int fd, const Elf64_Ehdr *header)
+{
+	Elf64_Dyn entry;
+
+	*out = (struct file_symbols){ .fd = fd };
+	if (header->e_phentsize != sizeof(Elf64_Phdr) || !read_segments(out, header))
+		return false;
+	for (__u32 i = 0; file_symbols__entry(out, i, &entry); i++)
+		take_entry(out, &entry);
+	return out->strings;
+}
+
+void file_symbols__string(const struct file_symbols *in, __u64 offset, char *out, size_t size)
+{
+	__u64 at;
+
+	memset(out, 0, size);
+	/* One byte is in the segment; the string may end with the file. */
+	if (find_offset(in, in->strings + offset, 1, &at))
+		sys(__NR_pread64, in->fd, (long)out, size - 1, at, 0, 0);
+}
+
+static bool symbol__is(const void *memory, __u32 index, const char *name)
+{
+	const struct file_symbols *in = memory;
+	char text[MAX_NAME];
+	Elf64_Sym symbol;
+
+	if (!read_memory(in, in->symbols + (__u64)index * sizeof(symbol), &symbol,
+			 sizeof(symbol)) ||
+	    symbol.st_shndx == SHN_UNDEF)
+		return false;
+	file_symbols__string(in, symbol.st_name, text, sizeof(text));
+	return text__equal(text, name);
+}
+
+bool file_symbols__define(const struct file_symbols *in, const char *name)
+{
+	const struct symbol_hash hash = { in->gnu_hash, in->hash, read_memory, symbol__is };
+
+	return in->symbols && symbol_hash__find(&hash, in, name);
+}
