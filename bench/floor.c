@@ -21,8 +21,8 @@
 #include "parser.h"
 #include "probes.h"
 #include "target.h"
-#include "target_inheritance.h"
 #include "uprobe_multi.h"
+#include "user.h"
 
 #define EVERY_FUNCTION AP_ALL_FUNCTIONS
 

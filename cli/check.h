@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "array.h"
 #include "budget.h"
 #include "error.h"
-#include "figures.h"
 #include "series.h"
 
 struct measure;

@@ -15,7 +15,7 @@
 #include "probed_file.h"
 #include "probed_text.h"
 #include "profile.h"
-#include "utf8.h"
+#include "text.h"
 
 static const struct argp_option doctor_options[] = {
 	{ "pid", 'p', "PID", 0, "Look at the process PID instead of a program", 0 },

@@ -10,9 +10,9 @@
 #include "data_file.h"
 #include "message.h"
 #include "number.h"
-#include "plural.h"
 #include "profile.h"
 #include "recording_text.h"
+#include "text.h"
 
 static void print(const char *name, const char *line)
 {

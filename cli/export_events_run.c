@@ -15,8 +15,8 @@
 #include "message.h"
 #include "number.h"
 #include "output_file.h"
-#include "plural.h"
 #include "profile.h"
+#include "text.h"
 
 static void free_profile(struct profile **profile)
 {

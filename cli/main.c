@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "borrowed.h"
 #include "command.h"
 #include "error.h"
 #include "message.h"
 #include "options.h"
+#include "user.h"
 
 #define MAX_COMMANDS 64
 

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 #include "measure_options.h"
-#include "target_inheritance.h"
-#include "target_user.h"
+#include "user.h"
 
 /*
  * Signal mask and limits as they were before measuring, which the command inherits. Zeroed at

@@ -10,11 +10,11 @@
 #include "measure_options.h"
 #include "message.h"
 #include "number.h"
-#include "plural.h"
 #include "profile.h"
 #include "reasons.h"
 #include "recording_text.h"
 #include "session.h"
+#include "text.h"
 #include "window_options.h"
 
 static void say_gap(const struct profile_gap *gap, measure_gaps_say say, void *context)

@@ -7,7 +7,7 @@
 
 #include "error.h"
 #include "progress.h"
-#include "utf8.h"
+#include "text.h"
 
 void message__print(const char *fmt, ...)
 {

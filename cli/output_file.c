@@ -14,9 +14,9 @@
 #include "command.h"
 #include "error.h"
 #include "event_log.h"
+#include "file.h"
 #include "message.h"
 #include "pager.h"
-#include "whole_io.h"
 
 /* The option that names the output of every command. */
 #define OPTION "-o"

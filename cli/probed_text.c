@@ -7,7 +7,7 @@
 
 #include "probed_file.h"
 #include "profile.h"
-#include "utf8.h"
+#include "text.h"
 
 /* Room for a path and the text after it; longer lines are truncated. */
 #define LINE_BYTES 8192

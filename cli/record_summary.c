@@ -11,10 +11,9 @@
 #include "event_log.h"
 #include "message.h"
 #include "number.h"
-#include "plural.h"
 #include "profile.h"
 #include "selection.h"
-#include "shell_word.h"
+#include "text.h"
 
 static void print_contents(const struct profile *profile, const struct selection *totals, FILE *to)
 {

@@ -9,9 +9,9 @@
 #include "error.h"
 #include "options.h"
 #include "output_file.h"
-#include "plural.h"
 #include "profile_runs.h"
 #include "stack_groups.h"
+#include "text.h"
 
 int data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error)
 {

@@ -15,7 +15,7 @@
 #include "session.h"
 #include "table.h"
 #include "terminal.h"
-#include "utf8.h"
+#include "text.h"
 
 #define WORDS_GAP 4
 #define WORDS_AT  (STAT_NUMBER_COLUMNS + WORDS_GAP)

@@ -7,10 +7,10 @@
 #include "json.h"
 #include "measure_gaps.h"
 #include "number.h"
-#include "plural.h"
 #include "session.h"
 #include "stat_figures.h"
 #include "stat_print.h"
+#include "text.h"
 
 static void print_region(const struct measure *measure, const struct session_results *results,
 			 const struct region *region, size_t columns, FILE *to)

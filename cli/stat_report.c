@@ -10,7 +10,6 @@
 #include "measure.h"
 #include "measure_gaps.h"
 #include "number.h"
-#include "plural.h"
 #include "probed_file.h"
 #include "profile.h"
 #include "recording_text.h"
@@ -18,6 +17,7 @@
 #include "stat_figures.h"
 #include "stat_print.h"
 #include "stat_regions.h"
+#include "text.h"
 
 /* The columns of a terminal that is as narrow as they come. */
 #define PARAGRAPH_COLUMNS 80

@@ -7,15 +7,14 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "figures.h"
 #include "json.h"
 #include "measure.h"
 #include "number.h"
-#include "plural.h"
 #include "session.h"
 #include "stat_print.h"
 #include "stat_report.h"
 #include "table.h"
+#include "text.h"
 
 static struct stat_series_region *find_region(struct stat_series *stat, const char *name)
 {

@@ -12,7 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "proc_stat.h"
+#include "proc.h"
 
 #define MAX_ANCESTORS 64
 

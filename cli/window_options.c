@@ -9,8 +9,8 @@
 #include "number.h"
 #include "number_parse.h"
 #include "options.h"
-#include "plural.h"
 #include "session.h"
+#include "text.h"
 
 int window_options__parse(struct window_options *options, int key, char *arg, struct error *error)
 {

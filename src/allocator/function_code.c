@@ -18,7 +18,7 @@
 #include "disasm.h"
 #include "elf_file.h"
 #include "error.h"
-#include "file_owner.h"
+#include "file.h"
 #include "usdt.h"
 
 /* Maximum number of functions named in a message. */

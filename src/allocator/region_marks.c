@@ -12,8 +12,8 @@
 #include "executable_parts.h"
 #include "function_code.h"
 #include "parser.h"
+#include "text.h"
 #include "usdt.h"
-#include "utf8.h"
 
 /* In the worker. */
 struct search {

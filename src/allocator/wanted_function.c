@@ -9,9 +9,9 @@
 #include "allocator_parse.h"
 #include "dynamic_section.h"
 #include "error.h"
+#include "file.h"
 #include "function_code.h"
 #include "path.h"
-#include "regular_file.h"
 
 static const char usdt_prefix[] = "sdt:";
 

@@ -12,10 +12,10 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "file.h"
 #include "json_keys.h"
 #include "path.h"
-#include "text_file.h"
-#include "utf8.h"
+#include "text.h"
 
 #define MAX_NAME_BYTES 200
 

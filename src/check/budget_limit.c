@@ -11,9 +11,9 @@
 #include "budget.h"
 #include "cleanup.h"
 #include "error.h"
+#include "file.h"
 #include "json_text.h"
 #include "new_file.h"
-#include "whole_io.h"
 
 /* As SwiftNIO: max - 1000 < total <= max, and limits from 1000 on are multiples of 50. */
 #define SLACK_BELOW 1000

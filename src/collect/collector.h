@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "file_identity.h"
+#include "mapped_file.h"
 #include "table_loader.h"
 
 struct ap_within;

@@ -14,10 +14,9 @@
 
 #include "cleanup.h"
 #include "elf_open.h"
-#include "file_owner.h"
+#include "file.h"
 #include "mapped_file.h"
 #include "path.h"
-#include "regular_file.h"
 
 #define SYSTEM_DIR "/usr/lib/debug"
 

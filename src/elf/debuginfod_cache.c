@@ -12,9 +12,8 @@
 #include "cleanup.h"
 #include "confinement.h"
 #include "debuginfod_internal.h"
-#include "file_owner.h"
-#include "regular_file.h"
-#include "sudo_user.h"
+#include "file.h"
+#include "user.h"
 #include "worker.h"
 
 /* The variable by which elfutils' client finds its cache. */

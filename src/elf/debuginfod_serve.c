@@ -14,7 +14,7 @@
 #include "confinement.h"
 #include "debuginfod_internal.h"
 #include "packet.h"
-#include "sudo_user.h"
+#include "user.h"
 
 /*
  * Loaded at run time, as libdw does, because it is optional. The types are those of debuginfod.h.

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 
 #include "debug_file.h"
+#include "file.h"
 #include "symbol_table.h"
-#include "whole_io.h"
 
 /* libdwfl reads the whole file. */
 #define MAX_FILE_BYTES (1ULL << 30)

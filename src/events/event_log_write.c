@@ -15,9 +15,9 @@
 #include "error.h"
 #include "event_log.h"
 #include "event_log_format.h"
+#include "file.h"
 #include "leb128.h"
 #include "new_file.h"
-#include "whole_io.h"
 
 /* The fastest: a busy thread makes a million events in two seconds. */
 #define COMPRESSION 1

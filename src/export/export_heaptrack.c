@@ -32,7 +32,7 @@
 #include "hash_table.h"
 #include "stack_view.h"
 #include "string_ids.h"
-#include "utf8.h"
+#include "text.h"
 
 /* Each block is a line or two: so many take a minute, and their viewers more. The numbers of a damaged file go up to 2^63. */
 #define MOST_BLOCKS 1000000000ULL

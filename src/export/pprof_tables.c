@@ -11,7 +11,7 @@
 #include "export_samples.h"
 #include "profile.h"
 #include "stack_view.h"
-#include "utf8.h"
+#include "text.h"
 
 /* No program has an address beyond it; the ranges of larger ones end here. */
 #define MAX_ADDRESS	(1ULL << 47)

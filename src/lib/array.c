@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Arrays that grow. */
 #include "array.h"
 
 #include <errno.h>
@@ -49,4 +48,21 @@ void *array__copy(const void *array, size_t n, size_t size)
 	void *copy = reallocarray(NULL, n, size);
 
 	return copy ? memcpy(copy, array, n * size) : NULL;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+	__s64 x = *(const __s64 *)a, y = *(const __s64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+struct figure_range figures__range(__s64 *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), compare_values);
+	return (struct figure_range){
+		.min = values[0],
+		.median = values[(n - 1) / 2],
+		.max = values[n - 1],
+	};
 }

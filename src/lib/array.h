@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arrays that grow, binary search in sorted ones, and the range of an array of figures. */
 #ifndef ALLOCPROF_ARRAY_H
 #define ALLOCPROF_ARRAY_H
 
+#include <linux/types.h>
 #include <stddef.h>
 
 #ifndef ARRAY_SIZE /* libiberty.h defines the same */
@@ -33,5 +35,14 @@ void *array__copy(const void *array, size_t n, size_t size);
 		}                                                                                  \
 		low_;                                                                              \
 	})
+
+/* Range and median of a figure over several runs. */
+struct figure_range {
+	__s64 min, max;
+	__s64 median; /* the lower one of two, so that it is a value of some run */
+};
+
+/* Sorts the @n values, at least one. */
+struct figure_range figures__range(__s64 *values, size_t n);
 
 #endif

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "sudo_user.h"
+#include "user.h"
 
 #define OWN_FILES "/proc/self/fd"
 /* Others would have to take as many names as soon as they are free. */

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "file_place.h"
+#include "path.h"
 
 /*
  * Opens the existing @path for writing and keeps its contents. Links are followed as by file_place__find(); in a

@@ -12,9 +12,9 @@
 #include "data_file.h"
 #include "gap_text.h"
 #include "number.h"
-#include "plural.h"
 #include "profile.h"
 #include "reasons.h"
+#include "text.h"
 
 struct output {
 	FILE *lines;

@@ -11,10 +11,10 @@
 #include "diff_output.h"
 #include "filter.h"
 #include "number.h"
-#include "plural.h"
 #include "profile.h"
 #include "runs_text.h"
 #include "table.h"
+#include "text.h"
 
 #define COLUMNS 6
 /* Equal frames that are printed beside those that differ. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "text.h"
 
 /* Replaces unsafe characters (allocprof-folded(1)) and appends @terminator, for which there must be
  * room. */

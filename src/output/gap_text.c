@@ -8,8 +8,8 @@
 
 #include "array.h"
 #include "number.h"
-#include "plural.h"
 #include "profile.h"
+#include "text.h"
 
 #define NOT_COMPLETE "not complete"
 #define IN_REGIONS   "calls in regions are missing"

@@ -8,7 +8,7 @@
 
 #include "array.h"
 #include "clock.h"
-#include "plural.h"
+#include "text.h"
 
 struct unit {
 	double size;

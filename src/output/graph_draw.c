@@ -11,8 +11,8 @@
 #include "graph_ink.h"
 #include "graph_label.h"
 #include "graph_panel.h"
-#include "plural.h"
 #include "profile.h"
+#include "text.h"
 
 /* In pixels; a PNG has twice as many in each direction. */
 #define WIDTH	     1000

@@ -7,7 +7,7 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "utf8.h"
+#include "text.h"
 
 /* Longer text fits nowhere and is truncated before it is measured. */
 #define MAX_TEXT 1024

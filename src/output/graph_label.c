@@ -8,8 +8,8 @@
 
 #include "graph_axis.h"
 #include "graph_data.h"
-#include "plural.h"
 #include "stack_groups.h"
+#include "text.h"
 
 static int label_group(const struct stack_groups *groups, const struct stack_group *group,
 		       struct graph_label *label)

@@ -8,7 +8,7 @@
 
 #include "cleanup.h"
 #include "json_text.h"
-#include "utf8.h"
+#include "text.h"
 
 json_object *json__string(const char *text)
 {

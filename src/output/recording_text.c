@@ -11,10 +11,10 @@
 #include "cleanup.h"
 #include "completeness.h"
 #include "number.h"
-#include "plural.h"
 #include "profile.h"
 #include "runs_text.h"
 #include "terminal.h"
+#include "text.h"
 
 /* Children that a sentence names. */
 #define CHILDREN_NAMED 4

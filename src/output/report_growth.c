@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Prints which stacks and functions still grew when the recording ended, and what the end freed. */
 #include "number.h"
-#include "plural.h"
 #include "profile_runs.h"
 #include "report_output.h"
+#include "text.h"
 
 void report_output__growth(const struct report_output *output)
 {

@@ -6,7 +6,6 @@
 #include "cleanup.h"
 #include "completeness.h"
 #include "number.h"
-#include "plural.h"
 #include "profile.h"
 #include "recording_text.h"
 #include "report_output.h"
@@ -14,6 +13,7 @@
 #include "stack_groups.h"
 #include "suppressions.h"
 #include "table.h"
+#include "text.h"
 
 #define MAX_COLUMNS  10
 #define FRAME_INDENT 8

@@ -7,8 +7,8 @@
 #include "cleanup.h"
 #include "filter.h"
 #include "number.h"
-#include "plural.h"
 #include "profile_runs.h"
+#include "text.h"
 
 bool runs_text__taken(const struct profile *profile, char text[RUNS_TEXT_SIZE])
 {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "figures.h"
+#include "array.h"
 
 struct profile;
 

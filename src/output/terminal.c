@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "utf8.h"
+#include "text.h"
 
 void terminal__set_colour(const struct terminal *terminal, enum colour colour)
 {

@@ -8,7 +8,7 @@
 
 #include "cleanup.h"
 #include "json_text.h"
-#include "utf8.h"
+#include "text.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they are");
 

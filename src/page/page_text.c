@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "text.h"
 
 static const char *entity(char c)
 {

@@ -17,7 +17,7 @@
 #include "clock.h"
 #include "elf_file.h"
 #include "error.h"
-#include "whole_io.h"
+#include "file.h"
 
 /* Sizes to try for the sparse file, from the largest; RLIMIT_FSIZE may forbid some. */
 #define MOST_BYTES  (1ULL << 40)

@@ -19,7 +19,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
-#include "whole_io.h"
+#include "file.h"
 
 static const char prefix[] = "allocprof-";
 /* Length of the suffix that mkdtemp(3) puts for XXXXXX. */

@@ -10,9 +10,9 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
+#include "file.h"
 #include "profile.h"
 #include "region_marks.h"
-#include "regular_file.h"
 
 /* The index of the region, or -ENOMEM. */
 static int index_of(struct engine_regions *regions, const char *name)

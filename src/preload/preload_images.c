@@ -11,7 +11,7 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "live_collector.h"
-#include "proc_maps.h"
+#include "proc.h"
 #include "target.h"
 
 /* Shares a record's number of an address space with nobody: an image has one of its own. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "array.h"
-#include "whole_io.h"
+#include "file.h"
 
 struct taking {
 	struct preload *preload;

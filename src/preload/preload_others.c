@@ -11,7 +11,7 @@
 #include "allocator_parse.h"
 #include "cleanup.h"
 #include "command_path.h"
-#include "regular_file.h"
+#include "file.h"
 #include "target.h"
 
 static __u64 own_namespace(void)

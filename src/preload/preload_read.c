@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "file.h"
 #include "session_results.h"
-#include "whole_io.h"
 
 __u64 reader__add(__u64 sum, __u64 n)
 {

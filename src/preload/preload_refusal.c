@@ -13,10 +13,10 @@
 #include "cleanup.h"
 #include "command_path.h"
 #include "elf_file.h"
+#include "file.h"
 #include "inside_abi.h"
 #include "parser.h"
 #include "refusal_abi.h"
-#include "regular_file.h"
 #include "translator.h"
 
 #define WORD(text) text,

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "array.h"
-#include "whole_io.h"
+#include "file.h"
 
 /* The place of an array's element; 0 if there is no chunk for it. */
 static __u64 place_of(const struct inside_array *array, __u32 index, size_t size)

@@ -14,7 +14,7 @@
 
 #include "array.h"
 #include "clock.h"
-#include "whole_io.h"
+#include "file.h"
 
 /* All images are read for it. */
 #define INTERVAL_NS NS_PER_S

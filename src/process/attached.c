@@ -11,10 +11,9 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "proc_stat.h"
-#include "shell_word.h"
-#include "text_file.h"
-#include "utf8.h"
+#include "file.h"
+#include "proc.h"
+#include "text.h"
 
 /* What is kept of a command line; arguments can have megabytes. */
 #define MOST_COMMAND_BYTES 4096

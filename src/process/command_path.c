@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 
 #include "cleanup.h"
+#include "file.h"
 #include "path.h"
-#include "regular_file.h"
 
 /* The kernel's limit (search_binary_handler(), "This allows 4 levels of binfmt rewrites"). */
 #define MAX_INTERPRETERS 5

@@ -15,7 +15,7 @@
 
 #include "array.h"
 #include "clock.h"
-#include "proc_stat.h"
+#include "proc.h"
 
 #define LOOK_US 50
 

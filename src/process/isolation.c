@@ -19,8 +19,8 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "file.h"
 #include "mapped_file.h"
-#include "regular_file.h"
 
 /* Others are probed where they are. */
 #define MAX_COPIES 256

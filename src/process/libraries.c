@@ -14,11 +14,10 @@
 #include "array.h"
 #include "cleanup.h"
 #include "dynamic_section.h"
+#include "file.h"
 #include "linker_cache.h"
 #include "linker_x86.h"
 #include "path.h"
-#include "regular_file.h"
-#include "text_file.h"
 
 /* Most libraries of one program that are listed; the largest programs have hundreds. */
 #define MAX_LIBRARIES 4096

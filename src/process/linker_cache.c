@@ -10,9 +10,8 @@
 #include <sys/stat.h>
 
 #include "cleanup.h"
+#include "file.h"
 #include "linker_x86.h"
-#include "regular_file.h"
-#include "whole_io.h"
 
 /* A desktop's has 0.2 MB. */
 #define MAX_BYTES (64U << 20)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "text_file.h"
+#include "file.h"
 
 #define MOST_BYTES (1 << 20)
 

@@ -10,7 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "hash_table.h"
-#include "proc_maps.h"
+#include "proc.h"
 
 /* Mappings are pruned at this number, and then each time that twice as many are reached. */
 #define PRUNE_AT 256

@@ -6,7 +6,7 @@
 
 #include <linux/types.h>
 
-#include "file_identity.h"
+#include "mapped_file.h"
 
 struct process_maps;
 

@@ -11,13 +11,13 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "file.h"
 #include "hash_table.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
 #include "path.h"
 #include "process_maps.h"
 #include "program_kind.h"
-#include "text_file.h"
 
 /*
  * The kernel maps a program before it writes its environment; this is long enough to wait for that.

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "file_identity.h"
+#include "mapped_file.h"
 
 struct runtimes;
 struct mapped_file;

@@ -14,9 +14,8 @@
 #include "clock.h"
 #include "error.h"
 #include "isolation.h"
-#include "proc_stat.h"
-#include "target_inheritance.h"
-#include "target_user.h"
+#include "proc.h"
+#include "user.h"
 
 /* Exit status of a child that never ran the command; nobody reads it. */
 #define HELD_CHILD_FAILED 125

@@ -14,7 +14,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "path.h"
-#include "proc_maps.h"
+#include "proc.h"
 #include "refusal_abi.h"
 
 bool translator__is_one(const char *path)

@@ -22,7 +22,7 @@
 #include "error.h"
 #include "profile.h"
 #include "profile_runs.h"
-#include "utf8.h"
+#include "text.h"
 
 /* SQLite's file header: https://www.sqlite.org/fileformat2.html section 1.3 */
 #define HEADER_SIZE	      100

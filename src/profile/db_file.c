@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "data_file_db.h"
-#include "whole_io.h"
+#include "file.h"
 
 #define VFS_NAME "allocprof"
 

@@ -15,8 +15,8 @@
 
 #include "cleanup.h"
 #include "control_directory.h"
-#include "epoll_watch.h"
 #include "error.h"
+#include "file.h"
 
 /* Maximum number of clients; a new one replaces the oldest that has sent no request. */
 #define MAX_CLIENTS 8

@@ -14,8 +14,7 @@
 #include "profile.h"
 #include "sources.h"
 #include "translator.h"
-#include "target_inheritance.h"
-#include "target_user.h"
+#include "user.h"
 
 /* Below a limit the command, or what else is in the group, needs the other half. */
 void session__take_shares(struct session_options *options, struct memory_group *group)

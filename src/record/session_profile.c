@@ -13,12 +13,11 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "plural.h"
 #include "probed_file.h"
 #include "profile.h"
-#include "shell_word.h"
 #include "symbols.h"
 #include "tail_calls.h"
+#include "text.h"
 
 int session__symbolize(const struct session *session, struct symbols *symbols, bool files)
 {

@@ -11,9 +11,9 @@
 
 #include "cleanup.h"
 #include "clock.h"
-#include "epoll_watch.h"
 #include "error.h"
-#include "proc_stat.h"
+#include "file.h"
+#include "proc.h"
 
 /* Maximum interval between reads of the engine's events (engine.h). */
 #define TICK_MS 100

@@ -10,8 +10,8 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
+#include "file.h"
 #include "path.h"
-#include "text_file.h"
 #include "wrappers_data.h"
 
 #define MAX_FILE_SIZE (1UL << 20)

@@ -11,11 +11,11 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
+#include "file.h"
 #include "path.h"
 #include "pattern.h"
 #include "source_line.h"
 #include "sources_data.h"
-#include "text_file.h"
 
 #define MAX_FILE_SIZE (1UL << 20)
 

@@ -16,8 +16,8 @@
 #include "dwarf_internal.h"
 #include "dwarf_sound.h"
 #include "error.h"
+#include "file.h"
 #include "mapped_file.h"
-#include "regular_file.h"
 #include "symbol_table.h"
 
 /* libdw needs 100 bytes for each row of a line table, which has at least one byte in the file. */

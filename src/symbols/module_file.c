@@ -11,9 +11,9 @@
 #include "cleanup.h"
 #include "elf_headers.h"
 #include "error.h"
+#include "file.h"
 #include "path.h"
 #include "profile.h"
-#include "regular_file.h"
 
 char *module_file__build_id_name(const char *build_id)
 {

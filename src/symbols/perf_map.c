@@ -14,8 +14,7 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "regular_file.h"
-#include "text_file.h"
+#include "file.h"
 
 /* A large node program writes some 10 MiB. */
 #define MAX_FILE_BYTES (128UL << 20)

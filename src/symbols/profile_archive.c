@@ -13,13 +13,13 @@
 #include "cleanup.h"
 #include "elf_headers.h"
 #include "error.h"
+#include "file.h"
 #include "installed_debug.h"
 #include "module_file.h"
 #include "new_file.h"
 #include "parser.h"
 #include "path.h"
 #include "profile.h"
-#include "regular_file.h"
 #include "worker.h"
 
 #define COPY_BYTES 65536

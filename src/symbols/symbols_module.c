@@ -11,10 +11,10 @@
 
 #include "debug_file.h"
 #include "error.h"
+#include "file.h"
 #include "go_table.h"
 #include "mapped_file.h"
 #include "mini_debug.h"
-#include "regular_file.h"
 #include "symbol_table.h"
 
 #define TIMEOUT_MS 120000

@@ -20,10 +20,9 @@
 #include "clock.h"
 #include "elf_file.h"
 #include "error.h"
-#include "file_identity.h"
-#include "file_owner.h"
+#include "file.h"
 #include "hash_table.h"
-#include "whole_io.h"
+#include "mapped_file.h"
 
 /* For all files together. libLLVM's table has 4.5 MiB, most have less than one. */
 #define MAX_CACHE_BYTES (128ULL << 20)

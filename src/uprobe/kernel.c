@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "array.h"
-#include "borrowed.h"
 #include "cleanup.h"
 #include "confinement.h"
 #include "error.h"
@@ -21,6 +20,7 @@
 #include "sleepable.h"
 #include "tracepoints.h"
 #include "uprobe_multi.h"
+#include "user.h"
 
 static bool has_capability(const struct __user_cap_data_struct *data, int capability)
 {

@@ -14,8 +14,8 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "file.h"
 #include "hash_table.h"
-#include "whole_io.h"
 
 #define PATH "/sys/kernel/btf/vmlinux"
 

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
-#include "file_identity.h"
+#include "mapped_file.h"
 #include "probe_program.h"
 #include "probed_file.h"
 

@@ -15,10 +15,10 @@
 #include "cleanup.h"
 #include "command_path.h"
 #include "error.h"
+#include "file.h"
 #include "inner_command.h"
 #include "libraries.h"
 #include "program_kind.h"
-#include "regular_file.h"
 #include "sources.h"
 #include "translator.h"
 

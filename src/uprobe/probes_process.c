@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "borrowed.h"
 #include "cleanup.h"
 #include "error.h"
+#include "file.h"
 #include "mapped_file.h"
-#include "proc_maps.h"
+#include "proc.h"
 #include "program_kind.h"
-#include "regular_file.h"
 #include "sources.h"
+#include "user.h"
 
 static bool is_probed(const struct probed_allocator *entry)
 {

@@ -14,7 +14,6 @@
 
 #include "allocprof.skel.h"
 #include "array.h"
-#include "borrowed.h"
 #include "cleanup.h"
 #include "error.h"
 #include "kernel_types.h"
@@ -25,6 +24,7 @@
 #include "tracepoints.h"
 #include "tracing.h"
 #include "uprobe_multi.h"
+#include "user.h"
 
 /* With live: records take at most 1/SESSION_RECORDS_SHARE of the memory. KEY_BYTES is for the key, and a
  * share of the histograms. */

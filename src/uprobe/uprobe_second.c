@@ -14,21 +14,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "allocprof.skel.h"
 #include "allocator_parse.h"
+#include "allocprof.skel.h"
 #include "array.h"
 #include "attachment.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "collector.h"
 #include "error.h"
+#include "file.h"
 #include "function_code.h"
 #include "hash_table.h"
 #include "inside_abi.h"
 #include "path.h"
 #include "probes.h"
 #include "record_abi.h"
-#include "regular_file.h"
 
 /* A process that will say that the other engine counts does so within this time of mapping a file. */
 #define DECISION_NS (2 * NS_PER_S)

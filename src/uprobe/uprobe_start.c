@@ -16,12 +16,11 @@
 
 #include "allocator.h"
 #include "allocprof.skel.h"
-#include "borrowed.h"
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
-#include "executable_parts.h"
 #include "error.h"
+#include "executable_parts.h"
 #include "gate.h"
 #include "live.h"
 #include "mappings.h"
@@ -32,6 +31,7 @@
 #include "slots.h"
 #include "sources.h"
 #include "target.h"
+#include "user.h"
 
 /* Finds @pid in allocprof's PID namespace, as the process to follow or as allocprof itself. */
 static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, bool waits, bool is_elsewhere,

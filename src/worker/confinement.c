@@ -21,8 +21,8 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "proc_maps.h"
-#include "sudo_user.h"
+#include "proc.h"
+#include "user.h"
 
 /* Those that a large process has mapped, at once. */
 #define MAX_FILES 4096

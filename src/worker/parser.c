@@ -13,7 +13,7 @@
 #include "clock.h"
 #include "confinement.h"
 #include "error.h"
-#include "file_owner.h"
+#include "file.h"
 #include "worker.h"
 
 /* For one file. The largest browser's take two seconds of an idle processor. */

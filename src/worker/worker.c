@@ -17,7 +17,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "regular_file.h"
+#include "file.h"
 #include "worker_internal.h"
 
 #define DEFAULT_TIMEOUT_MS 60000

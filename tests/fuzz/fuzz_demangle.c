@@ -8,7 +8,7 @@
 #include "demangle_simple.h"
 #include "error.h"
 #include "fuzz.h"
-#include "utf8.h"
+#include "text.h"
 
 /* Twice the longest name, and its clone suffix. */
 #define MOST_BYTES 20000

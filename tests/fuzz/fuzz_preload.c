@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "file.h"
 #include "fuzz.h"
 #include "preload_internal.h"
 #include "sampling.h"
-#include "whole_io.h"
 
 #define USED_BYTES (256 << 10)
 /* As many as an array has room for. */

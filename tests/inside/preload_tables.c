@@ -16,7 +16,6 @@
 #include "cleanup.h"
 #include "command_path.h"
 #include "elf_headers.h"
-#include "file_identity.h"
 #include "mapped_file.h"
 #include "parser.h"
 #include "preload.h"

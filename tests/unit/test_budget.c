@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "budget.h"
 #include "error.h"
-#include "figures.h"
 
 static int parse(const char *text, struct budget *budget, struct error *error)
 {

@@ -16,7 +16,7 @@
 #include "cleanup.h"
 #include "elf_file.h"
 #include "elf_headers.h"
-#include "whole_io.h"
+#include "file.h"
 
 static struct elf_file *open_path(const char *path)
 {

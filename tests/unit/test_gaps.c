@@ -10,8 +10,8 @@
 #include "completeness.h"
 #include "gap_text.h"
 #include "gaps.h"
-#include "plural.h"
 #include "profile.h"
+#include "text.h"
 
 static void test_each_has_a_key_of_its_own(void **state)
 {

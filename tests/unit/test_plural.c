@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "plural.h"
+#include "text.h"
 
 static void test_parts(void **state)
 {

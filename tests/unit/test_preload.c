@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "file.h"
 #include "preload_internal.h"
 #include "random.h"
 #include "sampling.h"
-#include "whole_io.h"
 
 #define ROUNDS	   40
 #define USED_BYTES (1 << 20)

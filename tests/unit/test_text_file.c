@@ -7,9 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "text_file.h"
+#include "file.h"
 #include "unit.h"
-#include "whole_io.h"
 
 #define MOST 100000
 

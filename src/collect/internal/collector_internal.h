@@ -5,10 +5,10 @@
 
 #include <time.h>
 
-#include "record_abi.h"
 #include "collector.h"
-#include "file_identity.h"
 #include "hash_table.h"
+#include "mapped_file.h"
+#include "record_abi.h"
 
 struct code_mapping;
 

@@ -6,7 +6,7 @@
 #include <linux/types.h>
 #include <stddef.h>
 
-#include "whole_io.h"
+#include "file.h"
 
 /* Reads what the file's headers say is there: 0, -ENOEXEC: it is not; or what pread(2) says. */
 static inline int elf_bytes__read(int fd, void *to, size_t size, __u64 offset)

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "file_identity.h"
 #include "hash_table.h"
 #include "mapped_file.h"
 #include "probes.h"

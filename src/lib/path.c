@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Walks a path to its last directory, one name at a time, and refuses links that another user could have put there. */
-#include "file_place.h"
+#include "path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "sudo_user.h"
+#include "user.h"
 
 /* As many links as the kernel follows. */
 #define MAX_LINKS 40

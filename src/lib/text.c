@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Validates UTF-8, and makes text of bytes that are none. */
-#include "utf8.h"
+#include "text.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,4 +74,42 @@ char *utf8__from_bytes(const char *text)
 	}
 	utf8[n] = '\0';
 	return utf8;
+}
+
+struct plural_text plural__of(const char *sentence, __u64 n)
+{
+	struct plural_text plural = { "" };
+	size_t len = 0;
+
+	while (*sentence && len + 1 < sizeof(plural.text)) {
+		size_t bar = strcspn(sentence, "|"), end = strcspn(sentence, "}");
+
+		if (*sentence != '{' || !sentence[end] || bar > end) {
+			plural.text[len++] = *sentence++;
+			continue;
+		}
+		for (size_t at = n == 1 ? 1 : bar + 1;
+		     at < (n == 1 ? bar : end) && len + 1 < sizeof(plural.text); at++)
+			plural.text[len++] = sentence[at];
+		sentence += end + 1;
+	}
+	return plural;
+}
+
+void shell_word__print(const char *word, FILE *to)
+{
+	bool plain = word[0] && !word[strcspn(word, " \t\n\"'\\$`*?[]{}()<>|&;!~#")];
+
+	if (plain) {
+		fputs(word, to);
+		return;
+	}
+	fputc('\'', to);
+	for (const char *c = word; *c; c++) {
+		if (*c == '\'')
+			fputs("'\\''", to);
+		else
+			fputc(*c, to);
+	}
+	fputc('\'', to);
 }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+
+int regular_file__reopen(int place)
+{
+	char name[64];
+	struct stat st;
+	int fd;
+
+	if (fstat(place, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+int regular_file__open(const char *path)
+{
+	_cleanup_(close_fd) int place = open(path, O_PATH | O_CLOEXEC);
+
+	return place < 0 ? -errno : regular_file__reopen(place);
+}
+
+int regular_file__open_in(const char *root, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_(close_fd) int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_(close_fd) int place = -1;
+
+	if (directory < 0)
+		return -errno;
+	place = syscall(SYS_openat2, directory, path, &how, sizeof(how));
+	return place < 0 ? -errno : regular_file__reopen(place);
+}
+
+int fd__read_all(int fd, void *to, size_t size)
+{
+	char *at = to;
+
+	while (size) {
+		ssize_t n = read(fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -ENODATA;
+		at += n;
+		size -= n;
+	}
+	return 0;
+}
+
+int fd__read_all_at(int fd, void *to, size_t size, __u64 offset)
+{
+	char *at = to;
+
+	while (size) {
+		ssize_t n = pread(fd, at, size, offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -ENODATA;
+		at += n;
+		size -= n;
+		offset += n;
+	}
+	return 0;
+}
+
+int fd__write_all(int fd, const void *from, size_t size)
+{
+	const char *at = from;
+
+	while (size) {
+		ssize_t n = write(fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		size -= n;
+	}
+	return 0;
+}
+
+int fd__write_all_at(int fd, const void *from, size_t size, __u64 offset)
+{
+	const char *at = from;
+
+	while (size) {
+		ssize_t n = pwrite(fd, at, size, offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		size -= n;
+		offset += n;
+	}
+	return 0;
+}
+
+#define FIRST_BYTES 4096
+
+int text_file__read(int fd, size_t most_bytes, char **text, size_t *size_bytes)
+{
+	_cleanup_(free_ptr) char *bytes = NULL;
+	size_t room = 0, size = 0;
+	ssize_t n;
+
+	do {
+		size_t left;
+
+		if (array__reserve(&bytes, &room, size ? size + 2 : FIRST_BYTES, 1))
+			return -ENOMEM;
+		left = room - 1 - size < most_bytes - size ? room - 1 - size : most_bytes - size;
+		/* Others may read by the same offset. A FIFO has none. */
+		n = pread(fd, bytes + size, left, size);
+		if (n < 0 && errno == ESPIPE)
+			n = read(fd, bytes + size, left);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n < 0)
+			return -errno;
+		else
+			size += n;
+	} while (n > 0 && size < most_bytes);
+	bytes[size] = '\0';
+	*text = bytes;
+	bytes = NULL;
+	*size_bytes = size;
+	return 0;
+}
+
+bool directory__is_safe(int directory, uid_t owner, bool may_be_shared)
+{
+	struct stat st;
+
+	if (fstat(directory, &st) || (st.st_uid != owner && !(may_be_shared && !st.st_uid)))
+		return false;
+	return !(st.st_mode & (S_IWGRP | S_IWOTH)) || (may_be_shared && st.st_mode & S_ISVTX);
+}

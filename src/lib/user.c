@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "user.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/types.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "error.h"
+
+#define NO_ID UINT32_MAX
+
+/* The environment is trusted: the caller who set it is root. */
+static uint32_t get_id(const char *variable)
+{
+	const char *text = getenv(variable);
+	unsigned long long id;
+
+	if (!text || !*text || strlen(text) > 10 || text[strspn(text, "0123456789")])
+		return NO_ID;
+	id = strtoull(text, NULL, 10);
+	return id < NO_ID ? id : NO_ID;
+}
+
+bool sudo_user__find(uid_t *uid, gid_t *gid)
+{
+	uint32_t user = get_id("SUDO_UID");
+
+	if (geteuid() || !user || user == NO_ID)
+		return false;
+	*uid = user;
+	*gid = get_id("SUDO_GID");
+	return true;
+}
+
+bool borrowed__is_any(void)
+{
+	/* It is also set where a security module changes root's domain. */
+	return getauxval(AT_SECURE) && getuid();
+}
+
+int borrowed__reduce(struct error *error)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (getuid() != geteuid() || getgid() != getegid())
+		return error__set(
+			error, -EPERM,
+			"allocprof does not run set-user-ID or set-group-ID; remove these bits "
+			"(chmod ug-s), and give it capabilities (allocprof(1), SECURITY)");
+	if (!borrowed__is_any())
+		return 0;
+	if (!syscall(SYS_capget, &header, data)) {
+		for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+			__u32 kept = i == CAP_TO_INDEX(CAP_BPF) ? CAP_TO_MASK(CAP_BPF) : 0;
+
+			kept |= i == CAP_TO_INDEX(CAP_PERFMON) ? CAP_TO_MASK(CAP_PERFMON) : 0;
+			data[i].effective &= kept;
+			data[i].permitted &= kept;
+			data[i].inheritable = 0;
+		}
+		/* fs.suid_dumpable may let others of the user look into this process. */
+		if (!syscall(SYS_capset, &header, data) && !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+			return 0;
+	}
+	return error__set(error, -errno, "cannot give up the capabilities of allocprof's file: %s",
+			  strerror(errno));
+}
+
+int borrowed__check_process(pid_t pid, struct error *error)
+{
+	char name[64], none[1];
+
+	if (!borrowed__is_any())
+		return 0;
+	/* Asks for what ptrace(2) does to read. */
+	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
+	if (readlink(name, none, sizeof(none)) >= 0 || (errno != EACCES && errno != EPERM))
+		return 0;
+	return borrowed__refuse(pid, error);
+}
+
+int borrowed__refuse(pid_t pid, struct error *error)
+{
+	return error__set(error, -EPERM,
+			  "process %d is another user's, or has more privileges than this user; "
+			  "run allocprof as root, as by the capabilities of its file it measures "
+			  "only what its user could trace",
+			  pid);
+}
+
+/* NULL: there is none. Valid until the next call. */
+static const struct passwd *find(const char *name)
+{
+	const struct passwd *entry = getpwnam(name);
+	unsigned long number;
+	char *end;
+
+	if (entry || *name < '0' || *name > '9')
+		return entry;
+	number = strtoul(name, &end, 10);
+	return *end || number >= (uid_t)-1 ? NULL : getpwuid(number);
+}
+
+int target_user__find(const char *name, struct target_user *out, struct error *error)
+{
+	const struct passwd *entry = find(name);
+	struct target_user user = { 0 };
+
+	if (!entry)
+		return error__set(error, -ENOENT,
+				  "there is no user '%s'; getent passwd lists those that there are",
+				  name);
+	user.uid = entry->pw_uid;
+	user.gid = entry->pw_gid;
+	if (geteuid() && (user.uid != getuid() || user.uid != geteuid()))
+		return error__set(
+			error, -EPERM,
+			"cannot run a command as '%s' without being root; run allocprof with "
+			"sudo, or as that user",
+			name);
+	getgrouplist(entry->pw_name, user.gid, NULL, &user.n_groups);
+	user.groups = calloc(user.n_groups ? user.n_groups : 1, sizeof(*user.groups));
+	if (!user.groups)
+		return -ENOMEM;
+	if (getgrouplist(entry->pw_name, user.gid, user.groups, &user.n_groups) < 0) {
+		free(user.groups);
+		return error__set(error, -EAGAIN, "the groups of '%s' changed meanwhile; try again",
+				  name);
+	}
+	*out = user;
+	return 0;
+}
+
+int target_user__become(const struct target_user *user)
+{
+	/* A process that already has this uid may lack the right to set groups. */
+	if (geteuid() && getuid() == user->uid)
+		return 0;
+	if (setgroups(user->n_groups, user->groups) || setresgid(user->gid, user->gid, user->gid) ||
+	    setresuid(user->uid, user->uid, user->uid))
+		return -errno;
+	return 0;
+}
+
+void target_user__release(struct target_user *user)
+{
+	free(user->groups);
+	*user = (struct target_user){ 0 };
+}
