@@ -19,7 +19,7 @@ void *array__copy(const void *array, size_t n, size_t size);
 
 /*
  * The first index below @n for which @is_before, an expression of the index @at, is false; @n if it is
- * true for all. It must be true for a first part of the array only.
+ * true for all. It must be true for some first elements and for none after them.
  */
 #define ARRAY_LOWER_BOUND(n, at, is_before)                                                        \
 	({                                                                                         \

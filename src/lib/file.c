@@ -50,74 +50,59 @@ int regular_file__open_in(const char *root, const char *path)
 	return place < 0 ? -errno : regular_file__reopen(place);
 }
 
-int fd__read_all(int fd, void *to, size_t size)
+/* Reads at *@offset and moves it, or where the descriptor is if it is NULL. */
+static int read_all(int fd, char *to, size_t size, __u64 *offset)
 {
-	char *at = to;
-
 	while (size) {
-		ssize_t n = read(fd, at, size);
+		ssize_t n = offset ? pread(fd, to, size, *offset) : read(fd, to, size);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n ? -errno : -ENODATA;
-		at += n;
+		to += n;
 		size -= n;
+		if (offset)
+			*offset += n;
 	}
 	return 0;
 }
 
+int fd__read_all(int fd, void *to, size_t size)
+{
+	return read_all(fd, to, size, NULL);
+}
+
 int fd__read_all_at(int fd, void *to, size_t size, __u64 offset)
 {
-	char *at = to;
+	return read_all(fd, to, size, &offset);
+}
 
+static int write_all(int fd, const char *from, size_t size, __u64 *offset)
+{
 	while (size) {
-		ssize_t n = pread(fd, at, size, offset);
+		ssize_t n = offset ? pwrite(fd, from, size, *offset) : write(fd, from, size);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n ? -errno : -ENODATA;
-		at += n;
+		if (n < 0)
+			return -errno;
+		from += n;
 		size -= n;
-		offset += n;
+		if (offset)
+			*offset += n;
 	}
 	return 0;
 }
 
 int fd__write_all(int fd, const void *from, size_t size)
 {
-	const char *at = from;
-
-	while (size) {
-		ssize_t n = write(fd, at, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		size -= n;
-	}
-	return 0;
+	return write_all(fd, from, size, NULL);
 }
 
 int fd__write_all_at(int fd, const void *from, size_t size, __u64 offset)
 {
-	const char *at = from;
-
-	while (size) {
-		ssize_t n = pwrite(fd, at, size, offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		size -= n;
-		offset += n;
-	}
-	return 0;
+	return write_all(fd, from, size, &offset);
 }
 
 #define FIRST_BYTES 4096

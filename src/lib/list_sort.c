@@ -29,7 +29,7 @@ struct sort {
 struct part {
 	struct item *items;
 	size_t n;
-	size_t at; /* of the keys' first number */
+	size_t at; /* index within each list of the first of the two numbers in its key */
 };
 
 static __u64 key_of(const struct sort *sort, __u32 list, size_t at)
@@ -46,7 +46,7 @@ static bool is_last(__u64 key)
 	return !(__u32)key;
 }
 
-static void swap(struct item *a, struct item *b)
+static void swap_items(struct item *a, struct item *b)
 {
 	struct item item = *a;
 
@@ -72,7 +72,7 @@ static void sort_few(const struct sort *sort, const struct part *part)
 	for (size_t i = 1; i < part->n; i++) {
 		for (size_t j = i;
 		     j && is_before(sort, &part->items[j], &part->items[j - 1], part->at); j--)
-			swap(&part->items[j], &part->items[j - 1]);
+			swap_items(&part->items[j], &part->items[j - 1]);
 	}
 }
 
@@ -97,7 +97,7 @@ static __u64 choose_key(struct sort *sort, const struct part *part)
 }
 
 /* Divides @part by a key into lists with lesser, the same and greater ones. */
-static void divide(struct sort *sort, const struct part *part, struct part parts[3])
+static void divide_part(struct sort *sort, const struct part *part, struct part parts[3])
 {
 	__u64 key = choose_key(sort, part);
 	size_t n_less = 0, n_done = 0, end = part->n;
@@ -106,9 +106,9 @@ static void divide(struct sort *sort, const struct part *part, struct part parts
 		struct item *item = &part->items[n_done];
 
 		if (item->key < key)
-			swap(&part->items[n_less++], &part->items[n_done++]);
+			swap_items(&part->items[n_less++], &part->items[n_done++]);
 		else if (item->key > key)
-			swap(item, &part->items[--end]);
+			swap_items(item, &part->items[--end]);
 		else
 			n_done++;
 	}
@@ -131,7 +131,7 @@ static void sort_part(struct sort *sort, struct part part)
 		struct part parts[3];
 		int most = 0;
 
-		divide(sort, &part, parts);
+		divide_part(sort, &part, parts);
 		for (int i = 1; i < 3; i++) {
 			if (parts[i].n > parts[most].n)
 				most = i;

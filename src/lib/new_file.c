@@ -22,7 +22,7 @@
 
 /* Gives a new, empty file to the user who ran sudo. File systems without owners refuse, which is
  * ignored. */
-static void give_away(int fd)
+static void give_to_sudo_user(int fd)
 {
 	uid_t user;
 	gid_t group;
@@ -85,7 +85,7 @@ int new_file__open_existing(const char *path)
 }
 
 /* Puts a name beside the place into @name that is most likely free. 0 or a negative errno. */
-static int make_name(const struct new_file *file, char name[NAME_MAX + 1])
+static int make_temporary_name(const struct new_file *file, char name[NAME_MAX + 1])
 {
 	unsigned int random;
 
@@ -102,7 +102,7 @@ static int create_named(struct new_file *file, mode_t mode)
 	int err = -EEXIST;
 
 	for (int tries = 0; err == -EEXIST && tries < MAX_TRIES; tries++) {
-		err = make_name(file, file->temporary);
+		err = make_temporary_name(file, file->temporary);
 		if (err)
 			break;
 		file->fd = openat(file->place.directory, file->temporary,
@@ -121,7 +121,7 @@ static void create_unnamed(struct new_file *file, mode_t mode)
 		file->fd = openat(file->place.directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 }
 
-static int begin(struct new_file *file, const char *path, mode_t mode, bool like)
+static int begin_file(struct new_file *file, const char *path, mode_t mode, bool like)
 {
 	struct stat st;
 	int err, found;
@@ -147,7 +147,7 @@ static int begin(struct new_file *file, const char *path, mode_t mode, bool like
 			err = create_named(file, mode);
 	}
 	if (!err && (found || !like))
-		give_away(file->fd);
+		give_to_sudo_user(file->fd);
 	else if (!err && fchown(file->fd, st.st_uid, st.st_gid))
 		err = -EPERM;
 	else if (!err && fchmod(file->fd, st.st_mode & 0777))
@@ -159,12 +159,12 @@ static int begin(struct new_file *file, const char *path, mode_t mode, bool like
 
 int new_file__begin(struct new_file *file, const char *path)
 {
-	return begin(file, path, 0600, false);
+	return begin_file(file, path, 0600, false);
 }
 
 int new_file__begin_output(struct new_file *file, const char *path)
 {
-	int fd, err = begin(file, path, 0666, true);
+	int fd, err = begin_file(file, path, 0666, true);
 
 	if (err != -EINVAL && err != -EPERM && err != -EACCES && err != -EROFS)
 		return err;
@@ -190,7 +190,7 @@ int new_file__keep(struct new_file *file)
 	snprintf(own, sizeof(own), OWN_FILES "/%d", file->fd);
 	/* link() replaces nothing, rename() does. */
 	for (int tries = 0; err == -EEXIST && tries < MAX_TRIES; tries++) {
-		err = make_name(file, name);
+		err = make_temporary_name(file, name);
 		if (err)
 			return err;
 		err = linkat(AT_FDCWD, own, file->place.directory, name, AT_SYMLINK_FOLLOW) ? -errno
@@ -201,7 +201,8 @@ int new_file__keep(struct new_file *file)
 	return err;
 }
 
-static int move(const struct new_file *file, const char *from, const char *to, unsigned int flags)
+static int move_file(const struct new_file *file, const char *from, const char *to,
+		     unsigned int flags)
 {
 	int directory = file->place.directory;
 
@@ -213,33 +214,33 @@ int new_file__finish(struct new_file *file)
 	int err = file->is_old ? 0 : new_file__keep(file);
 
 	if (!err && !file->is_old)
-		err = move(file, file->temporary, file->place.name, 0);
+		err = move_file(file, file->temporary, file->place.name, 0);
 	if (!err)
 		file->temporary[0] = '\0';
 	return err;
 }
 
 /* Renames the file to its place, and an older one. */
-static int replace(const struct new_file *file, const char *older)
+static int replace_file(const struct new_file *file, const char *older)
 {
 	const char *name = file->temporary, *place = file->place.name;
-	int err = move(file, name, place, RENAME_EXCHANGE);
+	int err = move_file(file, name, place, RENAME_EXCHANGE);
 
 	/* An exchange, if supported, so that there always is a file. */
 	if (!err) {
-		err = move(file, name, older, 0);
+		err = move_file(file, name, older, 0);
 		if (err)
-			(void)move(file, name, place, RENAME_EXCHANGE);
+			(void)move_file(file, name, place, RENAME_EXCHANGE);
 		return err;
 	}
 	if (err != -ENOENT) {
-		err = move(file, place, older, 0);
+		err = move_file(file, place, older, 0);
 		if (err && err != -ENOENT)
 			return err;
 	}
-	err = move(file, name, place, 0);
+	err = move_file(file, name, place, 0);
 	if (err)
-		(void)move(file, older, place, RENAME_NOREPLACE);
+		(void)move_file(file, older, place, RENAME_NOREPLACE);
 	return err;
 }
 
@@ -252,7 +253,7 @@ int new_file__finish_keeping(struct new_file *file)
 		return -ENAMETOOLONG;
 	err = new_file__keep(file);
 	if (!err)
-		err = replace(file, older);
+		err = replace_file(file, older);
 	if (!err)
 		file->temporary[0] = '\0';
 	return err;
@@ -313,6 +314,6 @@ int new_file__make_directory(const char *path, mode_t mode)
 	 * not ours to chown. */
 	fd = openat(place.directory, place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() && is_empty(fd))
-		give_away(fd);
+		give_to_sudo_user(fd);
 	return 0;
 }

@@ -30,25 +30,25 @@ bool file_place__is_ours(uid_t user)
 	return !user || user == geteuid() || (sudo_user__find(&caller, &group) && user == caller);
 }
 
-static void enter(struct walk *walk, int directory)
+static void walk_enter(struct walk *walk, int directory)
 {
 	close_fd(&walk->directory);
 	walk->directory = directory;
 }
 
 /* Goes to where @rest begins. */
-static int begin(struct walk *walk)
+static int walk_begin(struct walk *walk)
 {
 	int fd = open(*walk->rest == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	enter(walk, fd);
+	walk_enter(walk, fd);
 	return 0;
 }
 
 /* Replaces the link @link, of which @rest is to follow, by what it says. */
-static int step_over(struct walk *walk, int link, const char *rest)
+static int walk_follow_link(struct walk *walk, int link, const char *rest)
 {
 	char path[PATH_MAX];
 	ssize_t len = readlinkat(link, "", path, sizeof(path));
@@ -62,11 +62,11 @@ static int step_over(struct walk *walk, int link, const char *rest)
 		return -ENAMETOOLONG;
 	memcpy(path + len, rest, rest_len + 1);
 	strcpy(walk->rest, path);
-	return *path == '/' ? begin(walk) : 0;
+	return *path == '/' ? walk_begin(walk) : 0;
 }
 
 /* Goes through @name in the middle of the path. 0 or a negative errno. */
-static int pass(struct walk *walk, const char *name, const char *rest)
+static int walk_middle_name(struct walk *walk, const char *name, const char *rest)
 {
 	/* O_DIRECTORY has a file system mounted that is mounted on demand. */
 	int fd = openat(walk->directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -83,18 +83,18 @@ static int pass(struct walk *walk, const char *name, const char *rest)
 		if (!file_place__is_ours(st.st_uid))
 			return -ELOOP;
 		if (system.f_type != PROC_SUPER_MAGIC)
-			return step_over(walk, link, rest);
+			return walk_follow_link(walk, link, rest);
 		fd = openat(walk->directory, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}
 	if (fd < 0)
 		return -errno;
-	enter(walk, fd);
+	walk_enter(walk, fd);
 	memmove(walk->rest, rest, strlen(rest) + 1);
 	return 0;
 }
 
 /* Looks at @name at the end of the path. 1: @st describes it; 0: it was a link, and is followed; or a negative errno. */
-static int arrive(struct walk *walk, const char *name, struct stat *st)
+static int walk_last_name(struct walk *walk, const char *name, struct stat *st)
 {
 	_cleanup_(close_fd) int fd = openat(walk->directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct statfs system;
@@ -107,11 +107,11 @@ static int arrive(struct walk *walk, const char *name, struct stat *st)
 		return -ELOOP;
 	if (system.f_type == PROC_SUPER_MAGIC)
 		return 1;
-	return step_over(walk, fd, "");
+	return walk_follow_link(walk, fd, "");
 }
 
 /* Goes one name on. 1: @name is at the end, and @st describes it. */
-static int step(struct walk *walk, char name[NAME_MAX + 1], struct stat *st)
+static int walk_one_name(struct walk *walk, char name[NAME_MAX + 1], struct stat *st)
 {
 	const char *from = walk->rest + strspn(walk->rest, "/");
 	size_t len = strcspn(from, "/");
@@ -125,7 +125,7 @@ static int step(struct walk *walk, char name[NAME_MAX + 1], struct stat *st)
 	if (!len)
 		strcpy(name, ".");
 	strcpy(rest, from + len);
-	return *rest ? pass(walk, name, rest) : arrive(walk, name, st);
+	return *rest ? walk_middle_name(walk, name, rest) : walk_last_name(walk, name, st);
 }
 
 int file_place__find(const char *path, struct file_place *place, struct stat *st)
@@ -139,9 +139,9 @@ int file_place__find(const char *path, struct file_place *place, struct stat *st
 	if (!*path)
 		return -ENOENT;
 	strcpy(walk.rest, path);
-	err = begin(&walk);
+	err = walk_begin(&walk);
 	while (!err)
-		err = step(&walk, place->name, st);
+		err = walk_one_name(&walk, place->name, st);
 	if (err > 0 || (err == -ENOENT && !strchr(walk.rest + strspn(walk.rest, "/"), '/'))) {
 		place->directory = walk.directory;
 		return err > 0 ? 0 : err;

@@ -20,7 +20,7 @@
 #define NO_ID UINT32_MAX
 
 /* The environment is trusted: the caller who set it is root. */
-static uint32_t get_id(const char *variable)
+static uint32_t sudo_id(const char *variable)
 {
 	const char *text = getenv(variable);
 	unsigned long long id;
@@ -33,12 +33,12 @@ static uint32_t get_id(const char *variable)
 
 bool sudo_user__find(uid_t *uid, gid_t *gid)
 {
-	uint32_t user = get_id("SUDO_UID");
+	uint32_t user = sudo_id("SUDO_UID");
 
 	if (geteuid() || !user || user == NO_ID)
 		return false;
 	*uid = user;
-	*gid = get_id("SUDO_GID");
+	*gid = sudo_id("SUDO_GID");
 	return true;
 }
 
@@ -100,7 +100,7 @@ int borrowed__refuse(pid_t pid, struct error *error)
 }
 
 /* NULL: there is none. Valid until the next call. */
-static const struct passwd *find(const char *name)
+static const struct passwd *find_passwd(const char *name)
 {
 	const struct passwd *entry = getpwnam(name);
 	unsigned long number;
@@ -114,7 +114,7 @@ static const struct passwd *find(const char *name)
 
 int target_user__find(const char *name, struct target_user *out, struct error *error)
 {
-	const struct passwd *entry = find(name);
+	const struct passwd *entry = find_passwd(name);
 	struct target_user user = { 0 };
 
 	if (!entry)
