@@ -16,12 +16,12 @@
 #include "profile.h"
 #include "recording_text.h"
 
-#define WIDTH	   1200
-#define MARGIN	   16
-#define ROW	   18
-#define LINE	   17
-#define PADDING	   4
-#define CHAR_WIDTH 6.63 /* of monospace at 11 pixels */
+#define WIDTH	     1200
+#define MARGIN	     16
+#define ROW	     18
+#define LINE	     17
+#define PADDING	     4
+#define LETTER_WIDTH 6.63 /* of monospace at 11 pixels */
 
 struct svg {
 	const struct flamegraph *flamegraph;
@@ -75,7 +75,7 @@ static size_t size_of_chars(const char *text, size_t n)
 /* Prints as much of @name as has room in a box. */
 static void print_label(const struct svg *svg, const char *name, double width)
 {
-	size_t room = width > 2 * PADDING ? (width - 2 * PADDING) / CHAR_WIDTH : 0;
+	size_t room = width > 2 * PADDING ? (width - 2 * PADDING) / LETTER_WIDTH : 0;
 	_cleanup_(free_ptr) char *cut = NULL;
 	size_t size = size_of_chars(name, room);
 
@@ -204,7 +204,7 @@ static void print_box(const struct svg *svg, const struct flamegraph_box *box)
 	print_title(svg, box);
 	fprintf(svg->to, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>",
 		MARGIN + box->x, y, box->width - gap, ROW - 1, colour_of(svg, box));
-	if (box->width >= 3 * CHAR_WIDTH + 2 * PADDING) {
+	if (box->width >= 3 * LETTER_WIDTH + 2 * PADDING) {
 		fprintf(svg->to, "<text x=\"%.2f\" y=\"%.1f\">", MARGIN + box->x + PADDING,
 			y + 12.5);
 		print_label(svg, box->hidden ? "more" : name_of(svg, box->node), box->width);
@@ -220,7 +220,7 @@ static double print_text(const struct svg *svg, double x, double y, const char *
 	fprintf(svg->to, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, style);
 	page_text__print(text, svg->to);
 	fputs("</text>\n", svg->to);
-	return x + size_of_chars(text, SIZE_MAX) * CHAR_WIDTH;
+	return x + size_of_chars(text, SIZE_MAX) * LETTER_WIDTH;
 }
 
 /* Returns the y of its last line. */
@@ -232,7 +232,7 @@ static double print_legend(const struct svg *svg, double y)
 	for (size_t i = 0; flamegraph_ink__legend(&svg->ink, svg->totals[DIFF_BEFORE] != NULL, i,
 						  &title, &colour);
 	     i++) {
-		double width = 18 + strlen(title) * CHAR_WIDTH + 14;
+		double width = 18 + strlen(title) * LETTER_WIDTH + 14;
 
 		if (x > MARGIN && x + width > WIDTH - MARGIN) {
 			x = MARGIN;
