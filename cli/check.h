@@ -13,7 +13,7 @@
 
 struct measure;
 struct measure_surroundings;
-struct session_results;
+struct profile;
 
 /* Ordered by severity: the exit status is that of the worst test. */
 enum check_outcome {
@@ -82,7 +82,7 @@ int check_regions__prepare(struct check_result *result, const struct budget_test
 			   size_t runs);
 /* Stores the figures of the regions in run @run, counted from 0. */
 void check_regions__take(struct check_result *result, const struct measure *measure,
-			 const struct session_results *results, size_t run);
+			 const struct profile *profile, size_t run);
 /*
  * Computes the figures after the last run. -ENOENT, with a sentence in the result, if the target
  * has no region of one of the names.

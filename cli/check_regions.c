@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "session.h"
+#include "profile.h"
 #include "stat_figures.h"
 
 int check_regions__prepare(struct check_result *result, const struct budget_test *test, size_t runs)
@@ -24,16 +24,16 @@ int check_regions__prepare(struct check_result *result, const struct budget_test
 	return 0;
 }
 
-static const struct region *find_region(const struct session_results *results, const char *name)
+static const struct region *find_region(const struct profile *profile, const char *name)
 {
-	for (size_t i = 0; i < results->regions.n; i++)
-		if (!strcmp(results->regions.list[i].name, name))
-			return &results->regions.list[i];
+	for (size_t i = 0; i < profile->totals.n_regions; i++)
+		if (!strcmp(profile->totals.regions[i].name, name))
+			return &profile->totals.regions[i];
 	return NULL;
 }
 
 /* Reports that a limited region is missing, and which regions there are. */
-static void report_missing(const struct session_results *results, const struct region *region,
+static void report_missing(const struct profile *profile, const struct region *region,
 			   const char *name, struct error *error)
 {
 	char names[400] = "";
@@ -43,26 +43,26 @@ static void report_missing(const struct session_results *results, const struct r
 		error__set(error, -ENOENT, "its command did not enter the region '%.64s'", name);
 		return;
 	}
-	for (size_t i = 0; i < results->regions.n && len < sizeof(names); i++)
+	for (size_t i = 0; i < profile->totals.n_regions && len < sizeof(names); i++)
 		len += snprintf(names + len, sizeof(names) - len, "%s'%s'", len ? ", " : "",
-				results->regions.list[i].name);
+				profile->totals.regions[i].name);
 	error__set(error, -ENOENT, "its command has no region '%.64s'%s%s", name,
 		   len ? "; it has " : "", names);
 }
 
 void check_regions__take(struct check_result *result, const struct measure *measure,
-			 const struct session_results *results, size_t run)
+			 const struct profile *profile, size_t run)
 {
 	for (size_t i = 0; i < result->test->n_regions; i++) {
 		struct check_region *check = &result->regions[i];
-		const struct region *region = find_region(results, check->region->name);
+		const struct region *region = find_region(profile, check->region->name);
 		struct stat_totals totals;
 
 		if (!region || !region->entered) {
-			report_missing(results, region, check->region->name, &check->missing);
+			report_missing(profile, region, check->region->name, &check->missing);
 			continue;
 		}
-		totals = stat_totals__of_region(measure, results, region);
+		totals = stat_totals__of_region(measure, profile, region);
 		check->values[BUDGET_TOTAL_ALLOCATIONS][run] =
 			totals.allocations + totals.reallocations;
 		check->values[BUDGET_TOTAL_ALLOCATED_BYTES][run] =

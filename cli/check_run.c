@@ -14,6 +14,7 @@
 #include "measure.h"
 #include "measure_gaps.h"
 #include "message.h"
+#include "profile.h"
 #include "recording.h"
 #include "session.h"
 #include "stat_figures.h"
@@ -44,16 +45,13 @@ static int keep_profile(const struct check_runs *runs, const struct session *ses
 	/* A debuginfod server must change neither a test's result nor its duration. */
 	const struct symbol_options symbols = { .no_debuginfod = true };
 	const char *path = runs->result->profile;
-	struct profile *profile;
-	int err;
+	int err = recording__name(session, &symbols, true, NULL, error);
 
-	err = recording__profile(session, runs->measure->argv, &symbols, true, NULL, &profile,
-				 error);
 	if (err)
 		return err;
 	/* Only one profile is kept. */
 	unlink(path);
-	return data_file__write(profile, path, error);
+	return data_file__write(session__profile(session), path, error);
 }
 
 /* Warns that there is no profile; the figures are judged all the same. */
@@ -65,19 +63,19 @@ static void forget_profile(struct check_result *result, const struct error *why)
 	result->profile = NULL;
 }
 
-static int take_run(void *context, struct session *session, const struct session_results *results,
-		    size_t run, struct error *error)
+static int take_run(void *context, struct session *session, size_t run, struct error *error)
 {
+	const struct profile *profile = session__profile(session);
 	struct check_runs *runs = context;
-	struct stat_figures figures = stat_figures__of(runs->measure, results);
+	struct stat_figures figures = stat_figures__of(runs->measure, profile);
 	__s64 allocations = figures.values[STAT_TOTAL_ALLOCATIONS];
 
-	measure__report_gaps(runs->measure, session, results);
+	measure__report_gaps(runs->measure, profile);
 	for (int i = 0; i < BUDGET_FIGURES; i++)
 		runs->values[i][run - 1] = figures.values[stat_figures[i]];
-	check_regions__take(runs->result, runs->measure, results, run - 1);
-	if (!results->complete || results->live.untracked || results->target_runs ||
-	    (runs->result->test->n_regions && !results->regions.complete))
+	check_regions__take(runs->result, runs->measure, profile, run - 1);
+	if (!profile__is_complete(profile) || profile->totals.run.runs ||
+	    (runs->result->test->n_regions && profile__has_gaps(profile, true)))
 		runs->is_incomplete = true;
 	if (runs->result->profile && (run == 1 || allocations < runs->fewest)) {
 		runs->fewest = allocations;

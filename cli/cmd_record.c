@@ -26,6 +26,7 @@
 #include "recording.h"
 #include "sampling.h"
 #include "series.h"
+#include "session.h"
 #include "symbol_options.h"
 #include "window_options.h"
 
@@ -227,50 +228,45 @@ static struct selection add_up(const struct profile *profile)
 	return totals;
 }
 
-static void summarize(const struct record_options *options, const struct profile *profile,
-		      const struct session_results *results)
+static void summarize(const struct record_options *options, const struct profile *profile)
 {
-	struct selection totals = add_up(profile);
+	struct selection sums = add_up(profile);
 
-	if (results->has_live)
-		live_summary__print(&results->live, profile__sample_bytes(profile) ? &totals : NULL,
-				    profile__unseen_bytes(profile), results->target_runs);
-	if (results->events_log.is_logged)
-		record_summary__print_log(&results->events_log,
-					  options->measure.session.events_path);
-	record_summary__print(profile, &totals, options->output);
+	if (profile->totals.has_live)
+		live_summary__print(&profile->totals.live,
+				    profile__sample_bytes(profile) ? &sums : NULL,
+				    profile__unseen_bytes(profile), profile->totals.run.runs);
+	record_summary__print_log(profile, options->measure.session.events_path);
+	record_summary__print(profile, &sums, options->output);
 }
 
-static int take_only_run(void *context, struct session *session,
-			 const struct session_results *results, size_t number, struct error *error)
+static int take_only_run(void *context, struct session *session, size_t number, struct error *error)
 {
+	const struct profile *profile = session__profile(session);
 	const struct record_options *options = context;
-	struct profile *profile;
 	int err;
 
 	/* The signal that ended the recording does not abort symbolization, too. */
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
-	err = recording__write(session, options->measure.argv, &options->symbols,
-			       !options->no_symbols, options->output, &profile, error);
+	err = recording__write(session, &options->symbols, !options->no_symbols, options->output,
+			       error);
 	if (options->is_kept && !err)
 		unlink(options->partial);
 	else if (options->is_kept && !access(options->partial, F_OK))
 		message__print("%s has what was recorded until some time before the end",
 			       options->partial);
-	measure__report_gaps(&options->measure, session, results);
-	measure__suggest_engine(&options->measure, session, results);
-	record_summary__print_lost_events(&results->events_log,
-					  options->measure.session.events_path);
+	measure__report_gaps(&options->measure, profile);
+	measure__suggest_engine(&options->measure, profile);
+	record_summary__print_lost_events(profile, options->measure.session.events_path);
 	/* The summary is printed last, because it names the next command to run. */
 	if (!err && !options->measure.quiet)
-		summarize(options, profile, results);
+		summarize(options, profile);
 	return err;
 }
 
-static int take_run(void *context, struct session *session, const struct session_results *results,
-		    size_t number, struct error *error)
+static int take_run(void *context, struct session *session, size_t number, struct error *error)
 {
-	return record_series__add(context, session, results, error);
+	return record_series__add(context, session, error);
 }
 
 static bool was_interrupted(void *context)
@@ -330,19 +326,17 @@ static int write_dump(void *context, struct session *session, const char *path, 
 		      __u64 *calls, struct error *error)
 {
 	const struct record_options *options = context;
+	struct profile *profile = session__profile(session);
 	struct symbol_options symbols = options->symbols;
-	struct profile *profile;
 	int err;
 
 	/* A signal is meant for the recording, which kills a child that still writes a dump. */
 	symbols.stop = NULL;
 	if (is_checkpoint) {
-		err = recording__profile(session, options->measure.argv, &symbols, false, NULL,
-					 &profile, error);
+		err = recording__name(session, &symbols, false, NULL, error);
 		return err ? err : data_file__replace(profile, path, error);
 	}
-	err = recording__write(session, options->measure.argv, &symbols, !options->no_symbols, path,
-			       &profile, error);
+	err = recording__write(session, &symbols, !options->no_symbols, path, error);
 	if (!err)
 		*calls = profile__ledger(profile, "attributed");
 	return err;

@@ -15,6 +15,7 @@
 #include "options.h"
 #include "output_file.h"
 #include "series.h"
+#include "session.h"
 #include "stat_report.h"
 #include "stat_series.h"
 #include "terminal_of.h"
@@ -132,40 +133,39 @@ static size_t columns_of(const struct stat_run *run)
 	return run->options->output ? 0 : terminal__of(stderr).columns;
 }
 
-static int print_run(struct stat_run *run, const struct session *session,
-		     const struct session_results *results, FILE *to)
+static int print_run(struct stat_run *run, const struct profile *profile, FILE *to)
 {
 	if (run->options->json)
-		return stat_report__json(session, &run->options->measure, results, to);
-	return stat_report__text(session, &run->options->measure, results, columns_of(run), to);
+		return stat_report__json(&run->options->measure, profile, to);
+	return stat_report__text(&run->options->measure, profile, columns_of(run), to);
 }
 
-static int take_only_run(void *context, struct session *session,
-			 const struct session_results *results, size_t number, struct error *error)
+static int take_only_run(void *context, struct session *session, size_t number, struct error *error)
 {
+	const struct profile *profile = session__profile(session);
 	_cleanup_(free_ptr) char *text = NULL;
 	struct stat_run *run = context;
 	size_t size = 0;
 	FILE *memory = open_memstream(&text, &size);
-	int err = memory ? print_run(run, session, results, memory) : -ENOMEM;
+	int err = memory ? print_run(run, profile, memory) : -ENOMEM;
 
 	if (memory && fclose(memory) && !err)
 		err = -ENOMEM;
 	if (!err)
 		err = write_text(run, text, size, error);
 	if (run->options->json || run->options->output)
-		measure__report_gaps(&run->options->measure, session, results);
-	measure__suggest_engine(&run->options->measure, session, results);
+		measure__report_gaps(&run->options->measure, profile);
+	measure__suggest_engine(&run->options->measure, profile);
 	return err == -EPIPE ? 0 : err;
 }
 
-static int take_run(void *context, struct session *session, const struct session_results *results,
-		    size_t number, struct error *error)
+static int take_run(void *context, struct session *session, size_t number, struct error *error)
 {
+	const struct profile *profile = session__profile(session);
 	struct stat_run *run = context;
 
-	measure__report_gaps(&run->options->measure, session, results);
-	return stat_series__add(&run->runs, session, results);
+	measure__report_gaps(&run->options->measure, profile);
+	return stat_series__add(&run->runs, profile);
 }
 
 static int print_series(struct stat_run *run, const struct series_end *end, struct error *error)

@@ -14,6 +14,11 @@
 #include "recording_text.h"
 #include "text.h"
 
+/* The words behind a number of threads, for plural__of(): these threads have no counters by their own names. */
+#define NAMES_NOTE_WORDS                                                                            \
+	"thread{ is|s are} counted together with others, by a name with * for digits or as (other " \
+	"names), since {its|their} process had 512 names of threads already"
+
 static void print(const char *name, const char *line)
 {
 	message__print("%s%s%s", name ? name : "", name ? ": " : "", line);
@@ -84,25 +89,19 @@ void completeness_messages__print_frees(const struct profile *profile, const cha
 void completeness_messages__print_runtimes(const struct profile *profile)
 {
 	__u64 names = profile__meta_number(profile, "common_names");
+	_cleanup_(free_ptr) char *text = NULL;
 
-	completeness_messages__print_own_heaps(profile__meta(profile, "own_heaps"));
+	if (!recording_text__own_heaps(profile__meta(profile, "own_heaps"), &text))
+		print_lines(text);
 	if (names)
 		message__print("%s %s", number__count(names).text,
 			       plural__of(NAMES_NOTE_WORDS, names).text);
 }
 
-void completeness_messages__print_own_heaps(const char *own_heaps)
+void completeness_messages__print_beside(const struct profile *profile, bool attached_only)
 {
 	_cleanup_(free_ptr) char *text = NULL;
 
-	if (!recording_text__own_heaps(own_heaps, &text))
-		print_lines(text);
-}
-
-void completeness_messages__print_beside(const struct recording_target *target)
-{
-	_cleanup_(free_ptr) char *text = NULL;
-
-	if (!recording_text__beside(target, &text))
+	if (!recording_text__beside(profile, attached_only, &text))
 		print_lines(text);
 }

@@ -6,12 +6,6 @@
 #include <stdbool.h>
 
 struct profile;
-struct recording_target;
-
-/* The words behind a number of threads, for plural__of(): these threads have no counters by their own names. */
-#define NAMES_NOTE_WORDS                                                                            \
-	"thread{ is|s are} counted together with others, by a name with * for digits or as (other " \
-	"names), since {its|their} process had 512 names of threads already"
 
 /*
  * Prints what @profile lacks; @flags are those of enum completeness_flags. Each sentence begins with the file @name, unless
@@ -27,11 +21,9 @@ int completeness_messages__print_altered(const struct profile *profile);
 void completeness_messages__print_sampled(const struct profile *profile, const char *name);
 /* Says where calls are if all that @profile has are frees, which have no cost. */
 void completeness_messages__print_frees(const struct profile *profile, const char *name);
-/* Names the heaps of runtimes that no allocator serves. */
+/* Names the heaps of runtimes that no allocator serves, and the number of threads that are not counted by their own names. */
 void completeness_messages__print_runtimes(const struct profile *profile);
-/* The same by the lines "RUNTIME PATH" of @own_heaps; NULL: none. */
-void completeness_messages__print_own_heaps(const char *own_heaps);
-/* Names what an attached process has beside what was recorded. */
-void completeness_messages__print_beside(const struct recording_target *target);
+/* Prints what recording_text__beside() makes. */
+void completeness_messages__print_beside(const struct profile *profile, bool attached_only);
 
 #endif

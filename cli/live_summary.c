@@ -6,7 +6,7 @@
 #include "message.h"
 #include "number.h"
 #include "selection.h"
-#include "session.h"
+#include "profile.h"
 
 /* Kernel memory from which on the summary mentions it. */
 #define MUCH_KERNEL_MEMORY (256ULL << 20)
@@ -43,7 +43,7 @@ static struct part_text share(__u64 blocks, __u64 allocations)
 	return text;
 }
 
-void live_summary__print(const struct session_live *live, const struct selection *totals,
+void live_summary__print(const struct live_totals *live, const struct selection *totals,
 			 __u64 unseen, bool target_runs)
 {
 	const struct profile_estimate *of_allocations = totals ? &totals->of_allocations : NULL;

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 
 struct selection;
-struct session_live;
+struct live_totals;
 
 /*
  * Prints three lines on stderr: allocations, live blocks, temporary ones. @totals: of a sampled
  * profile, else NULL. @unseen: profile__unseen_bytes() of it. @target_runs: the target is still running.
  */
-void live_summary__print(const struct session_live *live, const struct selection *totals,
+void live_summary__print(const struct live_totals *live, const struct selection *totals,
 			 __u64 unseen, bool target_runs);
 
 #endif

@@ -125,12 +125,9 @@ static void print_log(const char *line)
 	message__print("%s", line);
 }
 
-/* Prints the files that were found since the last time, probed or rejected. */
-static void print_probed(const struct measure *measure, const struct session *session,
-			 struct session_files *at)
+static void print_found(const struct probed_file *file)
 {
-	while (measure->verbose && session__next_file(session, at))
-		probed_text__print(&at->file, print_log);
+	probed_text__print(file, print_log);
 }
 
 static void say_engine(const struct measure *measure, const struct session *session)
@@ -175,7 +172,6 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	struct controlled *controlled = NULL;
 	struct measure_progress progress;
 	struct session *session = NULL;
-	struct session_files printed = { 0 };
 	int err;
 
 	*status = EXIT_OURS;
@@ -187,6 +183,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	options.ignored = measure->ignored;
 	options.sources = sources__any(&measure->sources) ? &measure->sources : NULL;
 	options.log = measure->verbose ? print_log : NULL;
+	options.found = measure->verbose ? print_found : NULL;
 	err = take_user(surroundings, measure->user, error);
 	if (!err)
 		err = session__open(&options, &session, error);
@@ -208,7 +205,6 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		*status = status_of_start(measure, err);
 		goto fail;
 	}
-	print_probed(measure, session, &printed);
 	measure_progress__yield_to(session);
 	measure_progress__begin(&progress, measure, controlled__attendant(controlled));
 	err = session__run(session, measure->duration_ns, surroundings->signal_fd,
@@ -222,7 +218,6 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		goto fail;
 	controlled__end(controlled, surroundings->signal_fd);
 	progress__clear();
-	print_probed(measure, session, &printed);
 	*out = session;
 	return 0;
 fail:

@@ -36,19 +36,19 @@ static void say_number(enum gap kind, __u64 number, measure_gaps_say say, void *
 			say, context);
 }
 
-void measure_gaps__visit(const struct session_results *results, bool of_regions,
-			 measure_gaps_say say, void *context)
+void measure_gaps__visit(const struct profile *profile, bool of_regions, measure_gaps_say say,
+			 void *context)
 {
 	const struct profile_gap *gap;
 
-	for (size_t at = 0; profile__next_gap(results->gaps_of, &at, &gap);)
+	for (size_t at = 0; profile__next_gap(profile, &at, &gap);)
 		if (gap__is_of_regions(gap->kind) == of_regions)
 			say_gap(gap, say, context);
 	if (of_regions)
 		return;
-	say_number(GAP_RELABELLED, results->relabelled, say, context);
-	say_number(GAP_BLOCKS_DROPPED, results->live.stats[AP_STAT_DROPPED], say, context);
-	say_number(GAP_UNDECIDED, results->window.undecided, say, context);
+	say_number(GAP_RELABELLED, profile->totals.relabelled, say, context);
+	say_number(GAP_BLOCKS_DROPPED, profile->totals.live.stats[AP_STAT_DROPPED], say, context);
+	say_number(GAP_UNDECIDED, profile__ledger(profile, "undecided"), say, context);
 }
 
 void measure_gaps__print(void *context, const char *sentence)
@@ -69,64 +69,41 @@ static void print_reason(enum gap kind, __u64 n, const struct reason *reason)
 		measure_gaps__print, NULL);
 }
 
-struct recording_target measure_gaps__target(const struct session_results *results, char *pid,
-					     size_t size)
+/* What is no gap of the numbers, but has to be known to read them. What stat prints has the rest, and JSON may go to stderr,
+ * too. */
+static void print_target(const struct measure *measure, const struct profile *profile)
 {
-	snprintf(pid, size, "%d", results->target_pid);
-	return (struct recording_target){
-		.pid = results->is_attached ? pid : NULL,
-		.rss_bytes = results->target_rss_bytes,
-		.children = results->target_children,
-		.impossible = results->impossible,
-		.exit_signal = results->exit_signal,
-		.oom_kills = results->oom_kills,
-		.group_bytes = results->group_limit_bytes,
-		.is_in_group = results->is_in_group,
-		.own_bytes = results->own_bytes,
-	};
+	const struct target_run *run = &profile->totals.run;
+
+	completeness_messages__print_beside(profile, !measure->session.stacks);
+	if (run->runs)
+		message__print("process %d goes on without probes", run->pid);
+	else if (run->is_attached)
+		message__print("process %d has ended, and the recording with it", run->pid);
 }
 
-/* What is no gap of the numbers, but has to be known to read them. */
-static void print_target(const struct measure *measure, const struct session_results *results)
+void measure__report_gaps(const struct measure *measure, const struct profile *profile)
 {
-	char pid[16];
-	struct recording_target target = measure_gaps__target(results, pid, sizeof(pid));
+	const struct profile_totals *totals = &profile->totals;
 
-	/* What stat prints has these, and JSON may go to stderr, too. */
-	if (!measure->session.stacks)
-		target.impossible = target.exit_signal = target.oom_kills = target.is_in_group = 0;
-	completeness_messages__print_beside(&target);
-	if (results->target_runs)
-		message__print("process %d goes on without probes", results->target_pid);
-	else if (results->is_attached)
-		message__print("process %d has ended, and the recording with it",
-			       results->target_pid);
-}
-
-void measure__report_gaps(const struct measure *measure, const struct session *session,
-			  const struct session_results *results)
-{
-	measure_gaps__visit(results, false, measure_gaps__print, NULL);
+	measure_gaps__visit(profile, false, measure_gaps__print, NULL);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
-		print_reason(GAP_CALLS_LOST, results->lost[reason], reason__lost(reason));
+		print_reason(GAP_CALLS_LOST, profile__lost(profile, reason), reason__lost(reason));
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
-		print_reason(GAP_CALLS_UNTRACKED, results->live.stats[AP_STAT_UNTRACKED + reason],
+		print_reason(GAP_CALLS_UNTRACKED, totals->live.stats[AP_STAT_UNTRACKED + reason],
 			     reason__untracked(reason));
-	completeness_messages__print_own_heaps(results->own_heaps);
-	if (results->common_names)
-		message__print("%s %s", number__count(results->common_names).text,
-			       plural__of(NAMES_NOTE_WORDS, results->common_names).text);
-	if (results->window.why)
-		message__print("nothing was measured: %s", results->window.why);
-	measure_gaps__visit(results, true, measure_gaps__print, NULL);
+	completeness_messages__print_runtimes(profile);
+	if (totals->window.why)
+		message__print("nothing was measured: %s", totals->window.why);
+	measure_gaps__visit(profile, true, measure_gaps__print, NULL);
 	if (measure->quiet)
 		return;
-	print_target(measure, results);
-	if (results->processes_left)
+	print_target(measure, profile);
+	if (totals->processes_left)
 		message__print("%s %s on without probes",
-			       number__count(results->processes_left).text,
+			       number__count(totals->processes_left).text,
 			       plural__of("process{|es} that the command started go{es|}",
-					  results->processes_left)
+					  totals->processes_left)
 				       .text);
 }
 
@@ -142,35 +119,34 @@ static double us_per_call(const struct session_options *options)
 /* A lower cost is not worth a message. */
 #define LEAST_SECONDS 0.3
 
-static double probes_seconds(const struct session_options *options,
-			     const struct session_results *results)
+static double probes_seconds(const struct session_options *options, const struct profile *profile)
 {
-	__u64 calls = results->events;
+	__u64 calls = profile__ledger(profile, "events");
 
 	for (int i = 0; i < AP_DEFINED; i++)
-		calls += results->functions[i].counts.calls + results->functions[i].counts.internal;
+		calls += profile->totals.functions[i].counts.calls +
+			 profile->totals.functions[i].counts.internal;
 	return us_per_call(options) / 1e6 * calls;
 }
 
 /* False if the user chose the engine or uses what only uprobes have. */
-static bool may_suggest_engine(const struct measure *measure, const struct session *session)
+static bool may_suggest_engine(const struct measure *measure, const struct profile *profile)
 {
 	const struct session_options *options = &measure->session;
 
 	return !measure->quiet && measure->argv && options->engine == SESSION_ENGINE_AUTO &&
-	       !strcmp(session__engine(session), "uprobe") && !options->events_path &&
+	       !strcmp(profile__engine(profile), "uprobe") && !options->events_path &&
 	       !sources__any(&measure->sources) && !session_options__have_functions(options);
 }
 
-void measure__suggest_engine(const struct measure *measure, const struct session *session,
-			     const struct session_results *results)
+void measure__suggest_engine(const struct measure *measure, const struct profile *profile)
 {
-	double all = results->user_seconds + results->system_seconds;
-	double probes = probes_seconds(&measure->session, results);
+	double all = profile->totals.run.user_seconds + profile->totals.run.system_seconds;
+	double probes = probes_seconds(&measure->session, profile);
 
 	/* The times of a command that outlives the measurement are not known. */
-	if (!may_suggest_engine(measure, session) || probes < LEAST_SECONDS ||
-	    results->target_runs || probes < all - probes)
+	if (!may_suggest_engine(measure, profile) || probes < LEAST_SECONDS ||
+	    profile->totals.run.runs || probes < all - probes)
 		return;
 	message__print("the probes took about %.1f of %.1f seconds of processor time; "
 		       "--engine=preload counts without them",

@@ -17,6 +17,7 @@
 #include "recording.h"
 #include "runs_text.h"
 #include "series.h"
+#include "session.h"
 #include "symbol_options.h"
 #include "symbols.h"
 
@@ -26,10 +27,10 @@ static int fail(int err, struct error *error)
 }
 
 int record_series__add(struct record_series *record, const struct session *session,
-		       const struct session_results *results, struct error *error)
+		       struct error *error)
 {
 	struct symbol_options symbols = *record->symbols;
-	struct profile *run;
+	const struct profile *run = session__profile(session);
 	int err;
 
 	/* Servers are queried once for all runs, at the end. */
@@ -39,12 +40,11 @@ int record_series__add(struct record_series *record, const struct session *sessi
 		record->profile = profile__new();
 	if (!record->profile)
 		return fail(-ENOMEM, error);
-	err = recording__profile(session, record->measure->argv, &symbols, record->names,
-				 record->profile, &run, error);
+	err = recording__name(session, &symbols, record->names, record->profile, error);
 	if (err)
 		return err;
 	err = profile__add_run(record->profile, run);
-	measure__report_gaps(record->measure, session, results);
+	measure__report_gaps(record->measure, run);
 	return err ? fail(err, error) : 0;
 }
 

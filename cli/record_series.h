@@ -10,7 +10,7 @@ struct measure;
 struct profile;
 struct series;
 struct session;
-struct session_results;
+struct profile;
 struct symbol_options;
 
 /* To be released. */
@@ -27,7 +27,7 @@ struct record_series {
  * @error set on failure.
  */
 int record_series__add(struct record_series *record, const struct session *session,
-		       const struct session_results *results, struct error *error);
+		       struct error *error);
 /* Writes the runs to @path, and a summary to stderr. 0 or a negative errno with @error set. */
 int record_series__write(struct record_series *record, const char *path, struct error *error);
 void record_series__release(struct record_series *record);

@@ -8,7 +8,6 @@
 
 #include "cleanup.h"
 #include "data_file.h"
-#include "event_log.h"
 #include "message.h"
 #include "number.h"
 #include "profile.h"
@@ -67,27 +66,32 @@ static void print(const struct profile *profile, const struct selection *totals,
 		message__print("%s", text);
 }
 
-void record_summary__print_log(const struct event_log_results *log, const char *path)
+void record_summary__print_log(const struct profile *profile, const char *path)
 {
-	message__print("event log:   %s %s in %s; next: allocprof export --format=events",
-		       number__count(log->logged).text, plural__of("event{|s}", log->logged).text,
-		       path);
+	__u64 logged = profile__ledger(profile, "logged");
+
+	if (profile__meta(profile, "events_id"))
+		message__print("event log:   %s %s in %s; next: allocprof export --format=events",
+			       number__count(logged).text, plural__of("event{|s}", logged).text,
+			       path);
 }
 
-void record_summary__print_lost_events(const struct event_log_results *log, const char *path)
+void record_summary__print_lost_events(const struct profile *profile, const char *path)
 {
-	if (log->err)
+	__u64 lost = profile__ledger(profile, "not_logged");
+	int err = profile->totals.events_err;
+
+	if (err)
 		message__print(
 			"%s %s could not be written to %s: %s; the data file is not affected",
-			number__count(log->lost).text, plural__of("event{|s}", log->lost).text,
-			path, strerror(-log->err));
-	else if (log->lost)
+			number__count(lost).text, plural__of("event{|s}", lost).text, path,
+			strerror(-err));
+	else if (lost)
 		message__print(
 			"%s %s not in %s, since allocprof could not read %s; --throttle slows the "
 			"target down instead. The data file is not affected",
-			number__count(log->lost).text,
-			plural__of("event{|s} {is|are}", log->lost).text, path,
-			plural__of("{it|them} as fast as {it|they} came", log->lost).text);
+			number__count(lost).text, plural__of("event{|s} {is|are}", lost).text, path,
+			plural__of("{it|them} as fast as {it|they} came", lost).text);
 }
 
 void record_summary__print(const struct profile *profile, const struct selection *totals,

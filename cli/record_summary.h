@@ -3,17 +3,16 @@
 #ifndef ALLOCPROF_RECORD_SUMMARY_H
 #define ALLOCPROF_RECORD_SUMMARY_H
 
-struct event_log_results;
 struct profile;
 struct selection;
 
 /* Prints how many calls @profile has, and @path; @totals are the sums of all its counts. */
 void record_summary__print(const struct profile *profile, const struct selection *totals,
 			   const char *path);
-/* Prints what the log at @path has. */
-void record_summary__print_log(const struct event_log_results *log, const char *path);
+/* Prints what the log at @path has, if there is one. */
+void record_summary__print_log(const struct profile *profile, const char *path);
 /* Prints what it lacks, if anything. */
-void record_summary__print_lost_events(const struct event_log_results *log, const char *path);
+void record_summary__print_lost_events(const struct profile *profile, const char *path);
 /* The same for several runs; @what describes them. */
 void record_summary__print_runs(const char *what, const char *path);
 

@@ -8,7 +8,7 @@
 #include "error.h"
 #include "message.h"
 #include "profile_runs.h"
-#include "session_profile.h"
+#include "session.h"
 #include "symbol_options.h"
 
 struct naming {
@@ -30,42 +30,32 @@ static int name_frames(const struct session *session, const struct symbol_option
 				       &(struct naming){ session, names }, error);
 }
 
-int recording__profile(const struct session *session, char *const argv[],
-		       const struct symbol_options *symbols, bool names,
-		       const struct profile *named, struct profile **out, struct error *error)
+int recording__name(const struct session *session, const struct symbol_options *symbols, bool names,
+		    const struct profile *named, struct error *error)
 {
-	struct profile *profile = NULL;
-	int err = session__profile(session, argv, &profile);
+	struct profile *profile = session__profile(session);
+	int err = named ? profile__borrow_names(profile, named) : 0;
 
-	if (!err && named)
-		err = profile__borrow_names(profile, named);
 	if (err)
 		return error__set(error, err, "cannot make a profile of the recording: %s",
 				  strerror(-err));
-	err = name_frames(session, symbols, names, profile, error);
-	if (!err)
-		*out = profile;
-	return err;
+	return name_frames(session, symbols, names, profile, error);
 }
 
-int recording__write(const struct session *session, char *const argv[],
-		     const struct symbol_options *symbols, bool names, const char *path,
-		     struct profile **out, struct error *error)
+int recording__write(const struct session *session, const struct symbol_options *symbols,
+		     bool names, const char *path, struct error *error)
 {
+	struct profile *profile = session__profile(session);
 	struct data_file_version version;
 	struct error why_unnamed = { 0 };
-	struct profile *profile;
-	int err = recording__profile(session, argv, symbols, false, NULL, &profile, error);
+	int err = recording__name(session, symbols, false, NULL, error);
 
 	if (!err && !names)
 		err = data_file__write(profile, path, error);
 	else if (!err)
 		err = data_file__write_first(profile, path, &version, error);
-	if (err)
+	if (err || !names)
 		return err;
-	*out = profile;
-	if (!names)
-		return 0;
 	/* The recording is complete without names, which can be looked up later. */
 	if (name_frames(session, symbols, true, profile, &why_unnamed)) {
 		message__print("%s; `allocprof symbolize` can do it later", why_unnamed.text);

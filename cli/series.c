@@ -10,6 +10,7 @@
 #include "measure.h"
 #include "number_parse.h"
 #include "options.h"
+#include "profile.h"
 #include "session.h"
 #include "window_options.h"
 
@@ -67,7 +68,7 @@ static int run_once(const struct measure *measure, struct measure_surroundings *
 		    bool is_single, bool is_warmup, series_take take, void *context,
 		    struct series_end *end, struct error *error)
 {
-	struct session_results results;
+	const struct profile *profile;
 	struct measure one = *measure;
 	struct session *session;
 	int status, err;
@@ -78,14 +79,14 @@ static int run_once(const struct measure *measure, struct measure_surroundings *
 		end->status = status;
 		return err;
 	}
-	session__results(session, &results);
-	end->interrupted = results.interrupted;
+	profile = session__profile(session);
+	end->interrupted = profile->totals.run.interrupted;
 	if (measure_surroundings__was_interrupted(surroundings))
 		end->interrupted = true;
 	if (!end->status)
-		end->status = window_options__status(&results);
+		end->status = window_options__status(profile);
 	if (is_single || (!is_warmup && !end->interrupted)) {
-		err = take(context, session, &results, end->counted + 1, error);
+		err = take(context, session, end->counted + 1, error);
 		if (err)
 			end->status = EXIT_OURS;
 		else

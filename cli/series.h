@@ -14,7 +14,6 @@ struct error;
 struct measure;
 struct measure_surroundings;
 struct session;
-struct session_results;
 
 #define SERIES_MAX_RUNS PROFILE_MAX_RUNS
 
@@ -43,9 +42,8 @@ struct series_end {
 	bool interrupted; /* a signal ended the series before its last run */
 };
 
-/* Called after each run that counts, @run from 1; an error ends the series. */
-typedef int (*series_take)(void *context, struct session *session,
-			   const struct session_results *results, size_t run, struct error *error);
+/* Called after each run that counts, @run from 1, with its finished session; an error ends the series. */
+typedef int (*series_take)(void *context, struct session *session, size_t run, struct error *error);
 
 /* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
 int series__parse(struct series *series, int key, const char *arg, struct error *error);

@@ -5,9 +5,8 @@
 
 #include "measure_options.h"
 #include "profile.h"
-#include "session.h"
 
-static bool is_selected(const struct measure *measure, const struct session_function *function,
+static bool is_selected(const struct measure *measure, const struct function_totals *function,
 			int leading)
 {
 	if (measure->session.functions & (1ULL << leading))
@@ -21,9 +20,10 @@ static bool is_selected(const struct measure *measure, const struct session_func
 	return false;
 }
 
-bool stat_totals__shows(const struct measure *measure, const struct session_results *results, int i)
+bool stat_totals__shows(const struct measure *measure, const struct profile *profile, int i)
 {
-	return results->functions[i].probed && is_selected(measure, &results->functions[i], i);
+	return profile->totals.functions[i].probed &&
+	       is_selected(measure, &profile->totals.functions[i], i);
 }
 
 /*
@@ -55,16 +55,16 @@ static void add_bytes(__u64 *sum, __u64 size_bytes)
 }
 
 /* Of the run, or of @region. */
-static struct stat_totals add_up(const struct measure *measure,
-				 const struct session_results *results, const struct region *region)
+static struct stat_totals add_up(const struct measure *measure, const struct profile *profile,
+				 const struct region *region)
 {
 	struct stat_totals totals = { 0 };
 
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
 		const struct ap_site_counts *counts =
-			region ? &region->counts[i] : &results->functions[i].counts;
+			region ? &region->counts[i] : &profile->totals.functions[i].counts;
 
-		if (!stat_totals__shows(measure, results, i))
+		if (!stat_totals__shows(measure, profile, i))
 			continue;
 		totals.internal += counts->internal;
 		/* Allocators hand out the memory that they map: do not count it twice. */
@@ -89,22 +89,21 @@ static struct stat_totals add_up(const struct measure *measure,
 			add_bytes(&totals.allocations_size_bytes, counts->size_bytes);
 		}
 	}
-	if (results->has_live)
-		add_up_live(region ? region->stats : results->live.stats, &totals);
+	if (profile->totals.has_live)
+		add_up_live(region ? region->stats : profile->totals.live.stats, &totals);
 	return totals;
 }
 
-struct stat_totals stat_totals__of(const struct measure *measure,
-				   const struct session_results *results)
+struct stat_totals stat_totals__of(const struct measure *measure, const struct profile *profile)
 {
-	return add_up(measure, results, NULL);
+	return add_up(measure, profile, NULL);
 }
 
 struct stat_totals stat_totals__of_region(const struct measure *measure,
-					  const struct session_results *results,
+					  const struct profile *profile,
 					  const struct region *region)
 {
-	return add_up(measure, results, region);
+	return add_up(measure, profile, region);
 }
 
 __u64 stat_totals__total_bytes(const struct stat_totals *totals)
@@ -123,7 +122,7 @@ static void set(struct stat_figures *figures, int figure, __u64 value)
 	set_signed(figures, figure, value < PROFILE_MAX ? value : PROFILE_MAX);
 }
 
-static void set_live(struct stat_figures *figures, const struct session_live *live)
+static void set_live(struct stat_figures *figures, const struct live_totals *live)
 {
 	set(figures, STAT_LIVE_BYTES, live->size_bytes);
 	set(figures, STAT_PEAK_BYTES, live->peak_bytes);
@@ -145,40 +144,39 @@ static void set_totals(struct stat_figures *figures, const struct stat_totals *t
 }
 
 struct stat_figures stat_figures__of_region(const struct measure *measure,
-					    const struct session_results *results,
+					    const struct profile *profile,
 					    const struct region *region)
 {
-	struct stat_totals totals = stat_totals__of_region(measure, results, region);
+	struct stat_totals totals = stat_totals__of_region(measure, profile, region);
 	struct stat_figures figures = { 0 };
 
 	for (int i = 0; i < AP_FUNCTIONS; i++)
-		if (stat_totals__shows(measure, results, i) && region->counts[i].calls)
+		if (stat_totals__shows(measure, profile, i) && region->counts[i].calls)
 			set(&figures, i, region->counts[i].calls);
 	set_totals(&figures, &totals);
-	if (results->has_live)
+	if (profile->totals.has_live)
 		set(&figures, STAT_FAILED, region->stats[AP_STAT_FAILED]);
 	set(&figures, STAT_ENTERED, region->entered);
 	return figures;
 }
 
-struct stat_figures stat_figures__of(const struct measure *measure,
-				     const struct session_results *results)
+struct stat_figures stat_figures__of(const struct measure *measure, const struct profile *profile)
 {
-	struct stat_totals totals = stat_totals__of(measure, results);
+	struct stat_totals totals = stat_totals__of(measure, profile);
 	struct stat_figures figures = { 0 };
 
 	for (int i = 0; i < AP_FUNCTIONS; i++)
-		if (stat_totals__shows(measure, results, i))
-			set(&figures, i, results->functions[i].counts.calls);
+		if (stat_totals__shows(measure, profile, i))
+			set(&figures, i, profile->totals.functions[i].counts.calls);
 	set_totals(&figures, &totals);
-	if (results->has_live)
-		set_live(&figures, &results->live);
+	if (profile->totals.has_live)
+		set_live(&figures, &profile->totals.live);
 	set(&figures, STAT_INTERNAL, totals.internal);
-	set(&figures, STAT_PROCESSES, results->processes);
-	set(&figures, STAT_ELAPSED_SECONDS, results->elapsed_seconds * 1e9);
-	if (!results->target_runs) {
-		set(&figures, STAT_USER_SECONDS, results->user_seconds * 1e9);
-		set(&figures, STAT_SYSTEM_SECONDS, results->system_seconds * 1e9);
+	set(&figures, STAT_PROCESSES, profile->totals.processes);
+	set(&figures, STAT_ELAPSED_SECONDS, profile->totals.run.elapsed_seconds * 1e9);
+	if (!profile->totals.run.runs) {
+		set(&figures, STAT_USER_SECONDS, profile->totals.run.user_seconds * 1e9);
+		set(&figures, STAT_SYSTEM_SECONDS, profile->totals.run.system_seconds * 1e9);
 	}
 	return figures;
 }

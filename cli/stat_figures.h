@@ -10,7 +10,7 @@
 
 struct measure;
 struct region;
-struct session_results;
+struct profile;
 
 /* Sums over the functions; those that map memory are apart. docs/semantics.md defines the words. */
 struct stat_totals {
@@ -27,15 +27,13 @@ struct stat_totals {
 };
 
 /* Whether function @i was selected and probed. */
-bool stat_totals__shows(const struct measure *measure, const struct session_results *results,
-			int i);
-struct stat_totals stat_totals__of(const struct measure *measure,
-				   const struct session_results *results);
+bool stat_totals__shows(const struct measure *measure, const struct profile *profile, int i);
+struct stat_totals stat_totals__of(const struct measure *measure, const struct profile *profile);
 /* Those of allocations and of reallocations, saturating at PROFILE_MAX as all sums of bytes here. */
 __u64 stat_totals__total_bytes(const struct stat_totals *totals);
 /* stat_totals__of() for one region. */
 struct stat_totals stat_totals__of_region(const struct measure *measure,
-					  const struct session_results *results,
+					  const struct profile *profile,
 					  const struct region *region);
 
 /* Figures of a run. The calls of each function come first, by enum ap_function. */
@@ -64,10 +62,9 @@ struct stat_figures {
 	bool is_known[STAT_FIGURES];
 };
 
-struct stat_figures stat_figures__of(const struct measure *measure,
-				     const struct session_results *results);
+struct stat_figures stat_figures__of(const struct measure *measure, const struct profile *profile);
 struct stat_figures stat_figures__of_region(const struct measure *measure,
-					    const struct session_results *results,
+					    const struct profile *profile,
 					    const struct region *region);
 /* The key in JSON: "total_allocations". */
 const char *stat_figure__key(const struct measure *measure, int figure);

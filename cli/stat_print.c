@@ -12,7 +12,6 @@
 #include "measure_options.h"
 #include "number.h"
 #include "profile.h"
-#include "session.h"
 #include "table.h"
 #include "terminal.h"
 #include "text.h"
@@ -109,17 +108,17 @@ void stat_print__count(FILE *to, __u64 value, const char *what, const char *note
 		fputc('\n', to);
 }
 
-static const struct ap_site_counts *counts_of(const struct session_results *results,
+static const struct ap_site_counts *counts_of(const struct profile *profile,
 					      const struct region *region, int function)
 {
-	return region ? &region->counts[function] : &results->functions[function].counts;
+	return region ? &region->counts[function] : &profile->totals.functions[function].counts;
 }
 
 /*
  * "with memalign": other names of the same function. Names with underscores are aliases inside of
  * the C library and are not listed. To be freed; NULL if there are none.
  */
-static char *other_names(const struct session_function *function)
+static char *other_names(const struct function_totals *function)
 {
 	char *names = NULL;
 	size_t size, n = 0;
@@ -138,7 +137,7 @@ static char *other_names(const struct session_function *function)
 
 /* @function: its other names are printed; or NULL. */
 static void print_row(const struct table_column *columns, size_t n, const struct table_cell *cells,
-		      const struct session_function *function, FILE *to)
+		      const struct function_totals *function, FILE *to)
 {
 	_cleanup_(free_ptr) char *names = function ? other_names(function) : NULL;
 	const struct terminal plain = { .to = to };
@@ -156,7 +155,7 @@ static void print_row(const struct table_column *columns, size_t n, const struct
 		fputc('\n', to);
 }
 
-void stat_print__functions(const struct measure *measure, const struct session_results *results,
+void stat_print__functions(const struct measure *measure, const struct profile *profile,
 			   const struct region *region, FILE *to)
 {
 	static const struct table_column columns[] = {
@@ -172,8 +171,8 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 	table__print_titles(columns, n, &plain);
 	fputc('\n', to);
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		const struct session_function *function = &results->functions[i];
-		const struct ap_site_counts *counts = counts_of(results, region, i);
+		const struct function_totals *function = &profile->totals.functions[i];
+		const struct ap_site_counts *counts = counts_of(profile, region, i);
 		const struct table_cell cells[] = {
 			{ number__count(counts->calls) },
 			table__word(source_names__function(&measure->sources.names, i)),
@@ -183,7 +182,7 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 			{ number__count(counts->internal) },
 		};
 
-		if (!stat_totals__shows(measure, results, i) || (region && !counts->calls))
+		if (!stat_totals__shows(measure, profile, i) || (region && !counts->calls))
 			continue;
 		print_row(columns, n, cells, region ? NULL : function, to);
 	}
@@ -210,17 +209,17 @@ void stat_print__totals(const struct stat_totals *totals, bool has_live, FILE *t
 }
 
 json_object *stat_print__functions_object(const struct measure *measure,
-					  const struct session_results *results,
+					  const struct profile *profile,
 					  const struct region *region)
 {
 	json_object *functions = json_object_new_object();
 
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		const struct session_function *function = &results->functions[i];
-		const struct ap_site_counts *counts = counts_of(results, region, i);
+		const struct function_totals *function = &profile->totals.functions[i];
+		const struct ap_site_counts *counts = counts_of(profile, region, i);
 		json_object *entry, *aliases;
 
-		if (!stat_totals__shows(measure, results, i))
+		if (!stat_totals__shows(measure, profile, i))
 			continue;
 		entry = json_object_new_object();
 		json__add(functions, source_names__function(&measure->sources.names, i), entry);
@@ -271,12 +270,12 @@ static bool is_in_words(enum gap kind, bool of_regions)
 	return kind >= GAP_PROGRAMS_UNCOUNTED && kind <= GAP_ALLOCATOR_HIDDEN;
 }
 
-json_object *stat_print__gaps_array(const struct session_results *results, bool of_regions)
+json_object *stat_print__gaps_array(const struct profile *profile, bool of_regions)
 {
 	json_object *gaps = json_object_new_array();
 	const struct profile_gap *gap;
 
-	for (size_t at = 0; profile__next_gap(results->gaps_of, &at, &gap);) {
+	for (size_t at = 0; profile__next_gap(profile, &at, &gap);) {
 		_cleanup_(free_ptr) char *sentence = NULL;
 
 		if (!is_in_words(gap->kind, of_regions))

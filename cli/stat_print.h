@@ -11,7 +11,7 @@
 
 struct measure;
 struct region;
-struct session_results;
+struct profile;
 
 /* Width of the report's lines; only long names exceed it. */
 #define STAT_COLUMNS 80
@@ -32,18 +32,18 @@ void stat_print__count(FILE *to, __u64 value, const char *what, const char *note
 /* Prints the sentence into the FILE @to: a measure_gaps_say. */
 void stat_print__gap(void *to, const char *sentence);
 /* The table of functions of the run or, if it is not NULL, of those called in @region. */
-void stat_print__functions(const struct measure *measure, const struct session_results *results,
+void stat_print__functions(const struct measure *measure, const struct profile *profile,
 			   const struct region *region, FILE *to);
 /* Prints the sums of the functions. */
 void stat_print__totals(const struct stat_totals *totals, bool has_live, FILE *to);
 
 /* The same as JSON. */
 json_object *stat_print__functions_object(const struct measure *measure,
-					  const struct session_results *results,
+					  const struct profile *profile,
 					  const struct region *region);
 void stat_print__add_totals(json_object *object, const struct stat_totals *totals, bool has_live,
 			    __u64 failed);
 /* Returns the sentences on files that mark regions, or on what the engine alone knows to be missing. */
-json_object *stat_print__gaps_array(const struct session_results *results, bool of_regions);
+json_object *stat_print__gaps_array(const struct profile *profile, bool of_regions);
 
 #endif

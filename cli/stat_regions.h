@@ -7,13 +7,13 @@
 #include <stdio.h>
 
 struct measure;
-struct session_results;
+struct profile;
 
 /* Prints a block for each region that was entered, and the coverage gaps. */
-void stat_regions__print(const struct measure *measure, const struct session_results *results,
+void stat_regions__print(const struct measure *measure, const struct profile *profile,
 			 size_t columns, FILE *to);
 /* Adds the keys about regions to @root; none if there are no regions. */
 void stat_regions__add(json_object *root, const struct measure *measure,
-		       const struct session_results *results);
+		       const struct profile *profile);
 
 #endif

@@ -7,17 +7,14 @@
 #include <stdio.h>
 
 struct measure;
-struct session;
-struct session_results;
+struct profile;
 
 /* 0, -ENOMEM or the negative errno of the write. */
-int stat_report__text(const struct session *session, const struct measure *measure,
-		      const struct session_results *results, size_t columns, FILE *to);
-int stat_report__json(const struct session *session, const struct measure *measure,
-		      const struct session_results *results, FILE *to);
+int stat_report__text(const struct measure *measure, const struct profile *profile, size_t columns,
+		      FILE *to);
+int stat_report__json(const struct measure *measure, const struct profile *profile, FILE *to);
 
 /* The object that stat_report__json() writes, allocprof-stat/1; NULL on ENOMEM. */
-json_object *stat_report__object(const struct session *session, const struct measure *measure,
-				 const struct session_results *results);
+json_object *stat_report__object(const struct measure *measure, const struct profile *profile);
 
 #endif

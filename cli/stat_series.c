@@ -10,7 +10,7 @@
 #include "json.h"
 #include "measure.h"
 #include "number.h"
-#include "session.h"
+#include "profile.h"
 #include "stat_print.h"
 #include "stat_report.h"
 #include "table.h"
@@ -36,22 +36,21 @@ static struct stat_series_region *find_region(struct stat_series *stat, const ch
 }
 
 /* Adds the regions of the last run. */
-static int add_regions(struct stat_series *stat, const struct session_results *results)
+static int add_regions(struct stat_series *stat, const struct profile *profile)
 {
-	for (size_t i = 0; i < results->regions.n; i++) {
-		const struct region *region = &results->regions.list[i];
+	for (size_t i = 0; i < profile->totals.n_regions; i++) {
+		const struct region *region = &profile->totals.regions[i];
 		struct stat_series_region *known = find_region(stat, region->name);
 
 		if (!known)
 			return -ENOMEM;
 		known->runs[stat->n_runs - 1] =
-			stat_figures__of_region(stat->measure, results, region);
+			stat_figures__of_region(stat->measure, profile, region);
 	}
 	return 0;
 }
 
-int stat_series__add(struct stat_series *stat, const struct session *session,
-		     const struct session_results *results)
+int stat_series__add(struct stat_series *stat, const struct profile *profile)
 {
 	json_object *object;
 	int err = array__reserve(&stat->runs, &stat->room, stat->n_runs + 1, sizeof(*stat->runs));
@@ -59,17 +58,17 @@ int stat_series__add(struct stat_series *stat, const struct session *session,
 	if (err)
 		return err;
 	if (stat->wants_objects) {
-		object = stat_report__object(session, stat->measure, results);
+		object = stat_report__object(stat->measure, profile);
 		if (!object || (!stat->objects && !(stat->objects = json_object_new_array())))
 			return -ENOMEM;
 		json_object_array_add(stat->objects, object);
 	}
-	stat->is_complete = (stat->is_complete || !stat->n_runs) && results->complete;
+	stat->is_complete = (stat->is_complete || !stat->n_runs) && profile__is_complete(profile);
 	stat->are_regions_complete =
-		(stat->are_regions_complete || !stat->n_runs) && results->regions.complete;
-	stat->has_live = results->has_live;
-	stat->runs[stat->n_runs++] = stat_figures__of(stat->measure, results);
-	return add_regions(stat, results);
+		(stat->are_regions_complete || !stat->n_runs) && !profile__has_gaps(profile, true);
+	stat->has_live = profile->totals.has_live;
+	stat->runs[stat->n_runs++] = stat_figures__of(stat->measure, profile);
+	return add_regions(stat, profile);
 }
 
 void stat_series__release(struct stat_series *stat)

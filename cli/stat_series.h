@@ -11,8 +11,7 @@
 
 struct error;
 struct measure;
-struct session;
-struct session_results;
+struct profile;
 
 /* The figures of a region by run, zeros for runs that had no region of this name. */
 struct stat_series_region {
@@ -35,8 +34,7 @@ struct stat_series {
 };
 
 /* Adds a finished run. 0 or -ENOMEM. */
-int stat_series__add(struct stat_series *stat, const struct session *session,
-		     const struct session_results *results);
+int stat_series__add(struct stat_series *stat, const struct profile *profile);
 void stat_series__release(struct stat_series *stat);
 
 /* 0, -ENOMEM or the negative errno of the write. */

@@ -9,7 +9,8 @@
 #include "number.h"
 #include "number_parse.h"
 #include "options.h"
-#include "session.h"
+#include "profile.h"
+#include "session_options.h"
 #include "text.h"
 
 int window_options__parse(struct window_options *options, int key, char *arg, struct error *error)
@@ -46,11 +47,12 @@ int window_options__check(const struct window_options *options, struct error *er
 	return 0;
 }
 
-int window_options__status(const struct session_results *results)
+int window_options__status(const struct profile *profile)
 {
-	const struct session_window *window = &results->window;
+	const struct profile_totals *totals = &profile->totals;
 
-	if (window->asked_for && !window->opened && results->exit_status == EXIT_GOOD)
+	if (totals->window.asked_for && !totals->window.opened &&
+	    totals->run.exit_status == EXIT_GOOD)
 		return EXIT_OURS;
-	return results->exit_status;
+	return totals->run.exit_status;
 }

@@ -7,8 +7,7 @@
 #include <stdio.h>
 
 struct error;
-struct session_results;
-struct session_window;
+struct profile;
 struct window_options;
 
 enum {
@@ -40,6 +39,6 @@ int window_options__parse(struct window_options *options, int key, char *arg, st
 int window_options__check(const struct window_options *options, struct error *error);
 
 /* The status of a command that measured: an error also if nothing was measured. */
-int window_options__status(const struct session_results *results);
+int window_options__status(const struct profile *profile);
 
 #endif

@@ -29,8 +29,8 @@ CIRCLES = {
         "adding a run copies its profile, and a copy keeps what each of its runs had",
     ("src/symbols/dwarf", "src/symbols/dwarf_places"):
         "dwarf_internal.h shows the steps of dwarf_places.c to each other",
-    ("src/profile/profile", "src/profile/source_names"):
-        "a profile holds the names of sources, which are told apart by the profile's functions",
+    ("src/profile/profile", "src/profile/profile_totals", "src/profile/source_names"):
+        "a profile holds totals and the names of sources, to which functions of the profile belong",
 }
 
 

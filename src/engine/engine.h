@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "session_options.h"
-#include "session_results.h"
 
 struct error;
 struct probed_file;
@@ -122,9 +122,8 @@ struct engine_operations {
 	/* The target has ended, or the session ends before it: stops counting, removes the engine
 	 * from the target, and moves the remaining counts into the profile. */
 	int (*finish)(struct engine *engine);
-	/* After finish(): stores the numbers in the zeroed @results, and adds the gaps that have an object to the profile. Clears
-	 * @results->complete for reasons that are in neither. -ENOMEM. */
-	int (*results)(struct engine *engine, struct session_results *results);
+	/* After finish(): adds what was counted, and what is missing, to the profile. -ENOMEM. */
+	int (*results)(struct engine *engine);
 	/* Opens the files that name the profile's frames; without @files only the vDSO. -ENOMEM. */
 	int (*add_modules)(const struct engine *engine, struct symbols *symbols, bool files);
 	/* Names frames that no module names, of JIT code. -ENOMEM. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a session measures, and how: for the session and its engines. */
+/* What a session measures, and how, and its progress: for the session and its engines. */
 #ifndef ALLOCPROF_SESSION_OPTIONS_H
 #define ALLOCPROF_SESSION_OPTIONS_H
 
 #include <linux/types.h>
 #include <stdbool.h>
 
+struct probed_file;
 struct sources;
 
 /* Functions are SYMBOL or SYMBOL@FILE, where FILE is a path or a library's soname; NULL: none. */
@@ -84,6 +85,8 @@ struct session_options {
 	/* Called with each line of libbpf's log, and of the verifier's if the kernel refuses a
 	 * program; NULL: they are dropped. */
 	void (*log)(const char *line);
+	/* Called with each file that was found to have allocators or defined sources, probed or not; NULL: nothing is. */
+	void (*found)(const struct probed_file *file);
 	struct session_limits limits;
 };
 
@@ -91,5 +94,15 @@ struct session_options {
 bool session_options__walk(const struct session_options *options);
 /* Whether the window has functions that open or close it. */
 bool session_options__have_functions(const struct session_options *options);
+
+/* Progress of a running session. */
+struct session_progress {
+	__u64 elapsed_ns;
+	__u64 calls; /* that happened, counted or lost */
+	__u64 lost;  /* of these, as far as is known before the end */
+	bool is_counting;
+	bool has_live;
+	__u64 live_size_bytes; /* of running processes */
+};
 
 #endif

@@ -61,7 +61,7 @@ static size_t print_children(const char *children, FILE *to)
 	return n;
 }
 
-static void print_all_children(const struct recording_target *target, FILE *to)
+static void print_all_children(const struct profile *profile, const char *children, FILE *to)
 {
 	_cleanup_(free_ptr) char *list = NULL;
 	size_t size, n;
@@ -69,81 +69,87 @@ static void print_all_children(const struct recording_target *target, FILE *to)
 
 	if (!names)
 		return;
-	n = print_children(target->children, names);
+	n = print_children(children, names);
 	if (fclose(names) || !n)
 		return;
-	fprintf(to, "process %s has %s %s, which %s not measured: %s", target->pid,
-		number__count(n).text, plural__of("child{|ren}", n).text,
-		plural__of("{was|were}", n).text, list);
+	fprintf(to, "process %s has %s %s, which %s not measured: %s",
+		profile__meta(profile, "attached_pid"), number__count(n).text,
+		plural__of("child{|ren}", n).text, plural__of("{was|were}", n).text, list);
 	if (n > CHILDREN_NAMED)
 		fprintf(to, " and %s more", number__count(n - CHILDREN_NAMED).text);
 	fprintf(to, "; attach to %s for what it allocates: -p %.*s\n",
-		plural__of("{it|one of them}", n).text, (int)strcspn(target->children, " \n"),
-		target->children);
+		plural__of("{it|one of them}", n).text, (int)strcspn(children, " \n"), children);
 }
 
 /* Below that share of the limit allocprof's own memory is not worth a sentence. */
 #define OWN_SHARE 16
 
-static void print_own(const struct recording_target *target, FILE *to)
-{
-	if (target->is_in_group && target->own_bytes)
-		fprintf(to, ", of which allocprof itself had %s",
-			number__bytes(target->own_bytes, false).text);
-}
-
 /* What ended the command, and whether allocprof's own memory may have been the reason. */
-static void print_end(const struct recording_target *target, FILE *to)
+static void print_end(const struct profile *profile, FILE *to)
 {
-	const char *name = target->exit_signal ? sigabbrev_np(target->exit_signal) : NULL;
+	__u64 signal = profile__meta_number(profile, "exit_signal");
+	__u64 kills = profile__meta_number(profile, "oom_kills");
+	__u64 group_bytes = profile__meta_number(profile, "group_limit_bytes");
+	__u64 own_bytes = profile__meta_number(profile, "own_in_group")
+				  ? profile__meta_number(profile, "own_bytes")
+				  : 0;
+	const char *name = signal < NSIG ? sigabbrev_np((int)signal) : NULL;
+	bool has_ended = (signal && signal < NSIG) || kills;
 
-	if (target->exit_signal)
+	if (signal && signal < NSIG)
 		fprintf(to, "the command was ended by the signal %s%s", name ? "SIG" : "number ",
-			name ?: number__count(target->exit_signal).text);
-	if (target->oom_kills) {
+			name ?: number__count(signal).text);
+	if (kills)
 		fprintf(to, "%sthe kernel ended %s %s of %s control group for want of memory (OOM)",
-			target->exit_signal ? ": " : "", number__count(target->oom_kills).text,
-			plural__of("process{|es}", target->oom_kills).text,
-			target->exit_signal ? "its" : "the target's");
-		if (target->group_bytes)
-			fprintf(to, "; the group's limit is %s",
-				number__bytes(target->group_bytes, false).text);
-		print_own(target, to);
-	}
-	if (target->exit_signal || target->oom_kills) {
-		fputc('\n', to);
-	} else if (target->group_bytes && target->is_in_group &&
-		   target->own_bytes > target->group_bytes / OWN_SHARE) {
+			signal ? ": " : "", number__count(kills).text,
+			plural__of("process{|es}", kills).text, signal ? "its" : "the target's");
+	if (kills && group_bytes)
+		fprintf(to, "; the group's limit is %s", number__bytes(group_bytes, false).text);
+	if (!has_ended && own_bytes > group_bytes / OWN_SHARE && group_bytes)
 		fprintf(to, "the limit of memory of the target's control group is %s",
-			number__bytes(target->group_bytes, false).text);
-		print_own(target, to);
-		fputc('\n', to);
-	}
+			number__bytes(group_bytes, false).text);
+	else if (!has_ended)
+		return;
+	if ((kills || !has_ended) && own_bytes)
+		fprintf(to, ", of which allocprof itself had %s",
+			number__bytes(own_bytes, false).text);
+	fputc('\n', to);
 }
 
-int recording_text__beside(const struct recording_target *target, char **text)
+static void print_attached(const struct profile *profile, FILE *to)
 {
+	__u64 rss_bytes = profile__meta_number(profile, "attached_rss_bytes");
+	const char *children = profile__meta(profile, "attached_children");
+
+	if (rss_bytes)
+		fprintf(to,
+			"process %s had %s of memory (RSS) when the recording began: what it had "
+			"allocated by then is not in this recording\n",
+			profile__meta(profile, "attached_pid"),
+			number__bytes(rss_bytes, false).text);
+	if (children)
+		print_all_children(profile, children, to);
+}
+
+int recording_text__beside(const struct profile *profile, bool attached_only, char **text)
+{
+	__u64 impossible = profile__meta_number(profile, "impossible_calls");
 	char *made = NULL;
 	size_t size;
 	FILE *to = open_memstream(&made, &size);
 
 	if (!to)
 		return -ENOMEM;
-	if (target->rss_bytes)
-		fprintf(to,
-			"process %s had %s of memory (RSS) when the recording began: what it had "
-			"allocated by then is not in this recording\n",
-			target->pid, number__bytes(target->rss_bytes, false).text);
-	if (target->children)
-		print_all_children(target, to);
-	if (target->impossible)
+	print_attached(profile, to);
+	if (impossible && !attached_only)
 		fprintf(to,
 			"%s %s for 128 TiB or more, which no process can have: counted as %s, with no "
 			"bytes\n",
-			number__count(target->impossible).text,
-			plural__of("call{|s} asked", target->impossible).text,
-			plural__of("{a call|calls}", target->impossible).text);
-	print_end(target, to);
+			number__count(impossible).text,
+			plural__of("call{|s} asked", impossible).text,
+			plural__of("{a call|calls}", impossible).text);
+	if (!attached_only)
+		print_end(profile, to);
 	if (fclose(to)) {
 		free(made);
 		return -ENOMEM;
@@ -152,29 +158,10 @@ int recording_text__beside(const struct recording_target *target, char **text)
 	return 0;
 }
 
-int recording_text__profile_beside(const struct profile *profile, char **text)
-{
-	const struct recording_target target = {
-		.pid = profile__meta(profile, "attached_pid"),
-		.rss_bytes = profile__meta_number(profile, "attached_rss_bytes"),
-		.children = profile__meta(profile, "attached_children"),
-		.exit_signal = profile__meta_number(profile, "exit_signal") < NSIG
-				       ? (int)profile__meta_number(profile, "exit_signal")
-				       : 0,
-		.impossible = profile__meta_number(profile, "impossible_calls"),
-		.oom_kills = profile__meta_number(profile, "oom_kills"),
-		.group_bytes = profile__meta_number(profile, "group_limit_bytes"),
-		.is_in_group = profile__meta_number(profile, "own_in_group"),
-		.own_bytes = profile__meta_number(profile, "own_bytes"),
-	};
-
-	return recording_text__beside(&target, text);
-}
-
 int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal)
 {
 	_cleanup_(free_ptr) char *text = NULL;
-	int err = recording_text__profile_beside(profile, &text);
+	int err = recording_text__beside(profile, false, &text);
 
 	for (char *rest = text, *line; !err && (line = strsep(&rest, "\n")) && *line;) {
 		terminal__print(terminal, line, 0);

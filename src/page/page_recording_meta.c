@@ -68,7 +68,7 @@ static json_object *notes_of(const struct page_recording *recording)
 
 	if (sampled)
 		json_object_array_add(list, json__string(sampled));
-	if (!recording_text__profile_beside(profile, &beside))
+	if (!recording_text__beside(profile, false, &beside))
 		add_lines(list, beside);
 	if (filtered->total.allocations != filtered->whole.allocations) {
 		snprintf(text, sizeof(text), "%s of %s allocations are selected",

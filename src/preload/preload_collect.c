@@ -244,7 +244,7 @@ static int collect_refused(struct preload_engine *engine)
 			   target);
 }
 
-static void add_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBERS])
+static void count_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBERS])
 {
 	const struct preload_results *counted = &engine->counted;
 	__u64 execs = counted->gaps[INSIDE_GAP_EXECS];
@@ -346,32 +346,34 @@ int preload_engine__collect(struct preload_engine *engine)
 	return err ? err : torn;
 }
 
-static void add_functions(const struct preload_engine *engine, struct session_results *results)
+static void add_functions(const struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
 
 	for (int i = 0; i < AP_DEFINED; i++) {
-		struct session_function *function = &results->functions[i];
+		struct function_totals *function = &engine->profile->totals.functions[i];
 
 		if (!(engine->options.functions >> i & 1))
 			continue;
 		/* Others are counted only where an allocator has them. */
-		function->probed = i < AP_C_FUNCTIONS || counted->functions[i].calls;
-		function->counts = counted->functions[i];
+		function->probed |= i < AP_C_FUNCTIONS || counted->functions[i].calls;
+		site_counts__add(&function->counts, &counted->functions[i]);
 	}
 }
 
 /* The processes that still run may have counted further calls between the readings. */
-static void add_events(const struct preload_engine *engine, struct session_results *results)
+static void add_calls(const struct preload_engine *engine)
 {
 	const __u64 *stats = engine->counted.stats;
-	__u64 known = collector__attributed(engine->collector) + stats[AP_STAT_NOT_SAMPLED];
+	struct engine_calls calls = { .events = stats[AP_STAT_EVENTS], .may_be_short = true };
 
 	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
-		known += stats[AP_STAT_LOST + reason];
-	results->attributed += collector__attributed(engine->collector);
-	results->not_sampled += stats[AP_STAT_NOT_SAMPLED];
-	results->events += stats[AP_STAT_EVENTS] > known ? stats[AP_STAT_EVENTS] : known;
+		calls.lost[reason] = stats[AP_STAT_LOST + reason];
+	if (engine->options.stacks) {
+		calls.attributed = collector__attributed(engine->collector);
+		calls.not_sampled = stats[AP_STAT_NOT_SAMPLED];
+	}
+	profile__add_engine_calls(engine->profile, &calls, engine->options.stacks);
 }
 
 static bool has_calls(const struct preload_results *counted)
@@ -382,46 +384,73 @@ static bool has_calls(const struct preload_results *counted)
 	return false;
 }
 
-static void add_window(const struct preload_engine *engine, struct session_window *window)
+/* Why the window never opened; NULL if it did. */
+static const char *why_not_opened(const struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
 
-	window->asked_for = true;
-	window->opened = engine->was_open;
 	if (!engine->was_open)
-		window->why = engine->options.window.paused
-				      ? "`allocprof ctl start` was not called"
-				      : "the target ended before the delay was over";
-	if (!engine->within)
-		return;
-	window->undecided = counted->stats[AP_STAT_UNDECIDED];
-	if (window->opened && !window->undecided && !has_calls(counted)) {
-		window->opened = false;
-		window->why = preload_within__why_none(engine->within);
-	}
+		return engine->options.window.paused ? "`allocprof ctl start` was not called"
+						     : "the target ended before the delay was over";
+	if (engine->within && !counted->stats[AP_STAT_UNDECIDED] && !has_calls(counted))
+		return preload_within__why_none(engine->within);
+	return NULL;
 }
 
-void preload_engine__add_results(const struct preload_engine *engine,
-				 struct session_results *results)
+static int add_window(const struct preload_engine *engine)
 {
-	add_functions(engine, results);
-	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
-		results->lost[reason] += engine->counted.stats[AP_STAT_LOST + reason];
-	if (engine->options.stacks)
-		add_events(engine, results);
+	int err;
+
+	if (!window_options__any(&engine->options.window))
+		return 0;
+	err = profile__add_ledger(engine->profile, "undecided",
+				  engine->within ? engine->counted.stats[AP_STAT_UNDECIDED] : 0);
+	return err ? err : profile__note_window(engine->profile, why_not_opened(engine));
+}
+
+/* Adds the figures that the user reads beside the calls. */
+static int add_figures(const struct preload_engine *engine)
+{
+	const struct preload_results *counted = &engine->counted;
+	const struct {
+		const char *key;
+		__u64 number;
+		bool may_be_0;
+	} numbers[] = {
+		{ "own_bytes", preload__memory_bytes(engine->preload) },
+		{ "impossible_calls", counted->stats[AP_STAT_IMPOSSIBLE] },
+		{ "common_names", counted->gaps[INSIDE_GAP_NAMES] },
+		{ "waits", counted->waits, true },
+		{ "waits_ns", counted->waits_ns, true },
+	};
+	const char *own_heaps = runtimes__own_heaps(engine->runtimes);
+	struct profile *profile = engine->profile;
+	int err = 0;
+
+	profile->totals.processes += engine->processes;
+	profile->totals.processes_left += engine->processes_left;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
+		if (numbers[i].number || numbers[i].may_be_0)
+			err = profile__add_meta_number(profile, numbers[i].key, numbers[i].number);
+	if (!err && own_heaps && !profile__meta(profile, "own_heaps"))
+		err = profile__set_meta(profile, "own_heaps", own_heaps);
+	return err;
+}
+
+int preload_engine__results(struct engine *base)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	__u64 gaps[GAP_NUMBERS] = { 0 };
+	int err = preload_engine__add_regions(engine, gaps);
+
+	add_functions(engine);
+	add_calls(engine);
 	if (engine->live)
-		preload_engine__add_live(engine, results);
-	preload_engine__add_regions(engine, results);
-	results->own_bytes = preload__memory_bytes(engine->preload);
-	results->impossible = engine->counted.stats[AP_STAT_IMPOSSIBLE];
-	results->processes = engine->processes;
-	results->processes_left = engine->processes_left;
-	results->processes_unprobed = engine->n_refused;
-	results->waits = engine->counted.waits;
-	results->waits_ns = engine->counted.waits_ns;
-	results->common_names = engine->counted.gaps[INSIDE_GAP_NAMES];
-	results->own_heaps = runtimes__own_heaps(engine->runtimes);
-	add_gaps(engine, results->gaps);
-	if (window_options__any(&engine->options.window))
-		add_window(engine, &results->window);
+		preload_engine__add_live(engine);
+	if (!err)
+		err = add_figures(engine);
+	if (!err)
+		err = add_window(engine);
+	count_gaps(engine, gaps);
+	return err ? err : profile__add_numbers(engine->profile, gaps, GAP_NUMBERS);
 }

@@ -319,12 +319,6 @@ static int finish(struct engine *base)
 	return err ? err : preload_engine__collect(engine);
 }
 
-static int results(struct engine *base, struct session_results *results)
-{
-	preload_engine__add_results(preload_engine__of(base), results);
-	return 0;
-}
-
 static int add_modules(const struct engine *base, struct symbols *symbols, bool files)
 {
 	return collector__add_modules(preload_engine__of(base)->collector, symbols, files);
@@ -380,7 +374,7 @@ const struct engine_operations preload_engine = {
 	.lose_forgotten = preload_engine__lose_forgotten,
 	.reset = preload_engine__reset,
 	.finish = finish,
-	.results = results,
+	.results = preload_engine__results,
 	.add_modules = add_modules,
 	.name_frames = name_frames,
 	.list_without_table = list_without_table,

@@ -178,21 +178,6 @@ static int handle_lifetime(void *context, const struct ap_lifetime_key *key,
 					    lifetime->size_bytes);
 }
 
-static void add_function(struct ap_blocks *sum, const struct ap_blocks *blocks)
-{
-	sum->calls += blocks->calls;
-	sum->asked_bytes = reader__add(sum->asked_bytes, blocks->asked_bytes);
-	sum->failed += blocks->failed;
-	sum->allocations += blocks->allocations;
-	sum->size_bytes += blocks->size_bytes;
-	sum->frees += blocks->frees;
-	sum->freed_bytes += blocks->freed_bytes;
-	sum->temporary += blocks->temporary;
-	sum->temporary_bytes += blocks->temporary_bytes;
-	sum->peak += blocks->peak;
-	sum->peak_bytes += blocks->peak_bytes;
-}
-
 static int add_record(struct preload_engine *engine, const struct preload_record *record,
 		      __u32 number)
 {
@@ -204,7 +189,6 @@ static int add_record(struct preload_engine *engine, const struct preload_record
 	if (engine->options.stacks)
 		return live_collector__add_record(engine->live, engine->collector, &record->key,
 						  number, &record->blocks, record->more, false);
-	add_function(&engine->functions[record->key.function], &record->blocks);
 	return 0;
 }
 
@@ -243,7 +227,7 @@ int preload_engine__collect_live(struct preload_engine *engine)
 }
 
 /* Calls that a thread's end, or the recording's, came before. */
-static __u64 count_unfinished(const struct session_live *live, __u64 calls)
+static __u64 count_unfinished(const struct live_totals *live, __u64 calls)
 {
 	__u64 known = live->stats[AP_STAT_ALLOCATIONS] + live->stats[AP_STAT_FAILED] +
 		      live->stats[AP_STAT_RELEASED] + live->untracked;
@@ -251,13 +235,12 @@ static __u64 count_unfinished(const struct session_live *live, __u64 calls)
 	return calls > known ? calls - known : 0;
 }
 
-void preload_engine__add_live(const struct preload_engine *engine, struct session_results *results)
+void preload_engine__add_live(const struct preload_engine *engine)
 {
-	struct session_live *live = &results->live;
+	struct live_totals *live = &engine->profile->totals.live;
 
-	results->has_live = true;
+	engine->profile->totals.has_live = true;
 	memcpy(live->stats, engine->counted.stats, sizeof(live->stats));
-	memcpy(live->functions, engine->functions, sizeof(live->functions));
 	for (int i = 0; i < AP_UNTRACKED_REASONS; i++)
 		live->untracked += live->stats[AP_STAT_UNTRACKED + i];
 	live->unfinished = count_unfinished(live, engine->n_calls);

@@ -109,13 +109,6 @@ static void add_set(struct engine_regions *regions, const int *indexes, __u64 ma
 	}
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	const struct region *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
 int preload_engine__collect_regions(struct preload_engine *engine)
 {
 	const struct preload_regions *counted = engine->counted.regions;
@@ -144,26 +137,25 @@ int preload_engine__collect_regions(struct preload_engine *engine)
 	}
 	for (int set = 1; set < AP_MAX_REGION_SETS && counted && !err; set++)
 		add_set(regions, indexes, shared->masks[set], &counted->sets[set]);
-	if (!err && regions->n)
-		qsort(regions->list, regions->n, sizeof(regions->list[0]), compare_names);
 	regions->n_unnumbered = shared->unnumbered;
 	regions->n_unnamed = shared->unnamed + unprintable;
 	return err;
 }
 
-void preload_engine__add_regions(const struct preload_engine *engine,
-				 struct session_results *results)
+int preload_engine__add_regions(const struct preload_engine *engine, __u64 gaps[GAP_NUMBERS])
 {
 	const struct engine_regions *regions = &engine->regions;
+	int err = 0;
 
 	if (!engine->options.regions)
-		return;
-	results->regions.list = regions->list;
-	results->regions.n = regions->n;
-	results->gaps[GAP_REGION_UNNUMBERED] = regions->n_unnumbered;
-	results->gaps[GAP_REGION_UNNAMED] = regions->n_unnamed;
+		return 0;
+	for (size_t i = 0; i < regions->n && !err; i++)
+		err = profile__add_region(engine->profile, &regions->list[i]);
+	gaps[GAP_REGION_UNNUMBERED] = regions->n_unnumbered;
+	gaps[GAP_REGION_UNNAMED] = regions->n_unnamed;
 	for (int i = 0; i < AP_REGION_GAPS; i++)
-		results->gaps[GAP_REGION_DEPTH + i] = engine->counted.stats[AP_STAT_REGION_GAP + i];
+		gaps[GAP_REGION_DEPTH + i] = engine->counted.stats[AP_STAT_REGION_GAP + i];
+	return err;
 }
 
 void engine_regions__release(struct engine_regions *regions)

@@ -11,7 +11,7 @@
 
 #include "array.h"
 #include "file.h"
-#include "session_results.h"
+#include "profile_totals.h"
 
 __u64 reader__add(__u64 sum, __u64 n)
 {

@@ -2,6 +2,7 @@
 #include "profile.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +121,7 @@ void profile__free(struct profile *profile)
 	free_stacks(profile);
 	free(profile->timeline);
 	profile__free_gaps(profile);
+	profile__free_totals(profile);
 	hash_table__release(&profile->index->modules);
 	hash_table__release(&profile->index->threads);
 	hash_table__release(&profile->index->functions);
@@ -446,6 +448,19 @@ __u64 profile__meta_number(const struct profile *profile, const char *key)
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
+int profile__add_meta_number(struct profile *profile, const char *key, __u64 number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", profile__meta_number(profile, key) + number);
+	return profile__set_meta(profile, key, text);
+}
+
+const char *profile__engine(const struct profile *profile)
+{
+	return profile__meta(profile, "engine") ?: "uprobe";
+}
+
 static bool match_ledger(const void *owner, __u32 id, const void *key)
 {
 	return !strcmp(((const struct profile *)owner)->ledger[id - 1].name, key);
@@ -482,6 +497,11 @@ __u64 profile__ledger(const struct profile *profile, const char *name)
 	__u32 found = find_ledger(profile, name);
 
 	return found ? profile->ledger[found - 1].value : 0;
+}
+
+int profile__add_ledger(struct profile *profile, const char *name, __u64 number)
+{
+	return profile__set_ledger(profile, name, profile__ledger(profile, name) + number);
 }
 
 const char *profile_module__basename(const struct profile_module *module)

@@ -12,6 +12,7 @@
 #include "abi.h"
 #include "gaps.h"
 #include "hash_table.h"
+#include "profile_totals.h"
 #include "source_names.h"
 
 struct demangler;
@@ -245,6 +246,7 @@ struct profile {
 	size_t n_runs;		  /* 0: one run, described by meta and ledger */
 	/* Names of defined sources' functions; set them before counts of these are added. */
 	struct source_names sources;
+	struct profile_totals totals;
 	struct profile_index *index;
 };
 
@@ -320,6 +322,9 @@ void profile__forget_counts(struct profile *profile);
 void profile__free_stacks(struct profile *profile);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
+/* Adds @number to that of the key or name, which is there then. */
+int profile__add_meta_number(struct profile *profile, const char *key, __u64 number);
+int profile__add_ledger(struct profile *profile, const char *name, __u64 number);
 /* Adds the numbers to those of the same gap. Texts that are NULL are "". */
 int profile__add_gap(struct profile *profile, const struct profile_gap *gap);
 /* Adds the gaps that @from has of @run as gaps of run @to; both profiles may be the same. */
@@ -389,6 +394,8 @@ __u64 profile__add_up(__u64 a, __u64 b);
 const char *profile__meta(const struct profile *profile, const char *key);
 /* 0 if there is no such key, or its value is no whole number. */
 __u64 profile__meta_number(const struct profile *profile, const char *key);
+/* The engine that the recording was made with, as --engine takes it. */
+const char *profile__engine(const struct profile *profile);
 /* The next gap of the recording as a whole; *@at is 0 at first. */
 bool profile__next_gap(const struct profile *profile, size_t *at, const struct profile_gap **gap);
 /* Whether there are any, of regions or others. */
@@ -397,6 +404,8 @@ bool profile__has_gaps(const struct profile *profile, bool of_regions);
 __u64 profile__gap(const struct profile *profile, enum gap kind);
 /* 0 if there is no such name. */
 __u64 profile__ledger(const struct profile *profile, const char *name);
+/* Calls lost for @reason. */
+__u64 profile__lost(const struct profile *profile, enum ap_lost reason);
 
 /* Names in reports and in the data file: "malloc", "ring_full", "max_depth". Only for functions of
  * the known allocators; source_names.h has all. */

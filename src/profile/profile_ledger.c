@@ -51,6 +51,14 @@ int profile__settle_ledger(struct profile *profile, __u64 events, const __u64 lo
 	return err;
 }
 
+__u64 profile__lost(const struct profile *profile, enum ap_lost reason)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "lost_%s", profile__lost_name(reason));
+	return profile__ledger(profile, name);
+}
+
 /* Sum of all entries whose names begin with @prefix. */
 static __u64 sum_ledger(const struct profile *profile, const char *prefix)
 {

@@ -103,71 +103,6 @@ static int check_user(const struct engine *engine, const struct target_user *use
 			  engine->operations->name);
 }
 
-int session__launch(struct session *session, char *const argv[],
-		    const struct target_inheritance *inheritance, struct error *error)
-{
-	struct target_inheritance inherited = *inheritance;
-	struct engine *engine = session->engines[0];
-	int err = check_user(engine, inheritance->user, error);
-
-	if (!err && engine->operations->environment)
-		err = engine->operations->environment(engine, argv, &inherited.environment);
-	/* Where only the command's own process is probed no other pays for it. */
-	inherited.isolates = session->options.isolates && session->options.follow;
-	if (!err)
-		err = engine->operations->await_child(engine, true, error);
-	if (err)
-		return err;
-	err = target__hold(&session->target, argv, &inherited, error);
-	(void)engine->operations->await_child(engine, false, NULL);
-	if (!err)
-		err = engine->operations->launch(engine, argv, error);
-	if (err)
-		return err;
-	watch_group(session);
-	err = begin_window(session, error);
-	if (err)
-		return err;
-	return target__go(&session->target, argv[0], error);
-}
-
-int session__attach(struct session *session, pid_t pid, struct error *error)
-{
-	int err = target__attach(&session->target, pid, error);
-
-	if (!err)
-		attached__read(pid, &session->attached);
-	if (!err)
-		err = translator__refuse_process(pid, error);
-	if (!err)
-		err = session__operations(session, 0)->attach(session->engines[0], error);
-	if (!err && target__has_ended(&session->target))
-		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	if (!err)
-		watch_group(session);
-	return err ? err : begin_window(session, error);
-}
-
-int session__finish(struct session *session, struct error *error)
-{
-	int err = 0;
-
-	if (!session->is_snapshot && !session->target.end_ns)
-		session->target.end_ns = clock__now_ns();
-	/* The last one first: the first one's processes may be among its own. */
-	for (size_t i = session->n_engines; i-- > 0 && !err;) {
-		err = session__operations(session, i)->finish(session->engines[i]);
-		if (err == -EAGAIN && session->may_be_torn) {
-			session->torn_ms = (clock__now_ns() - session->cut_ns) / NS_PER_MS + 1;
-			err = 0;
-		}
-	}
-	session->is_gate_open = false;
-	if (!err)
-		err = session__collect_results(session);
-	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
-}
-
 /* Whether a later engine than @engine has the file, too, and knows more of it. */
 static bool is_repeated(const struct session *session, size_t engine,
 			const struct probed_file *file)
@@ -193,6 +128,87 @@ bool session__next_file(const struct session *session, struct session_files *at)
 				return true;
 		}
 	return false;
+}
+
+static void tell_files(struct session *session)
+{
+	while (session->options.found && session__next_file(session, &session->told))
+		session->options.found(&session->told.file);
+}
+
+int session__launch(struct session *session, char *const argv[],
+		    const struct target_inheritance *inheritance, struct error *error)
+{
+	struct target_inheritance inherited = *inheritance;
+	struct engine *engine = session->engines[0];
+	int err = check_user(engine, inheritance->user, error);
+
+	session->argv = argv;
+	if (!err && engine->operations->environment)
+		err = engine->operations->environment(engine, argv, &inherited.environment);
+	/* Where only the command's own process is probed no other pays for it. */
+	inherited.isolates = session->options.isolates && session->options.follow;
+	if (!err)
+		err = engine->operations->await_child(engine, true, error);
+	if (err)
+		return err;
+	err = target__hold(&session->target, argv, &inherited, error);
+	(void)engine->operations->await_child(engine, false, NULL);
+	if (!err)
+		err = engine->operations->launch(engine, argv, error);
+	if (err)
+		return err;
+	watch_group(session);
+	err = begin_window(session, error);
+	if (err)
+		return err;
+	err = target__go(&session->target, argv[0], error);
+	if (!err)
+		tell_files(session);
+	return err;
+}
+
+int session__attach(struct session *session, pid_t pid, struct error *error)
+{
+	int err = target__attach(&session->target, pid, error);
+
+	if (!err)
+		attached__read(pid, &session->attached);
+	if (!err)
+		err = translator__refuse_process(pid, error);
+	if (!err)
+		err = session__operations(session, 0)->attach(session->engines[0], error);
+	if (!err && target__has_ended(&session->target))
+		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
+	if (!err)
+		watch_group(session);
+	if (!err)
+		err = begin_window(session, error);
+	if (!err)
+		tell_files(session);
+	return err;
+}
+
+int session__finish(struct session *session, struct error *error)
+{
+	int err = 0;
+
+	if (!session->is_snapshot && !session->target.end_ns)
+		session->target.end_ns = clock__now_ns();
+	/* The last one first: the first one's processes may be among its own. */
+	for (size_t i = session->n_engines; i-- > 0 && !err;) {
+		err = session__operations(session, i)->finish(session->engines[i]);
+		if (err == -EAGAIN && session->may_be_torn) {
+			session->torn_ms = (clock__now_ns() - session->cut_ns) / NS_PER_MS + 1;
+			err = 0;
+		}
+	}
+	session->is_gate_open = false;
+	if (!err)
+		err = session__complete_profile(session);
+	if (!err && !session->is_snapshot)
+		tell_files(session);
+	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
 }
 
 bool session__memory_group(const struct session *session, struct session_memory *out)
@@ -243,11 +259,9 @@ void session__close(struct session *session)
 
 		engine->operations->close(engine);
 	}
-	session_lists__release(&session->lists);
 	profile__free(session->profile);
 	target__close(&session->target);
 	attached__release(&session->attached);
-	free(session->children);
 	close_fd(&session->kills_fd);
 	free(session);
 }

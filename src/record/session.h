@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One measurement: load programs, set probes, run the target or attach to it, and get the results.
- * session__open → session__launch or session__attach → session__run → session__finish → results →
+ * One measurement: load programs, set probes, run the target or attach to it, and get the profile.
+ * session__open → session__launch or session__attach → session__run → session__finish → profile →
  * session__close.
  */
 #ifndef ALLOCPROF_SESSION_H
@@ -14,10 +14,11 @@
 
 #include "probed_file.h"
 #include "session_options.h"
-#include "session_results.h"
 
 struct error;
+struct profile;
 struct session;
+struct symbols;
 struct target_inheritance;
 
 /* A further event source during session__run(). */
@@ -72,7 +73,7 @@ int session__reset(struct session *session, struct error *error);
  * forked child, session__become_snapshot() then makes the child's copy of the session one that
  * ended at the cut, to be finished and reported; after it, no probe depends on the child. With live
  * session__finish() returns -EAGAIN in the child if the target allocated or freed meanwhile: then
- * retry. With @may_be_torn it returns 0, and the results have GAP_TORN. session__forget() makes the next profile begin at the last cut. If the child fails after that,
+ * retry. With @may_be_torn it returns 0, and the profile has GAP_TORN. session__forget() makes the next profile begin at the last cut. If the child fails after that,
  * session__lose_forgotten() makes the calls that were forgotten lost ones of the next profile.
  */
 int session__cut(struct session *session, struct error *error);
@@ -97,24 +98,17 @@ struct session_memory {
 /* After session__open(). Returns false where there is no limit. */
 bool session__memory_group(const struct session *session, struct session_memory *out);
 
-/* Removes the probes and collects the remaining counts. The target continues if it has not
- * ended. */
+/* Removes the probes, and completes the profile with the remaining counts and with how the run went. The target continues if
+ * it has not ended. */
 int session__finish(struct session *session, struct error *error);
 
-/* After session__finish(). */
-void session__results(const struct session *session, struct session_results *results);
-
-#define SESSION_MAX_ENGINES 2
-
-/* Zeroed it is before the first file. */
-struct session_files {
-	struct probed_file file;
-	size_t engine; /* that has it; it is the last of those that it has shown */
-	size_t n_seen[SESSION_MAX_ENGINES];
-};
-/* Sets at->file to the next file that was found to have allocators or defined sources, probed or not; false if there are no
- * more yet. */
-bool session__next_file(const struct session *session, struct session_files *at);
+/* After session__finish(); owned by the session. */
+struct profile *session__profile(const struct session *session);
+/*
+ * Names the frames of the finished session's profile with linker names. Without @files only frames
+ * without a file, of the vDSO and JITs. @symbols must have no modules yet. 0 or -ENOMEM.
+ */
+int session__symbolize(const struct session *session, struct symbols *symbols, bool files);
 
 /* Name of the engine that measures, as --engine takes it. */
 const char *session__engine(const struct session *session);

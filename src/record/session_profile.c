@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "session_profile.h"
-
+/* Completes the profile of a finished session: what its engines have counted, which files they probed, and how the run went. */
 #include "session_internal.h"
 
 #include <errno.h>
@@ -15,6 +14,7 @@
 #include "clock.h"
 #include "probed_file.h"
 #include "profile.h"
+#include "sources.h"
 #include "symbols.h"
 #include "tail_calls.h"
 #include "text.h"
@@ -35,13 +35,109 @@ int session__symbolize(const struct session *session, struct symbols *symbols, b
 	return err;
 }
 
+/* Exported functions whose effect on blocks is unknown. */
+static int add_unknown(const struct session *session, const struct session_files *at)
+{
+	const struct engine *engine = session->engines[at->engine];
+	size_t file = at->n_seen[at->engine] - 1;
+	const char *name;
+	int err = 0;
+	bool ends;
+
+	for (size_t i = 0; !err && (name = probed_file__unknown(&at->file, i, &ends)); i++) {
+		struct profile_gap gap = {
+			.kind = ends ? GAP_FUNCTION_ENDS : GAP_FUNCTION_UNKNOWN,
+			.object = at->file.path,
+			.detail = name,
+		};
+
+		/* Without live it does not matter whether it ends blocks. */
+		if (!ends || session->options.live)
+			gap.number = engine->operations->unknown_calls(engine, file, i);
+		err = gap.number ? profile__add_gap(session->profile, &gap) : 0;
+	}
+	return err;
+}
+
+static int add_file(const struct session *session, enum gap kind, const char *path, const char *why)
+{
+	const struct profile_gap gap = { .kind = kind, .object = path, .detail = why };
+
+	return *why ? profile__add_gap(session->profile, &gap) : 0;
+}
+
+static int add_allocator(const struct session *session, const struct probed_file *file)
+{
+	return profile__add_allocator(session->profile, &(struct profile_allocator){
+								.path = (char *)file->path,
+								.build_id = (char *)file->build_id,
+								.gap = (char *)file->gap,
+								.live_gap = (char *)file->live_gap,
+							});
+}
+
+static int add_files(const struct session *session)
+{
+	struct session_files at = { 0 };
+	int err = 0;
+
+	while (!err && session__next_file(session, &at)) {
+		err = add_allocator(session, &at.file);
+		if (!err)
+			err = add_file(session, GAP_ALLOCATOR_UNPROBED, at.file.path, at.file.gap);
+		if (!err)
+			err = add_file(session, GAP_ALLOCATOR_UNFOLLOWED, at.file.path,
+				       at.file.live_gap);
+		if (!err)
+			err = add_unknown(session, &at);
+	}
+	return err;
+}
+
+/* Whether no file of the run had any function of the source. */
+static bool is_lacking(const struct session *session, const struct source *source)
+{
+	struct session_files at = { 0 };
+
+	while (session__next_file(session, &at))
+		for (size_t i = 0; i < source->n_functions; i++)
+			if (probed_file__has(&at.file, source, i))
+				return false;
+	return true;
+}
+
+static int add_source(const struct session *session, const struct source *source)
+{
+	_cleanup_(free_ptr) char *detail = NULL;
+	size_t size;
+	FILE *to = open_memstream(&detail, &size);
+
+	if (!to)
+		return -ENOMEM;
+	fputs(source->functions[0].name, to);
+	for (size_t i = 0; i < source->n_modules; i++)
+		fprintf(to, "\n%s", source->modules[i]);
+	if (fclose(to))
+		return -ENOMEM;
+	return add_file(session, GAP_SOURCE_LACKING, source->name, detail);
+}
+
+static int add_sources(const struct session *session)
+{
+	const struct sources *sources = session->options.sources;
+	int err = 0;
+
+	for (size_t i = 0; sources && i < sources->n && !err; i++)
+		if (is_lacking(session, &sources->list[i]))
+			err = add_source(session, &sources->list[i]);
+	return err;
+}
+
 /* Prints lines, each with a newline. */
-typedef void lines_fn(const struct session *session, const struct session_results *results,
-		      FILE *to);
+typedef void lines_fn(const struct session *session, FILE *to);
 
 /* Sets *@lines, to be freed, to what @print prints, without the last newline. */
-static int make_lines(const struct session *session, const struct session_results *results,
-		      lines_fn *print, char **lines)
+static int make_lines(const struct session *session, lines_fn *print, char **lines)
 {
 	char *text = NULL;
 	size_t size;
@@ -49,7 +145,7 @@ static int make_lines(const struct session *session, const struct session_result
 
 	if (!to)
 		return -ENOMEM;
-	print(session, results, to);
+	print(session, to);
 	if (fclose(to)) {
 		free(text);
 		return -ENOMEM;
@@ -97,36 +193,31 @@ static int set_kernel(struct profile *profile)
 }
 
 /* Lines "path". */
-static void print_allocators(const struct session *session, const struct session_results *results,
-			     FILE *to)
+static void print_allocators(const struct session *session, FILE *to)
 {
-	struct session_files at = { 0 };
+	const struct profile_totals *totals = &session->profile->totals;
 
-	while (session__next_file(session, &at))
-		fprintf(to, "%s\n", at.file.path);
-}
-
-static void print_processes(FILE *to, __u64 n)
-{
-	fprintf(to, ": %llu %s", n, plural__of("process{|es}", n).text);
+	for (size_t i = 0; i < totals->n_allocators; i++)
+		fprintf(to, "%s\n", totals->allocators[i].path);
 }
 
 /* Lines "program: processes" of what the second engine measured. */
-static void print_second_programs(const struct session *session,
-				  const struct session_results *results, FILE *to)
+static void print_second_programs(const struct session *session, FILE *to)
 {
-	for (size_t i = 0; i < results->n_second_programs; i++) {
-		fputs(results->second_programs[i].name, to);
-		print_processes(to, results->second_programs[i].processes);
-		fputc('\n', to);
+	const struct profile_totals *totals = &session->profile->totals;
+
+	for (size_t i = 0; i < totals->n_second_programs; i++) {
+		const struct second_program *program = &totals->second_programs[i];
+
+		fprintf(to, "%s: %llu %s\n", program->name, program->processes,
+			plural__of("process{|es}", program->processes).text);
 	}
 }
 
 /* Lines "path" of files whose frames were unwound by frame pointers, some of them several times. */
-static void print_without_table(const struct session *session,
-				const struct session_results *results, FILE *to)
+static void print_without_table(const struct session *session, FILE *to)
 {
-	for (size_t i = 0; i < session->n_engines; i++)
+	for (size_t i = 0; i < session->n_engines && session->options.stacks; i++)
 		session__operations(session, i)->list_without_table(session->engines[i], to);
 }
 
@@ -163,8 +254,7 @@ static void remove_repeated(char *lines)
 }
 
 /* Only those that have lines, but for the allocators. */
-static int set_lists(const struct session *session, const struct session_results *results,
-		     struct profile *profile)
+static int set_lists(const struct session *session)
 {
 	static const struct {
 		const char *key;
@@ -180,13 +270,13 @@ static int set_lists(const struct session *session, const struct session_results
 	for (size_t i = 0; i < ARRAY_SIZE(lists) && !err; i++) {
 		_cleanup_(free_ptr) char *lines = NULL;
 
-		err = make_lines(session, results, lists[i].print, &lines);
+		err = make_lines(session, lists[i].print, &lines);
 		if (err)
 			break;
 		if (lists[i].may_repeat)
 			remove_repeated(lines);
 		if (*lines || lists[i].may_be_empty)
-			err = profile__set_meta(profile, lists[i].key, lines);
+			err = profile__set_meta(session->profile, lists[i].key, lines);
 	}
 	return err;
 }
@@ -199,7 +289,7 @@ static int set_number(struct profile *profile, const char *key, long long value)
 	return profile__set_meta(profile, key, text);
 }
 
-static int set_live_ledger(struct profile *profile, const struct session_live *live, bool sampled)
+static int set_live_ledger(struct profile *profile, const struct live_totals *live, bool sampled)
 {
 	const struct {
 		const char *name;
@@ -213,7 +303,7 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 		{ "untracked", live->untracked },
 		{ "frees", live->stats[AP_STAT_FREES] },
 		{ "frees_null", live->stats[AP_STAT_FREES_NULL] },
-		{ "frees_unknown", session_live__frees_unknown(live) },
+		{ "frees_unknown", live_totals__frees_unknown(live) },
 		{ "frees_inherited", live->stats[AP_STAT_FREES_INHERITED] },
 		{ "frees_unseen", live->stats[AP_STAT_UNMATCHED] },
 		{ "discarded", live->discarded },
@@ -239,8 +329,7 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 }
 
 /* Only if there is a window, so that files of whole runs have no such keys. */
-static int set_window(struct profile *profile, const struct window_options *asked,
-		      const struct session_window *window)
+static int set_window(struct profile *profile, const struct window_options *asked)
 {
 	const struct {
 		const char *key, *value;
@@ -249,7 +338,7 @@ static int set_window(struct profile *profile, const struct window_options *aske
 		{ "window_start_on", asked->start_on },
 		{ "window_stop_on", asked->stop_on },
 		{ "window_paused", asked->paused ? "1" : NULL },
-		{ "window_opened", window->opened ? "1" : "0" },
+		{ "window_opened", profile->totals.window.opened ? "1" : "0" },
 	};
 	int err = 0;
 
@@ -258,37 +347,10 @@ static int set_window(struct profile *profile, const struct window_options *aske
 			err = profile__set_meta(profile, entries[i].key, entries[i].value);
 	if (!err && asked->delay_ns)
 		err = set_number(profile, "window_delay_ns", asked->delay_ns);
-	return err ? err : profile__set_ledger(profile, "undecided", window->undecided);
-}
-
-/* Only those that are not 0. */
-static int set_numbers(const struct session_results *results, __u64 sample_bytes,
-		       struct profile *profile)
-{
-	const struct {
-		const char *key;
-		__u64 value;
-	} numbers[] = {
-		{ "sample_bytes", sample_bytes },
-		{ "stops", results->marks.stops },
-		{ "resets", results->marks.resets },
-		{ "dump", results->marks.is_dump },
-		{ "impossible_calls", results->impossible },
-		{ "exit_signal", results->exit_signal },
-		{ "oom_kills", results->oom_kills },
-		{ "group_limit_bytes", results->group_limit_bytes },
-		{ "own_in_group", results->is_in_group },
-		{ "own_bytes", results->own_bytes },
-	};
-	int err = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
-		if (numbers[i].value)
-			err = set_number(profile, numbers[i].key, numbers[i].value);
 	return err;
 }
 
-static int set_live(struct profile *profile, const struct session_live *live, bool sampled)
+static int set_live(struct profile *profile, const struct live_totals *live, bool sampled)
 {
 	int err = set_number(profile, "epoch_ns", live->epoch_ns);
 
@@ -304,80 +366,162 @@ static int set_live(struct profile *profile, const struct session_live *live, bo
 	return err ? err : set_live_ledger(profile, live, sampled);
 }
 
+/* What a command that is measured from its exec on frees it has allocated, in a counted call. */
+static bool sees_all_births(const struct session *session)
+{
+	const struct session_options *options = &session->options;
+
+	return session->target.launched && options->live && !options->sample_bytes &&
+	       !window_options__any(&options->window) && !session->marks.stops &&
+	       !session->marks.resets;
+}
+
+/* Sets those that are not 0. */
+static int set_numbers(const struct session *session)
+{
+	const struct target *target = &session->target;
+	__u64 kills = 0;
+	bool has_kills =
+		session->kills_fd >= 0 && memory_group__read_kills(session->kills_fd, &kills);
+	const struct {
+		const char *key;
+		__u64 value;
+	} numbers[] = {
+		{ "sample_bytes", session->options.sample_bytes },
+		{ "stops", session->marks.stops },
+		{ "resets", session->marks.resets },
+		{ "dump", session->marks.is_dump },
+		{ "exit_signal", target__exit_signal(target) },
+		{ "oom_kills", has_kills ? kills - session->kills_before : 0 },
+		{ "group_limit_bytes", session->target_group.limit_bytes },
+		{ "own_in_group", session->is_in_group },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
+		if (numbers[i].value)
+			err = set_number(session->profile, numbers[i].key, numbers[i].value);
+	/* Engines have added theirs. */
+	return err ? err
+		   : profile__add_meta_number(session->profile, "own_bytes",
+					      memory_group__own_bytes());
+}
+
 /* What was not there, or could not be read, has no key. */
-static int set_attached(struct profile *profile, const struct session_results *results)
+static int set_attached(const struct session *session)
 {
-	int err = set_number(profile, "attached_pid", results->target_pid);
+	const struct attached *attached = &session->attached;
+	struct profile *profile = session->profile;
+	_cleanup_(free_ptr) char *children = NULL;
+	int err = set_number(profile, "attached_pid", session->target.pid);
 
-	if (!err && results->target_command)
-		err = profile__set_meta(profile, "attached_command", results->target_command);
-	if (!err && results->target_rss_bytes)
-		err = set_number(profile, "attached_rss_bytes", results->target_rss_bytes);
-	if (!err && results->target_children)
-		err = profile__set_meta(profile, "attached_children", results->target_children);
-	return err;
-}
-
-static int set_events(const struct session *session, struct profile *profile,
-		      const struct event_log_results *log)
-{
-	int err = profile__set_meta(profile, "events_id", log->id.text);
-
-	if (!err && session->is_snapshot)
-		err = set_number(profile, "events_stacks", session->log_stacks);
+	if (!err && attached->command)
+		err = profile__set_meta(profile, "attached_command", attached->command);
+	if (!err && attached->rss_bytes)
+		err = set_number(profile, "attached_rss_bytes", attached->rss_bytes);
+	/* With a launched command its children are followed. */
 	if (!err)
-		err = profile__set_ledger(profile, "logged", log->logged);
-	return err ? err : profile__set_ledger(profile, "not_logged", log->lost);
+		err = attached__list_children(session->target.pid, &children);
+	return !err && children ? profile__set_meta(profile, "attached_children", children) : err;
 }
 
-int session__profile(const struct session *session, char *const argv[], struct profile **out)
+static struct target_run target_run(const struct session *session)
+{
+	const struct target *target = &session->target;
+	__u64 begin_ns = session->since_ns ? session->since_ns : target->start_ns;
+	__u64 end_ns = session->is_snapshot ? session->cut_ns : target->end_ns;
+
+	return (struct target_run){
+		.pid = target->pid,
+		.is_attached = !target->launched,
+		/* A snapshot's target still runs. */
+		.runs = session->is_snapshot ||
+			(target->launched ? !target->waited : target__is_running(target)),
+		.interrupted = session->n_signals > 0,
+		.exit_status = target__exit_status(target),
+		.elapsed_seconds = (end_ns - begin_ns) / 1e9,
+		.user_seconds =
+			target->usage.ru_utime.tv_sec + target->usage.ru_utime.tv_usec / 1e6,
+		.system_seconds =
+			target->usage.ru_stime.tv_sec + target->usage.ru_stime.tv_usec / 1e6,
+	};
+}
+
+static int set_target(const struct session *session)
 {
 	struct profile *profile = session->profile;
-	struct session_results results;
-	__u64 sample_bytes = session->options.sample_bytes;
+	struct target_run *run = &profile->totals.run;
 	char elapsed[32];
 	int err;
 
-	session__results(session, &results);
-	snprintf(elapsed, sizeof(elapsed), "%.6f", results.elapsed_seconds);
-	err = argv ? set_command(profile, argv) : 0;
-	if (!err && !argv)
-		err = set_attached(profile, &results);
-	if (!err && argv && !results.target_runs)
-		err = set_number(profile, "exit_status", results.exit_status);
+	*run = target_run(session);
+	snprintf(elapsed, sizeof(elapsed), "%.6f", run->elapsed_seconds);
+	err = run->is_attached ? set_attached(session) : set_command(profile, session->argv);
+	if (!err && !run->is_attached && !run->runs)
+		err = set_number(profile, "exit_status", run->exit_status);
 	if (!err)
 		err = set_kernel(profile);
 	if (!err)
-		err = set_start_time(profile, session__start_realtime_ns(session));
+		err = set_start_time(profile, session->start_realtime_ns);
 	if (!err)
 		err = profile__set_meta(profile, "elapsed_seconds", elapsed);
 	if (!err)
 		err = profile__set_meta(profile, "allocprof_version", ALLOCPROF_VERSION);
+	return err ? err : set_engine(session, profile);
+}
+
+static int settle_ledger(const struct session *session)
+{
+	struct profile *profile = session->profile;
+	const struct profile_totals *totals = &profile->totals;
+	bool is_sampled = session->options.sample_bytes;
+	int err = profile__settle_ledger(profile, totals->calls.events, totals->calls.lost);
+
+	if (!err && is_sampled)
+		err = profile__settle_samples(profile, totals->calls.not_sampled);
+	return !err && totals->has_live ? set_live(profile, &totals->live, is_sampled) : err;
+}
+
+/* Gaps that no engine knows by itself. */
+static int add_gaps(const struct session *session)
+{
+	const struct live_totals *live = &session->profile->totals.live;
+	__u64 gaps[GAP_NUMBERS] = { [GAP_TORN] = session->torn_ms };
+	bool sees_all = sees_all_births(session) && !live->untracked &&
+			!live->stats[AP_STAT_DROPPED] && !profile__ledger(session->profile, "lost");
+
+	for (int i = 0; i < AP_FAMILIES && sees_all; i++)
+		gaps[GAP_ALLOCATIONS_UNSEEN + i] = live->stats[AP_STAT_FREES_UNKNOWN + i];
+	return profile__add_numbers(session->profile, gaps, GAP_NUMBERS);
+}
+
+int session__complete_profile(struct session *session)
+{
+	/* First, so that the counters that this cannot read are among the results. */
+	int err = add_files(session);
+
 	if (!err)
-		err = set_engine(session, profile);
+		err = add_sources(session);
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)->results(session->engines[i]);
 	if (!err)
-		err = set_lists(session, &results, profile);
+		err = set_target(session);
 	if (!err)
-		err = set_numbers(&results, sample_bytes, profile);
+		err = set_lists(session);
 	if (!err)
-		err = set_number(profile, "waits", results.waits);
+		err = set_numbers(session);
 	if (!err)
-		err = set_number(profile, "waits_ns", results.waits_ns);
-	if (!err && results.common_names)
-		err = set_number(profile, "common_names", results.common_names);
-	if (!err && results.own_heaps)
-		err = profile__set_meta(profile, "own_heaps", results.own_heaps);
+		err = settle_ledger(session);
 	if (!err)
-		err = profile__settle_ledger(profile, results.events, results.lost);
-	if (!err && sample_bytes)
-		err = profile__settle_samples(profile, results.not_sampled);
-	if (!err && results.has_live)
-		err = set_live(profile, &results.live, sample_bytes);
-	if (!err && results.events_log.is_logged)
-		err = set_events(session, profile, &results.events_log);
-	if (!err && results.window.asked_for)
-		err = set_window(profile, &session->options.window, &results.window);
-	if (!err)
-		*out = profile;
+		err = add_gaps(session);
+	if (!err && session->is_snapshot && profile__meta(session->profile, "events_id"))
+		err = set_number(session->profile, "events_stacks", session->log_stacks);
+	if (!err && session->profile->totals.window.asked_for)
+		err = set_window(session->profile, &session->options.window);
 	return err;
+}
+
+struct profile *session__profile(const struct session *session)
+{
+	return session->profile;
 }

@@ -410,11 +410,6 @@ static int read_threads(struct live *live)
 	return reading.err;
 }
 
-int live__function(const struct live *live, enum ap_function function, struct ap_blocks *out)
-{
-	return live_records__function(live->records, function, out);
-}
-
 /* Collects everything but the lifetimes in the programs' maps. */
 static int collect_rest(struct live *live, struct collector *collector)
 {

@@ -235,18 +235,6 @@ int live_records__collect(struct live_records *records, struct live_collector *l
 	return collect(&collecting);
 }
 
-int live_records__function(const struct live_records *records, enum ap_function function,
-			   struct ap_blocks *out)
-{
-	const void *record = live_pool__get(&records->records, function);
-
-	if (!record)
-		return -ENOENT;
-	*out = (struct ap_blocks){ 0 };
-	memcpy(out, record, records->records.options.value_bytes);
-	return 0;
-}
-
 __u64 live_records__most_used(const struct live_records *records)
 {
 	return records->most_used;

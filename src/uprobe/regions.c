@@ -17,7 +17,7 @@
 #include "profile.h"
 #include "region_counts_abi.h"
 #include "region_marks.h"
-#include "session_results.h"
+#include "profile_totals.h"
 
 struct region_file {
 	dev_t device;
@@ -27,7 +27,7 @@ struct region_file {
 
 struct regions {
 	struct regions_options options;
-	struct region list[AP_MAX_REGIONS]; /* by number; after regions__collect() sorted by name */
+	struct region list[AP_MAX_REGIONS]; /* by number */
 	size_t n;
 	struct region_file *files;
 	size_t n_files, files_room;
@@ -261,13 +261,6 @@ static void add_set(struct regions *regions, __u32 set)
 	}
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	const struct region *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
 void regions__collect(struct regions *regions)
 {
 	for (__u32 i = 0; i < regions->n; i++)
@@ -275,7 +268,6 @@ void regions__collect(struct regions *regions)
 			      &regions->list[i].entered, 1);
 	for (__u32 set = 1; set < AP_MAX_REGION_SETS && regions->options.shared->masks[set]; set++)
 		add_set(regions, set);
-	qsort(regions->list, regions->n, sizeof(regions->list[0]), compare_names);
 }
 
 const struct region *regions__list(const struct regions *regions, size_t *n)

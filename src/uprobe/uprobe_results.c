@@ -104,27 +104,30 @@ static void sum_site(const struct uprobe *uprobe, __u32 site, struct ap_site_cou
 	site_counts__add(sum, &counts);
 }
 
-static void collect_functions(const struct uprobe *uprobe, struct session_results *results)
+static int add_functions(const struct uprobe *uprobe)
 {
 	const struct probed_allocator *list;
 	size_t n;
+	int err = 0;
 
 	list = probes__list(uprobe->probes, &n);
 	for (size_t i = 0; i < n; i++) {
 		const struct allocator *allocator = list[i].allocator;
 
-		for (size_t j = 0; list[i].has_sites && j < allocator->n_sites; j++) {
-			const struct site *site = &allocator->sites[j];
-			struct session_function *function = &results->functions[site->function];
+		for (size_t j = 0; list[i].has_sites && j < allocator->n_sites && !err; j++) {
+			enum ap_function number = allocator->sites[j].function;
+			struct function_totals *function =
+				&uprobe->profile->totals.functions[number];
 
 			function->probed = true;
 			sum_site(uprobe, list[i].first_site + j, &function->counts);
-			if (allocator->names[site->function].n >= function->n_aliases) {
-				function->aliases = allocator->names[site->function].list;
-				function->n_aliases = allocator->names[site->function].n;
-			}
+			if (allocator->names[number].n >= function->n_aliases)
+				err = profile__set_aliases(uprobe->profile, number,
+							   allocator->names[number].list,
+							   allocator->names[number].n);
 		}
 	}
+	return err;
 }
 
 bool uprobe__file(const struct engine *engine, size_t index, struct probed_file *out)
@@ -170,17 +173,14 @@ __u64 uprobe__count_site_calls(const struct uprobe *uprobe)
 	return sum.calls;
 }
 
-static void collect_live(const struct uprobe *uprobe, struct session_results *results)
+static void add_live(const struct uprobe *uprobe)
 {
 	const struct ap_live *shared = &uprobe->skeleton->bss->live;
-	struct session_live *live = &results->live;
+	struct live_totals *live = &uprobe->profile->totals.live;
 
-	results->has_live = true;
+	uprobe->profile->totals.has_live = true;
 	for (int i = 0; i < AP_STATS; i++)
 		live->stats[i] = stat_sum(uprobe, i);
-	for (int i = 0; i < AP_FUNCTIONS && !uprobe->options.stacks; i++)
-		if (live__function(uprobe->live, (enum ap_function)i, &live->functions[i]))
-			uprobe->counters->unread++;
 	for (int i = 0; i < AP_UNTRACKED_REASONS; i++)
 		live->untracked += live->stats[AP_STAT_UNTRACKED + i];
 	live->unfinished = live->stats[AP_STAT_UNFINISHED] + live__unfinished(uprobe->live);
@@ -209,59 +209,62 @@ __u64 uprobe__count_lost(const struct uprobe *uprobe, enum ap_lost reason)
 	return lost;
 }
 
-static void collect_lost(const struct uprobe *uprobe, struct session_results *results)
+static struct engine_calls calls_of(const struct uprobe *uprobe)
 {
+	struct engine_calls calls = { .may_be_short = uprobe->is_snapshot };
+
 	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
-		results->lost[reason] += uprobe__count_lost(uprobe, reason);
+		calls.lost[reason] = uprobe__count_lost(uprobe, reason);
 	if (!uprobe->options.stacks)
-		return;
-	results->not_sampled += stat_sum(uprobe, AP_STAT_NOT_SAMPLED);
-	results->attributed += collector__attributed(uprobe->collector);
-	results->events +=
-		uprobe->is_snapshot ? uprobe->events_at_cut : uprobe__count_events(uprobe);
+		return calls;
+	calls.not_sampled = stat_sum(uprobe, AP_STAT_NOT_SAMPLED);
+	calls.attributed = collector__attributed(uprobe->collector);
+	calls.events = uprobe->is_snapshot ? uprobe->events_at_cut : uprobe__count_events(uprobe);
+	return calls;
 }
 
-static bool is_anything_counted(const struct session_results *results)
+static bool is_anything_counted(const struct uprobe *uprobe, const struct engine_calls *calls)
 {
+	const struct function_totals *functions = uprobe->profile->totals.functions;
+
 	for (int i = 0; i < AP_FUNCTIONS; i++)
-		if (results->functions[i].counts.calls || results->functions[i].counts.internal)
+		if (functions[i].counts.calls || functions[i].counts.internal)
 			return true;
-	return results->not_sampled + results->attributed > 0;
+	return calls->not_sampled + calls->attributed > 0;
 }
 
-static void collect_window(const struct uprobe *uprobe, struct session_results *results)
+static int add_window(const struct uprobe *uprobe, const struct engine_calls *calls)
 {
-	struct session_window *window = &results->window;
+	int err;
 
 	if (!uprobe->gate)
-		return;
-	window->asked_for = true;
-	window->undecided =
-		stat_sum(uprobe, AP_STAT_UNDECIDED) + collector__undecided(uprobe->collector);
-	window->why = gate__never_opened(uprobe->gate, is_anything_counted(results));
-	window->opened = !window->why;
-	results->gaps[GAP_WINDOW_UNNOTICED] =
-		uprobe__gate_recursion_misses(uprobe) - uprobe->forgotten.gate_recursion;
-	if (gate__check(uprobe->gate, NULL))
-		results->complete = false;
+		return 0;
+	err = profile__add_ledger(uprobe->profile, "undecided",
+				  stat_sum(uprobe, AP_STAT_UNDECIDED) +
+					  collector__undecided(uprobe->collector));
+	return err ? err
+		   : profile__note_window(
+			     uprobe->profile,
+			     gate__never_opened(uprobe->gate, is_anything_counted(uprobe, calls)));
 }
 
-static void collect_regions(const struct uprobe *uprobe, struct session_results *results)
+static int add_regions(const struct uprobe *uprobe)
 {
-	struct session_regions *regions = &results->regions;
+	const struct region *list;
+	size_t n = 0;
+	int err = 0;
 
-	if (!uprobe->regions)
-		return;
-	regions->list = regions__list(uprobe->regions, &regions->n);
-	results->gaps[GAP_REGION_UNNOTICED] =
-		recursion_misses(uprobe, uprobe->skeleton->progs.region_event);
-	for (int i = 0; i < AP_REGION_GAPS; i++)
-		results->gaps[GAP_REGION_DEPTH + i] = stat_sum(uprobe, AP_STAT_REGION_GAP + i);
+	if (uprobe->regions)
+		list = regions__list(uprobe->regions, &n);
+	for (size_t i = 0; i < n && !err; i++)
+		err = profile__add_region(uprobe->profile, &list[i]);
+	return err;
 }
 
-static int add_programs(const struct uprobe *uprobe, struct session_results *results)
+/* Sets *@n_others to the processes of programs beyond those that are named. */
+static int add_programs(const struct uprobe *uprobe, __u64 *n_others)
 {
-	__u64 listed = 0;
+	__u64 listed = 0, unprobed = stat_sum(uprobe, AP_STAT_UNPROBED);
 	int err = 0;
 
 	for (size_t i = 0; i < uprobe->unprobed.n && !err; i++) {
@@ -281,61 +284,121 @@ static int add_programs(const struct uprobe *uprobe, struct session_results *res
 		listed += program->processes;
 		err = profile__add_gap(uprobe->profile, &gap);
 	}
-	results->processes_unprobed = stat_sum(uprobe, AP_STAT_UNPROBED);
-	if (results->processes_unprobed > listed)
-		results->gaps[GAP_OTHERS_UNPROBED] = results->processes_unprobed - listed;
+	*n_others = unprobed > listed ? unprobed - listed : 0;
 	return err;
 }
 
-int uprobe__results(struct engine *engine, struct session_results *results)
+static int add_second_programs(const struct uprobe *uprobe)
+{
+	const struct unprobed *programs = uprobe__second_programs(uprobe);
+	int err = 0;
+
+	for (size_t i = 0; programs && i < programs->n && !err; i++)
+		err = profile__add_second_program(
+			uprobe->profile,
+			&(struct second_program){ .name = programs->list[i].name,
+						  .pid = programs->list[i].pid,
+						  .processes = programs->list[i].processes });
+	return err;
+}
+
+/* Calls that the log of events has, and those that it lacks. */
+static int add_log(const struct uprobe *uprobe)
+{
+	struct event_log_results log = uprobe->log_at_cut;
+	struct profile *profile = uprobe->profile;
+	int err = 0;
+
+	if (uprobe->events)
+		event_collector__results(uprobe->events, &log);
+	if (!log.is_logged)
+		return 0;
+	profile->totals.events_err = log.err;
+	err = profile__set_meta(profile, "events_id", log.id.text);
+	if (!err)
+		err = profile__set_ledger(profile, "logged", log.logged);
+	return err ? err : profile__set_ledger(profile, "not_logged", log.lost);
+}
+
+/* Adds the figures that the user reads beside the calls. */
+static int add_figures(const struct uprobe *uprobe)
+{
+	const struct allocprof_bpf *skeleton = uprobe->skeleton;
+	const char *own_heaps = runtimes__own_heaps(uprobe->runtimes);
+	struct profile *profile = uprobe->profile;
+	int err = 0;
+
+	profile->totals.processes += skeleton->bss->processes_seen - uprobe->forgotten.processes;
+	profile->totals.processes_left += uprobe->processes_left;
+	profile->totals.relabelled += stat_sum(uprobe, AP_STAT_RELABELLED);
+	if (stat_sum(uprobe, AP_STAT_IMPOSSIBLE))
+		err = profile__add_meta_number(profile, "impossible_calls",
+					       stat_sum(uprobe, AP_STAT_IMPOSSIBLE));
+	if (!err)
+		err = profile__add_meta_number(profile, "waits", skeleton->bss->waits.count);
+	if (!err)
+		err = profile__add_meta_number(profile, "waits_ns", skeleton->bss->waits.total_ns);
+	if (!err && own_heaps && !profile__meta(profile, "own_heaps"))
+		err = profile__set_meta(profile, "own_heaps", own_heaps);
+	return err;
+}
+
+static void count_gaps(const struct uprobe *uprobe, __u64 gaps[GAP_NUMBERS])
+{
+	const struct allocprof_bpf *skeleton = uprobe->skeleton;
+
+	if (uprobe->gate)
+		gaps[GAP_WINDOW_UNNOTICED] =
+			uprobe__gate_recursion_misses(uprobe) - uprobe->forgotten.gate_recursion;
+	if (uprobe->regions)
+		gaps[GAP_REGION_UNNOTICED] = recursion_misses(uprobe, skeleton->progs.region_event);
+	for (int i = 0; uprobe->regions && i < AP_REGION_GAPS; i++)
+		gaps[GAP_REGION_DEPTH + i] = stat_sum(uprobe, AP_STAT_REGION_GAP + i);
+	gaps[GAP_PROCESSES_UNFOLLOWED] = stat_sum(uprobe, AP_STAT_PROCESSES_LOST) +
+					 missed_at(uprobe, AP_TRACEPOINT_FORK) +
+					 missed_at(uprobe, AP_TRACEPOINT_EXEC);
+	gaps[GAP_PROCESSES_REFUSED] = stat_sum(uprobe, AP_STAT_PROCESSES_REFUSED);
+	gaps[GAP_PROCESSES_UNNOTICED] = stat_sum(uprobe, AP_STAT_PROCESSES_UNNOTICED) +
+					missed_at(uprobe, AP_TRACEPOINT_EXIT) +
+					missed_at(uprobe, AP_TRACEPOINT_PREPARE_EXEC) +
+					recursion_misses(uprobe, skeleton->progs.on_exit_memory) +
+					recursion_misses(uprobe, skeleton->progs.on_exec_memory);
+	gaps[GAP_NOT_NESTED] = stat_sum(uprobe, AP_STAT_NOT_NESTED);
+	gaps[GAP_MAPPINGS_LOST] = uprobe__mappings_lost(uprobe) - uprobe->forgotten.mappings_lost +
+				  recursion_misses(uprobe, skeleton->progs.on_map);
+	gaps[GAP_MAPPINGS_UNSURE] = stat_sum(uprobe, AP_STAT_MAPPINGS_UNSURE);
+	gaps[GAP_OPERANDS_UNREAD] = stat_sum(uprobe, AP_STAT_OPERANDS_UNREAD);
+	gaps[GAP_CALLS_UNREAD] = stat_sum(uprobe, AP_STAT_CALLS_UNREAD);
+	/* After all other readings. */
+	gaps[GAP_COUNTERS_UNREAD] = uprobe->counters->unread;
+	if (uprobe->live)
+		gaps[GAP_COUNTERS_UNREAD] += live__implausible(uprobe->live);
+}
+
+int uprobe__results(struct engine *engine)
 {
 	const struct uprobe *uprobe = uprobe__of(engine);
-	const struct allocprof_bpf *skeleton = uprobe->skeleton;
-	int err;
+	struct engine_calls calls = calls_of(uprobe);
+	__u64 gaps[GAP_NUMBERS] = { 0 };
+	int err = add_functions(uprobe);
 
-	collect_functions(uprobe, results);
-	collect_lost(uprobe, results);
 	if (uprobe->live)
-		collect_live(uprobe, results);
-	if (uprobe->events)
-		event_collector__results(uprobe->events, &results->events_log);
-	else if (uprobe->is_snapshot)
-		results->events_log = uprobe->log_at_cut;
-	collect_window(uprobe, results);
-	collect_regions(uprobe, results);
-	results->processes = skeleton->bss->processes_seen - uprobe->forgotten.processes;
-	results->gaps[GAP_PROCESSES_UNFOLLOWED] = stat_sum(uprobe, AP_STAT_PROCESSES_LOST) +
-						  missed_at(uprobe, AP_TRACEPOINT_FORK) +
-						  missed_at(uprobe, AP_TRACEPOINT_EXEC);
-	results->gaps[GAP_PROCESSES_REFUSED] = stat_sum(uprobe, AP_STAT_PROCESSES_REFUSED);
-	results->gaps[GAP_PROCESSES_UNNOTICED] =
-		stat_sum(uprobe, AP_STAT_PROCESSES_UNNOTICED) +
-		missed_at(uprobe, AP_TRACEPOINT_EXIT) +
-		missed_at(uprobe, AP_TRACEPOINT_PREPARE_EXEC) +
-		recursion_misses(uprobe, skeleton->progs.on_exit_memory) +
-		recursion_misses(uprobe, skeleton->progs.on_exec_memory);
-	err = add_programs(uprobe, results);
-	if (uprobe__second_programs(uprobe)) {
-		results->second_engine = uprobe_engine.name;
-		results->second_programs = uprobe__second_programs(uprobe)->list;
-		results->n_second_programs = uprobe__second_programs(uprobe)->n;
-	}
-	results->impossible = stat_sum(uprobe, AP_STAT_IMPOSSIBLE);
-	results->relabelled = stat_sum(uprobe, AP_STAT_RELABELLED);
-	results->gaps[GAP_NOT_NESTED] = stat_sum(uprobe, AP_STAT_NOT_NESTED);
-	results->gaps[GAP_MAPPINGS_LOST] = uprobe__mappings_lost(uprobe) -
-					   uprobe->forgotten.mappings_lost +
-					   recursion_misses(uprobe, skeleton->progs.on_map);
-	results->gaps[GAP_MAPPINGS_UNSURE] = stat_sum(uprobe, AP_STAT_MAPPINGS_UNSURE);
-	results->gaps[GAP_OPERANDS_UNREAD] = stat_sum(uprobe, AP_STAT_OPERANDS_UNREAD);
-	results->gaps[GAP_CALLS_UNREAD] = stat_sum(uprobe, AP_STAT_CALLS_UNREAD);
-	results->processes_left = uprobe->processes_left;
-	results->waits = skeleton->bss->waits.count;
-	results->waits_ns = skeleton->bss->waits.total_ns;
-	results->own_heaps = runtimes__own_heaps(uprobe->runtimes);
-	/* After all other readings. */
-	results->gaps[GAP_COUNTERS_UNREAD] = uprobe->counters->unread;
-	if (uprobe->live)
-		results->gaps[GAP_COUNTERS_UNREAD] += live__implausible(uprobe->live);
-	return err;
+		add_live(uprobe);
+	if (!err)
+		err = add_log(uprobe);
+	if (!err)
+		err = add_window(uprobe, &calls);
+	if (!err)
+		err = add_regions(uprobe);
+	if (!err)
+		err = add_programs(uprobe, &gaps[GAP_OTHERS_UNPROBED]);
+	if (!err)
+		err = add_second_programs(uprobe);
+	if (!err)
+		err = add_figures(uprobe);
+	count_gaps(uprobe, gaps);
+	/* The number of calls may be among what could not be read. */
+	calls.may_be_short |= gaps[GAP_COUNTERS_UNREAD] > 0;
+	profile__add_engine_calls(uprobe->profile, &calls, uprobe->options.stacks);
+	return err ? err : profile__add_numbers(uprobe->profile, gaps, GAP_NUMBERS);
 }

@@ -1,47 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "unit.h"
 
-#include <stdlib.h>
-
 #include "measure_options.h"
 #include "profile.h"
-#include "session.h"
 #include "stat_figures.h"
 
 /* A failed request of a function counts with its size, so that each function can have as much as a sum can hold. */
 static void test_sums_of_bytes_end(void **state)
 {
 	static const int functions[] = { AP_MALLOC, AP_CALLOC, AP_REALLOC };
-	struct session_results *results = calloc(1, sizeof(*results));
+	struct profile *profile = profile__new();
 	struct measure measure = { .session.functions = AP_ALL_FUNCTIONS };
 	struct stat_figures figures;
 	struct stat_totals totals;
 
-	assert_non_null(results);
+	assert_non_null(profile);
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		results->functions[functions[i]].probed = true;
-		results->functions[functions[i]].counts = (struct ap_site_counts){
+		profile->totals.functions[functions[i]].probed = true;
+		profile->totals.functions[functions[i]].counts = (struct ap_site_counts){
 			.calls = 2,
 			.size_bytes = PROFILE_MAX,
 		};
 	}
-	totals = stat_totals__of(&measure, results);
-	figures = stat_figures__of(&measure, results);
+	totals = stat_totals__of(&measure, profile);
+	figures = stat_figures__of(&measure, profile);
 	assert_int_equal(totals.allocations_size_bytes, PROFILE_MAX);
 	assert_int_equal(stat_totals__total_bytes(&totals), PROFILE_MAX);
 	assert_int_equal(figures.values[STAT_TOTAL_ALLOCATED_BYTES], PROFILE_MAX);
 	assert_int_equal(figures.values[STAT_TOTAL_ALLOCATIONS], 6);
 
-	results->has_live = true;
-	results->live.stats[AP_STAT_ALLOCATED_BYTES] = PROFILE_MAX;
-	results->live.stats[AP_STAT_GROWN_BYTES] = 2;
-	results->live.stats[AP_STAT_SHRUNK_BYTES] = 2;
-	results->live.stats[AP_STAT_FREED_BYTES] = PROFILE_MAX;
-	results->live.stats[AP_STAT_DEALLOCATED_BYTES] = PROFILE_MAX;
-	totals = stat_totals__of(&measure, results);
+	profile->totals.has_live = true;
+	profile->totals.live.stats[AP_STAT_ALLOCATED_BYTES] = PROFILE_MAX;
+	profile->totals.live.stats[AP_STAT_GROWN_BYTES] = 2;
+	profile->totals.live.stats[AP_STAT_SHRUNK_BYTES] = 2;
+	profile->totals.live.stats[AP_STAT_FREED_BYTES] = PROFILE_MAX;
+	profile->totals.live.stats[AP_STAT_DEALLOCATED_BYTES] = PROFILE_MAX;
+	totals = stat_totals__of(&measure, profile);
 	assert_int_equal(totals.bytes_allocated, PROFILE_MAX);
 	assert_int_equal(totals.bytes_deallocated, PROFILE_MAX);
-	free(results);
+	profile__free(profile);
 }
 
 int main(void)

@@ -3,8 +3,10 @@
 #define ALLOCPROF_PRELOAD_ENGINE_INTERNAL_H
 
 #include "engine.h"
+#include "gaps.h"
 #include "hash_table.h"
 #include "preload.h"
+#include "profile_totals.h"
 
 struct collector;
 struct runtimes;
@@ -37,7 +39,7 @@ struct allocator_file {
 
 /* Regions of the program; names are owned. */
 struct engine_regions {
-	struct region *list; /* after finish() sorted by name */
+	struct region *list;
 	size_t n, room;
 	__u64 n_unnumbered, n_unnamed; /* beginnings that are not counted */
 };
@@ -73,7 +75,6 @@ struct preload_engine {
 	__u64 generation, peak_bytes;
 	__u64 n_calls; /* of all records */
 	struct live_memory memory;
-	struct ap_blocks functions[AP_FUNCTIONS]; /* without stacks */
 	/* What was counted until the last cut, and until the one that was forgotten; of this no lists. */
 	struct preload_results at_cut, forgotten;
 	__u64 events_before;	     /* those that were forgotten before the last time */
@@ -147,15 +148,14 @@ __u64 preload_engine__live_bytes(const struct preload_engine *engine,
 /* The run has ended, and its images: the last moment; then all blocks, when the stacks are known. */
 int preload_engine__stop_live(struct preload_engine *engine);
 int preload_engine__collect_live(struct preload_engine *engine);
-void preload_engine__add_live(const struct preload_engine *engine, struct session_results *results);
+void preload_engine__add_live(const struct preload_engine *engine);
 
 /* preload_engine_regions.c: the marks of a file that will be used, and of the files named with --expect. -ENOMEM. */
 int preload_engine__note_regions(struct preload_engine *engine, int fd, const char *path);
 int preload_engine__note_expected_regions(struct preload_engine *engine);
-/* What was counted in the regions. */
+/* What was counted in the regions; then it is added to the profile, and their gaps are stored in @gaps. */
 int preload_engine__collect_regions(struct preload_engine *engine);
-void preload_engine__add_regions(const struct preload_engine *engine,
-				 struct session_results *results);
+int preload_engine__add_regions(const struct preload_engine *engine, __u64 gaps[GAP_NUMBERS]);
 
 /* Operations of engine.h. */
 int preload_engine__cut(struct engine *base, __u64 *cut_ns);
@@ -176,7 +176,6 @@ __u64 preload_engine__end_ns(const struct preload_engine *engine);
 /* Reads everything. The gate is closed. */
 int preload_engine__collect(struct preload_engine *engine);
 
-void preload_engine__add_results(const struct preload_engine *engine,
-				 struct session_results *results);
+int preload_engine__results(struct engine *base);
 
 #endif

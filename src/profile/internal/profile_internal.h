@@ -39,5 +39,6 @@ int profile_index__reserve(void *array, size_t *room, size_t n, size_t size);
 
 /* For profile__free(). */
 void profile__free_gaps(struct profile *profile);
+void profile__free_totals(struct profile *profile);
 
 #endif

@@ -9,10 +9,20 @@
 #include "session.h"
 #include "target.h"
 
-/* What several engines put into lists of the results. */
-struct session_lists {
-	struct region *regions;
-	size_t n_regions, regions_room;
+/* Effects of `allocprof ctl` on the run. */
+struct session_marks {
+	__u64 stops; /* times that the run's gate was closed */
+	__u64 resets;
+	bool is_dump; /* the recording went on after this profile was written */
+};
+
+#define SESSION_MAX_ENGINES 2
+
+/* A place in the files of all engines, which have more while the target runs; zeroed it is before the first. */
+struct session_files {
+	struct probed_file file;
+	size_t engine; /* that has it; it is the last of those that it has shown */
+	size_t n_seen[SESSION_MAX_ENGINES];
 };
 
 struct session {
@@ -24,6 +34,8 @@ struct session {
 	bool has_begun; /* the engines were started */
 	int no_second; /* why there is no second engine: a negative errno; 0: it was not needed yet */
 	struct profile *profile;
+	char *const *argv;	   /* of a launched command */
+	struct session_files told; /* those that options.found() was called with */
 	struct target target;
 	struct attached attached; /* if the target was not launched */
 	struct memory_group group,
@@ -31,7 +43,6 @@ struct session {
 	bool is_in_group;     /* this process is in the one that limits the target */
 	int kills_fd;	      /* of the OOM killer in the target's group; -1: not known */
 	__u64 kills_before;
-	char *children; /* at the end of an attachment: lines "PID COMMAND", or NULL */
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
 	__u64 since_ns; /* CLOCK_MONOTONIC, of the last reset; 0: none */
@@ -46,9 +57,6 @@ struct session {
 	__u64 torn_ms;	   /* how long it was read then */
 	struct hold *hold; /* of all processes, for a cut; NULL: they run */
 	__u64 cut_ns;	   /* CLOCK_MONOTONIC, of the last cut */
-	/* After session__finish(). */
-	struct session_results results;
-	struct session_lists lists; /* what @results refers to */
 };
 
 static inline const struct engine_operations *session__operations(const struct session *session,
@@ -65,12 +73,11 @@ void session__take_shares(struct session_options *options, struct memory_group *
 bool session__lacks_uprobes(int err);
 int session__open_engine(struct session *session, struct error *error);
 
-/* Adds the results @from of one engine to @into; @lists has what these refer to. -ENOMEM. */
-int session_results__merge(struct session_results *into, const struct session_results *from,
-			   struct session_lists *lists);
-void session_lists__release(struct session_lists *lists);
+/* Sets at->file to the next file that was found to have allocators or defined sources, probed or not; false if there are no
+ * more yet. */
+bool session__next_file(const struct session *session, struct session_files *at);
 
-/* Fills session->results, when the engines have finished. -ENOMEM. */
-int session__collect_results(struct session *session);
+/* Completes the profile, when the engines have finished. -ENOMEM. */
+int session__complete_profile(struct session *session);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "abi.h"
-#include "session_results.h"
+#include "profile_totals.h"
 #include "live_records.h"
 
 struct collector;
@@ -87,9 +87,6 @@ __u64 live__implausible(const struct live *live);
 /* Blocks that were live when an exec replaced their address space, and their bytes; after
  * live__collect(). */
 __u64 live__discarded(const struct live *live, __u64 *size_bytes);
-
-/* Record of a function, without stacks. */
-int live__function(const struct live *live, enum ap_function function, struct ap_blocks *out);
 
 /* Length of the epochs of lifetimes. */
 __u64 live__epoch_ns(const struct live *live);

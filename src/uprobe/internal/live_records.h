@@ -49,10 +49,6 @@ int live_records__retire(struct live_records *records, struct live_collector *li
 int live_records__collect(struct live_records *records, struct live_collector *live,
 			  struct collector *collector);
 
-/* Record of a function, without stacks. -ENOENT. */
-int live_records__function(const struct live_records *records, enum ap_function function,
-			   struct ap_blocks *out);
-
 /* Maximum number of records in use at a time; only with stacks. */
 __u64 live_records__most_used(const struct live_records *records);
 

@@ -11,7 +11,7 @@
 
 #include "abi.h"
 #include "probe_program.h"
-#include "session_results.h"
+#include "profile_totals.h"
 
 struct bpf_program;
 struct error;
@@ -48,7 +48,7 @@ void regions__detach(struct regions *regions);
 /* Sums up the programs' counters; no program runs any more. */
 void regions__collect(struct regions *regions);
 
-/* The regions of all files, sorted by name; after regions__collect(). */
+/* The regions of all files; after regions__collect(). */
 const struct region *regions__list(const struct regions *regions, size_t *n);
 
 #endif

@@ -8,7 +8,14 @@
 #include <stddef.h>
 
 #include "record_abi.h"
-#include "session_results.h"
+
+/* Processes that ended with the same program name. */
+struct unprobed_program {
+	char name[AP_COMM_LEN + 1]; /* the kernel's comm: truncated, control characters replaced */
+	__u32 pid;		    /* of the first one */
+	__u64 processes;
+	__u64 size_bytes; /* taken from the kernel and not returned */
+};
 
 struct unprobed {
 	struct unprobed_program *list; /* in order of the first process */

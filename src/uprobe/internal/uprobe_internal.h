@@ -9,6 +9,7 @@
 #include "counters.h"
 #include "engine.h"
 #include "event_abi.h"
+#include "event_log.h"
 #include "kernel.h"
 #include "mapping_events.h"
 #include "sleepable.h"
@@ -143,7 +144,7 @@ void uprobe__become_snapshot(struct engine *engine);
 void uprobe__forget(struct engine *engine);
 void uprobe__lose_forgotten(struct engine *engine);
 int uprobe__reset(struct engine *engine, __u64 *cut_ns);
-int uprobe__results(struct engine *engine, struct session_results *results);
+int uprobe__results(struct engine *engine);
 bool uprobe__file(const struct engine *engine, size_t index, struct probed_file *out);
 __u64 uprobe__unknown_calls(const struct engine *engine, size_t file, size_t index);
 

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a recording has beside its counts by stack, its gaps, meta and ledger: sums, which stat prints, and how the run
+ * went. Engines and the session add to it; a profile that was read from a data file has none of it.
+ */
+#ifndef ALLOCPROF_PROFILE_TOTALS_H
+#define ALLOCPROF_PROFILE_TOTALS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "abi.h"
+
+struct profile;
+
+/* A function over all allocators, by the sites' first function. */
+struct function_totals {
+	bool probed; /* an allocator has a site of this function */
+	struct ap_site_counts counts;
+	char **aliases; /* other names at the same address */
+	size_t n_aliases;
+};
+
+/* Kernel memory of --live, used and allowed. */
+struct live_memory {
+	/* Maxima during the run. */
+	__u64 block_bytes;  /* tables of live blocks */
+	__u64 record_bytes; /* records */
+	__u64 entries;	    /* live blocks in the tables, as observed */
+	__u64 max_blocks;   /* limit of live blocks */
+	__u64 records;	    /* records in use */
+	__u64 max_records;  /* limit of records */
+};
+
+/* Statistics of live memory. */
+struct live_totals {
+	__u64 stats[AP_STATS]; /* by enum ap_stat */
+	__u64 unfinished;
+	__u64 untracked; /* for all reasons */
+	__u64 discarded, discarded_bytes;
+	__u64 blocks, size_bytes; /* live at the end, also of processes that have ended */
+	__u64 peak_bytes;
+	__u64 epoch_ns;
+	struct live_memory memory;
+};
+
+/* A region that the target marks, and what was counted in it. */
+struct region {
+	const char *name; /* printable */
+	__u64 entered;	  /* number of begins, by all threads */
+	struct ap_site_counts counts[AP_FUNCTIONS];
+	__u64 stats[AP_STATS]; /* with live, by enum ap_stat; only some are counted by region */
+};
+
+/* What an engine knows of the calls of a recording with stacks; without these only the lost ones. */
+struct engine_calls {
+	__u64 events;	   /* calls that happened, counted or lost */
+	__u64 not_sampled; /* of these, not sampled */
+	__u64 attributed;  /* of these, in the profile; with sampling, of the sampled calls */
+	__u64 lost[AP_LOST_REASONS];
+	/* @events was read before the others, or in part: it may be too low. */
+	bool may_be_short;
+};
+
+/* A file with allocators or defined sources, probed or not. */
+struct profile_allocator {
+	char *path, *build_id; /* "" if it has none */
+	char *gap, *live_gap;  /* as in struct probed_file */
+};
+
+/* Processes of a program that the second engine measured. */
+struct second_program {
+	char *name;
+	__u32 pid; /* of the first one */
+	__u64 processes;
+};
+
+/* How the target ran. */
+struct target_run {
+	pid_t pid;
+	bool is_attached; /* it ran before */
+	bool runs;	  /* still */
+	bool interrupted; /* a signal to allocprof or the command ended the recording */
+	int exit_status;  /* of a launched command, as a shell reports it */
+	double elapsed_seconds, user_seconds, system_seconds; /* user and system: 0 with -p */
+};
+
+struct profile_totals {
+	struct function_totals functions[AP_FUNCTIONS];
+	bool has_live;
+	struct live_totals live;
+	struct region *regions; /* sorted by name */
+	size_t n_regions, regions_room;
+	struct engine_calls calls; /* of all engines; profile__settle_ledger() gets them */
+	__u64 processes;	   /* followed ones */
+	__u64 processes_left;	   /* that the command started and that outlive the measurement */
+	__u64 relabelled;	   /* calls counted under the function they tail-called */
+	struct {
+		bool asked_for; /* else the whole run is measured */
+		bool opened;	/* at least once */
+		char *why;	/* it never opened, a clause; NULL if it did */
+	} window;
+	struct profile_allocator *allocators;
+	size_t n_allocators, allocators_room;
+	struct second_program *second_programs;
+	size_t n_second_programs, second_programs_room;
+	int events_err; /* negative errno of the write that ended the log of events early */
+	struct target_run run;
+};
+
+/* Adds @more to @sum; each number saturates at AP_MAX_SUM. */
+void site_counts__add(struct ap_site_counts *sum, const struct ap_site_counts *more);
+
+/* The number of frees of unknown blocks, of all families. */
+__u64 live_totals__frees_unknown(const struct live_totals *live);
+
+/* These copy their strings. 0 or -ENOMEM. */
+int profile__set_aliases(struct profile *profile, enum ap_function function, char *const *names,
+			 size_t n);
+/* Adds to the region of that name. */
+int profile__add_region(struct profile *profile, const struct region *more);
+/* Notes that the window opened, or, if @why is not NULL, why an engine says that it never did. */
+int profile__note_window(struct profile *profile, const char *why);
+int profile__add_allocator(struct profile *profile, const struct profile_allocator *allocator);
+int profile__add_second_program(struct profile *profile, const struct second_program *program);
+/* Adds those that are not 0 to the gaps. */
+int profile__add_numbers(struct profile *profile, const __u64 *numbers, size_t n);
+
+/*
+ * Adds the calls of one engine. With @has_stacks those that happened and are neither in the profile nor lost for a known
+ * reason are lost, too: of each engine by itself, so that one's surplus cannot hide what another has lost.
+ */
+void profile__add_engine_calls(struct profile *profile, const struct engine_calls *calls,
+			       bool has_stacks);
+
+/* Whether nothing was lost, every allocator completely probed, and every process followed, in the window if there is one. */
+bool profile__is_complete(const struct profile *profile);
+
+#endif
