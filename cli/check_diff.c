@@ -6,9 +6,9 @@
 
 #include "check.h"
 #include "cleanup.h"
+#include "data_command.h"
 #include "diff.h"
 #include "diff_output.h"
-#include "selected.h"
 #include "stack_view.h"
 
 /* Enough to find the cause, few enough to keep a log readable. */

@@ -5,15 +5,14 @@
 #include "cleanup.h"
 #include "command.h"
 #include "completeness_messages.h"
+#include "data_command.h"
+#include "data_options.h"
 #include "error.h"
-#include "filter_options.h"
 #include "folded.h"
 #include "message.h"
 #include "options.h"
 #include "output_file.h"
 #include "profile_runs.h"
-#include "selected.h"
-#include "view_options.h"
 
 enum {
 	OPT_ADDRESSES = 256,

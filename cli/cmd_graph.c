@@ -11,6 +11,7 @@
 #include "command.h"
 #include "completeness.h"
 #include "completeness_messages.h"
+#include "data_command.h"
 #include "error.h"
 #include "graph_data.h"
 #include "graph_output.h"
@@ -19,7 +20,6 @@
 #include "output_file.h"
 #include "path.h"
 #include "profile.h"
-#include "selected.h"
 
 enum {
 	OPT_TOP = 256,

@@ -11,17 +11,16 @@
 #include "clock.h"
 #include "command.h"
 #include "completeness.h"
+#include "data_command.h"
 #include "data_file_query.h"
-#include "data_paths.h"
 #include "error.h"
 #include "message.h"
 #include "number_parse.h"
 #include "options.h"
 #include "output_file.h"
 #include "query_output.h"
-#include "selected.h"
 #include "stat_print.h"
-#include "terminal_of.h"
+#include "user_terminal.h"
 
 #define DEFAULT_CPU_NS (60 * NS_PER_S)
 

@@ -8,15 +8,15 @@
 #include "command.h"
 #include "completeness.h"
 #include "completeness_messages.h"
+#include "data_command.h"
+#include "data_options.h"
 #include "error.h"
-#include "filter_options.h"
 #include "number_parse.h"
 #include "options.h"
 #include "output_file.h"
 #include "profile.h"
 #include "report_output.h"
-#include "selected.h"
-#include "terminal_of.h"
+#include "user_terminal.h"
 
 #define DEFAULT_TOP	  10
 #define DEFAULT_MIN_SHARE 0.01

@@ -18,7 +18,7 @@
 #include "session.h"
 #include "stat_report.h"
 #include "stat_series.h"
-#include "terminal_of.h"
+#include "user_terminal.h"
 #include "window_options.h"
 
 enum {

@@ -9,7 +9,6 @@
 #include "error.h"
 #include "message.h"
 #include "number.h"
-#include "offline_names.h"
 #include "options.h"
 #include "output_file.h"
 #include "profile.h"

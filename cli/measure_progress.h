@@ -5,7 +5,7 @@
 
 #include "progress.h"
 #include "session.h"
-#include "terminal_users.h"
+#include "user_terminal.h"
 
 struct measure;
 

@@ -16,7 +16,7 @@
 #include "event_log.h"
 #include "file.h"
 #include "message.h"
-#include "pager.h"
+#include "user_terminal.h"
 
 /* The option that names the output of every command. */
 #define OPTION "-o"

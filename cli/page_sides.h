@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
+#include "data_command.h"
 #include "diff.h"
 #include "page_trie.h"
-#include "selected.h"
 
 struct error;
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "terminal_of.h"
+#include "user_terminal.h"
 
 #define WAIT_NS	 2000000000ULL
 #define PAUSE_NS 500000000ULL

@@ -11,7 +11,6 @@
 #include "measure.h"
 #include "measure_gaps.h"
 #include "message.h"
-#include "offline_names.h"
 #include "profile_runs.h"
 #include "record_summary.h"
 #include "recording.h"

@@ -8,12 +8,39 @@
 #include <sys/stat.h>
 
 #include "cleanup.h"
+#include "demangle.h"
 #include "error.h"
 #include "message.h"
 #include "number.h"
 #include "options.h"
+#include "profile.h"
+#include "profile_offline.h"
 #include "progress.h"
 #include "symbols.h"
+
+static void free_demangler(struct demangler **demangler)
+{
+	demangler__free(*demangler);
+}
+
+int demangling__apply(const char *command, struct profile *profile, struct error *error)
+{
+	const struct demangle_options options = { .command = command };
+	_cleanup_(free_demangler) struct demangler *demangler = NULL;
+	struct error filter_error = { 0 };
+	int err = demangler__new(&options, &demangler, error);
+
+	if (!err) {
+		err = profile__demangle(profile, demangler, &filter_error);
+		if (err && err != -ENOMEM) {
+			message__print("%s", filter_error.text);
+			err = 0;
+		}
+	}
+	if (err == -ENOMEM)
+		return error__set(error, err, "cannot demangle the names: out of memory");
+	return err;
+}
 
 struct symbol_lookup {
 	struct progress progress;
@@ -68,16 +95,6 @@ int symbol_options__parse(struct symbol_options *options, int key, char *arg, st
 	default:
 		return OPTIONS_UNKNOWN;
 	}
-}
-
-int symbol_command__parse(int key, char *arg, struct options_input *input)
-{
-	struct symbol_command *command = input->options;
-	int err = data_paths__parse(&command->paths, key, arg, input->error);
-
-	if (err != OPTIONS_UNKNOWN)
-		return err;
-	return symbol_options__parse(&command->symbols, key, arg, input->error);
 }
 
 static void show_progress(void *context, size_t done, size_t total)
@@ -145,4 +162,39 @@ int symbol_options__look_up(const struct symbol_options *options, struct profile
 		message__print("some names may be missing: %s; `allocprof symbolize` asks again",
 			       symbols__fetch_problem(symbols));
 	return demangling__apply(options->demangle_command, profile, error);
+}
+
+struct naming {
+	struct profile *profile;
+	struct profile_offline_options options;
+};
+
+static void print_missing(const char *why, void *context)
+{
+	message__print("%s", why);
+}
+
+static void ignore_missing(const char *why, void *context)
+{
+}
+
+static int look_up(struct symbols *symbols, void *context)
+{
+	const struct naming *naming = context;
+
+	return profile__symbolize_offline(naming->profile, symbols, &naming->options);
+}
+
+int offline_names__add(struct profile *profile, const struct symbol_options *options,
+		       bool says_missing, struct error *error)
+{
+	struct naming naming = {
+		.profile = profile,
+		.options = {
+			.debug_dirs = options->debug_dirs,
+			.missing = says_missing ? print_missing : ignore_missing,
+		},
+	};
+
+	return symbol_options__look_up(options, profile, look_up, &naming, error);
 }

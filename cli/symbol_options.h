@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options of the commands that look names up: debug directories and debuginfod. */
+/* Options of the commands that look names up or demangle them, and doing so. */
 #ifndef ALLOCPROF_SYMBOL_OPTIONS_H
 #define ALLOCPROF_SYMBOL_OPTIONS_H
 
@@ -7,13 +7,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "data_paths.h"
-#include "demangling.h"
-
 struct error;
-struct options_input;
 struct profile;
 struct symbols;
+
+#define OPT_DEMANGLE_COMMAND 0x180
+
+/* A row of an argp table, in @group. */
+/* clang-format off */
+#define DEMANGLING_OPTION_COMMAND(group)                                                           \
+	{ "demangle-command", OPT_DEMANGLE_COMMAND, "COMMAND", 0,                                  \
+	  "Filter for names that look mangled still, such as 'swift demangle --simplified'", group }
+/* clang-format on */
+
+/*
+ * Demangles the names in @profile that are still mangled; @command is the filter, or NULL. A filter
+ * that fails only causes a warning on stderr. 0 or a negative errno with @error set.
+ */
+int demangling__apply(const char *command, struct profile *profile, struct error *error);
 
 #define SYMBOL_OPTIONS_MAX_DIRS 64
 
@@ -51,15 +62,6 @@ enum {
 /* Parses one of these; OPTIONS_UNKNOWN for any other key. */
 int symbol_options__parse(struct symbol_options *options, int key, char *arg, struct error *error);
 
-/* What the commands have that look names up for a data file; parsed by symbol_command__parse(). */
-struct symbol_command {
-	struct data_paths paths;
-	struct symbol_options symbols;
-};
-
-/* An options_parser. */
-int symbol_command__parse(int key, char *arg, struct options_input *input);
-
 /*
  * Calls @look_up with symbols as @options say and a progress line, then demangles @profile. Reports on
  * stderr if debuginfod servers were not queried for all files. 0 or a negative errno with @error set.
@@ -67,5 +69,12 @@ int symbol_command__parse(int key, char *arg, struct options_input *input);
 int symbol_options__look_up(const struct symbol_options *options, struct profile *profile,
 			    int (*look_up)(struct symbols *symbols, void *context), void *context,
 			    struct error *error);
+
+/*
+ * Runs profile__symbolize_offline() with the directories and servers of @options, then demangles.
+ * @says_missing: print on stderr which files cannot be used. 0 or a negative errno with @error set.
+ */
+int offline_names__add(struct profile *profile, const struct symbol_options *options,
+		       bool says_missing, struct error *error);
 
 #endif

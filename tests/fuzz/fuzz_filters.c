@@ -6,7 +6,7 @@
 
 #include "array.h"
 #include "error.h"
-#include "filter_options.h"
+#include "data_options.h"
 #include "fuzz.h"
 #include "pattern.h"
 

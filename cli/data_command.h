@@ -1,16 +1,52 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens a data file and applies the view and selection options of a report. */
-#ifndef ALLOCPROF_SELECTED_H
-#define ALLOCPROF_SELECTED_H
+/* Opens a data file and applies the options that the commands which read one have in common: files, view, selection. */
+#ifndef ALLOCPROF_DATA_COMMAND_H
+#define ALLOCPROF_DATA_COMMAND_H
 
-#include "data_paths.h"
-#include "filter_options.h"
-#include "view_options.h"
+#include <argp.h>
+#include <stdbool.h>
+
+#include "data_file.h"
+#include "data_options.h"
+#include "symbol_options.h"
 
 struct error;
+struct options_input;
 struct profile;
 struct stack_groups;
 struct stack_view;
+
+/* A command's args_doc, and the equivalent option. */
+#define DATA_PATHS_ARGS "[FILE]"
+#define DATA_PATHS_INPUT                                                                           \
+	{                                                                                          \
+		"input", 'i', "FILE", 0,                                                           \
+			"The same as the argument FILE (default: allocprof.data)", 0               \
+	}
+
+/* The strings are the caller's. */
+struct data_paths {
+	const char *input;
+	const char *output; /* NULL: not given */
+	bool has_option, has_argument;
+};
+
+#define DATA_PATHS_DEFAULT                                                                         \
+	{                                                                                          \
+		.input = DATA_FILE_DEFAULT                                                         \
+	}
+
+/* Takes 'i', 'o' and OPTIONS_OPERAND. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+int data_paths__parse(struct data_paths *paths, int key, char *arg, struct error *error);
+
+/* What the commands have that look names up for a data file; parsed by symbol_command__parse(). */
+struct symbol_command {
+	struct data_paths paths;
+	struct symbol_options symbols;
+};
+
+/* An options_parser. */
+int symbol_command__parse(int key, char *arg, struct options_input *input);
 
 /* Zeroed is empty. */
 struct selected {
