@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
 #include "command.h"
-#include "completeness_messages.h"
 #include "data_command.h"
 #include "data_file.h"
 #include "diff.h"
@@ -16,7 +14,6 @@
 #include "error.h"
 #include "number_parse.h"
 #include "options.h"
-#include "output_file.h"
 #include "profile.h"
 #include "stack_groups.h"
 #include "stack_view.h"
@@ -38,7 +35,7 @@ enum {
 };
 
 static const struct argp_option diff_options[] = {
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	DATA_OPTION_OUTPUT,
 	{ "cost", OPT_COST, "KEY", 0,
 	  "Compare by allocations (default), bytes, live, live-bytes, temporary or peak" },
 	{ "depth", OPT_DEPTH, "N", 0, "Compare only the N innermost frames of stacks" },
@@ -55,8 +52,7 @@ static const struct argp_option diff_options[] = {
 	{ "json", OPT_JSON, NULL, 0, "Print JSON" },
 	{ "folded", OPT_FOLDED, NULL, 0,
 	  "Print folded stacks with both numbers, for differential flame graphs" },
-	{ "strict", OPT_STRICT, NULL, 0,
-	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
 	VIEW_OPTIONS("neither"),
 	FILTER_OPTIONS,
@@ -64,9 +60,10 @@ static const struct argp_option diff_options[] = {
 };
 
 struct diff_command {
+	struct data_run data; /* first: data_command__run() passes it */
 	const char *inputs[DIFF_SIDES];
 	size_t n_inputs;
-	struct data_choice choice; /* its input is unused */
+	struct diff *made;
 	struct diff_options diff;
 	const char *per; /* NULL: what was allocated altogether */
 	struct diff_rate rate;
@@ -90,7 +87,8 @@ static int parse_depth(const char *text, struct diff_options *options, struct er
 
 static int check_options(const struct diff_command *options, struct error *error)
 {
-	int err = filter__check_options(&options->choice.filter.options, options->diff.cost, error);
+	int err = filter__check_options(&options->data.choice.filter.options, options->diff.cost,
+					error);
 
 	if (err)
 		return err;
@@ -102,7 +100,7 @@ static int check_options(const struct diff_command *options, struct error *error
 			error, -EINVAL,
 			"--per and --cost=peak together; a peak does not grow with what is "
 			"done: leave one out");
-	if (options->choice.json && options->folded)
+	if (options->data.choice.json && options->folded)
 		return error__set(error, -EINVAL,
 				  "--json and --folded are two outputs; leave one out");
 	if (options->folded &&
@@ -154,7 +152,7 @@ static int parse_diff(int key, char *arg, struct options_input *input)
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
-		return data_choice__parse(&options->choice, key, arg, input->error);
+		return data_choice__parse(&options->data.choice, key, arg, input->error);
 	}
 }
 
@@ -285,43 +283,27 @@ static int read_profiles(const struct diff_command *options, struct selected sel
 	return 0;
 }
 
-struct held {
-	const struct diff_command *options;
-	const struct diff *diff;
-	const struct selected *selected; /* both sides */
-};
-
-static int print_diff(FILE *to, const void *context)
+static int write_diff(FILE *to, const void *context)
 {
-	const struct held *held = context;
-	const struct diff_command *options = held->options;
+	const struct diff_command *options = context;
+	const struct selected *selected = options->data.selected;
+	bool json = options->data.choice.json;
 	struct diff_output output = {
-		.diff = held->diff,
-		.profiles = { held->selected[DIFF_BEFORE].profile,
-			      held->selected[DIFF_AFTER].profile },
+		.diff = options->made,
+		.profiles = { selected[DIFF_BEFORE].profile, selected[DIFF_AFTER].profile },
 		.inputs = { options->inputs[DIFF_BEFORE], options->inputs[DIFF_AFTER] },
-		.top = options->top_is_given  ? options->top
-		       : options->choice.json ? DEFAULT_JSON_TOP
-					      : DEFAULT_TOP,
+		.top = options->top_is_given ? options->top
+		       : json		     ? DEFAULT_JSON_TOP
+					     : DEFAULT_TOP,
 		.alike = options->alike || options->all,
-		.equal_pairs = options->choice.json || options->all,
+		.equal_pairs = json || options->all,
 		.rate = options->per ? &options->rate : NULL,
 		.terminal = terminal__of(to),
 	};
 
 	if (options->folded)
 		return diff_output__folded(output.diff, to);
-	return options->choice.json ? diff_output__json(&output) : diff_output__text(&output);
-}
-
-static int write_diff(const struct held *held, struct error *error)
-{
-	const struct diff_command *options = held->options;
-	struct data_choice choice = options->choice;
-	int err = output_file__check_data(choice.paths.output, options->inputs[DIFF_BEFORE], error);
-
-	choice.paths.input = options->inputs[DIFF_AFTER];
-	return err ? err : data_choice__write(&choice, print_diff, held, error);
+	return json ? diff_output__json(&output) : diff_output__text(&output);
 }
 
 /* A million stacks take 300 MB, and finding pairs as much again. */
@@ -337,24 +319,27 @@ static void release_read(void *context)
 	profile__free_stacks(selected->profile);
 }
 
-/* Compares the two sides that @selected receives. */
-static int compare(struct diff_command *options, struct selected selected[DIFF_SIDES],
-		   struct diff **diff, struct error *error)
+static int prepare_diff(void *context, struct error *error)
 {
+	struct diff_command *options = context;
+	struct selected *selected = options->data.selected;
 	struct diff_input inputs[DIFF_SIDES];
 	int err = read_profiles(options, selected, error);
 	struct profile *const profiles[] = { selected[DIFF_BEFORE].profile,
 					     selected[DIFF_AFTER].profile };
 
+	options->data.base = options->inputs[DIFF_BEFORE];
+	options->data.choice.paths.input = options->inputs[DIFF_AFTER];
 	if (!err && options->per)
-		err = read_rate(options->per, profiles, &options->choice, &options->rate, error);
+		err = read_rate(options->per, profiles, &options->data.choice, &options->rate,
+				error);
 	if (!err && options->per)
 		options->diff.before_times =
 			options->rate.amounts[DIFF_AFTER] / options->rate.amounts[DIFF_BEFORE];
-	options->choice.filter.options.runs_apart = true;
+	options->data.choice.filter.options.runs_apart = true;
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
-		err = selected__choose_part(&selected[side], &options->choice, options->diff.cost,
-					    error);
+		err = selected__choose_part(&selected[side], &options->data.choice,
+					    options->diff.cost, error);
 		if (err)
 			return error__wrap(error, err, "%.256s", options->inputs[side]);
 		inputs[side] = (struct diff_input){
@@ -365,63 +350,28 @@ static int compare(struct diff_command *options, struct selected selected[DIFF_S
 			.context = &selected[side],
 		};
 	}
-	options->diff.by_process = options->choice.view.by_process;
-	options->diff.by_thread = options->choice.view.by_thread;
-	return err ? err : diff__new(inputs, &options->diff, diff, error);
+	options->diff.by_process = options->data.choice.view.by_process;
+	options->diff.by_thread = options->data.choice.view.by_thread;
+	return err ? err : diff__new(inputs, &options->diff, &options->made, error);
 }
 
-static void free_diff(struct diff **diff)
+static void release_diff(void *context)
 {
-	diff__free(*diff);
-}
-
-static void release_selected(struct selected (*selected)[DIFF_SIDES])
-{
-	for (int side = 0; side < DIFF_SIDES; side++)
-		selected__release(&(*selected)[side]);
-}
-
-static void release_choice(struct diff_command *options)
-{
-	data_choice__release(&options->choice);
-}
-
-static int report_completeness(const struct diff_command *options,
-			       const struct selected selected[DIFF_SIDES])
-{
-	int status = EXIT_GOOD;
-
-	for (int side = 0; side < DIFF_SIDES; side++) {
-		int lacks =
-			completeness_messages__print(selected[side].profile, options->inputs[side],
-						     data_choice__needs(&options->choice));
-
-		completeness_messages__print_sampled(selected[side].profile, options->inputs[side]);
-		if (lacks)
-			status = lacks;
-	}
-	return status;
+	diff__free(((struct diff_command *)context)->made);
 }
 
 static int run_diff(char **argv)
 {
-	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
-	_cleanup_(release_choice) struct diff_command options = { 0 };
-	_cleanup_(free_diff) struct diff *diff = NULL;
-	struct error error = { 0 };
-	int err, status;
+	static const struct data_command command = {
+		.command = &cmd_diff,
+		.parse = parse_diff,
+		.prepare = prepare_diff,
+		.write = write_diff,
+		.release = release_diff,
+	};
+	struct diff_command options = { 0 };
 
-	status = options__read(&cmd_diff, parse_diff, &options, argv);
-	if (status != OPTIONS_READ)
-		return status;
-	err = compare(&options, selected, &diff, &error);
-	if (!err)
-		err = write_diff(&(struct held){ &options, diff, selected }, &error);
-	if (err)
-		return output_file__status(err, &error);
-	filter_choice__report_unmatched(&options.choice.filter);
-	filter_choice__report_exit(&options.choice.filter);
-	return report_completeness(&options, selected);
+	return data_command__run(&command, &options, argv);
 }
 
 const struct command cmd_diff = {

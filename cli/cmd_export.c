@@ -17,7 +17,6 @@
 #include "export_events.h"
 #include "message.h"
 #include "number.h"
-#include "options.h"
 #include "output_file.h"
 #include "profile.h"
 #include "text.h"
@@ -30,7 +29,7 @@ enum {
 
 static const struct argp_option export_options[] = {
 	DATA_PATHS_INPUT,
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	DATA_OPTION_OUTPUT,
 	{ "format", OPT_FORMAT, "FORMAT", 0,
 	  "pprof (default), speedscope, collapsed, json, dhat, heaptrack or firefox, or events, of "
 	  "the log of record --events" },
@@ -39,20 +38,20 @@ static const struct argp_option export_options[] = {
 	{ "cost", OPT_COST, "KEY", 0,
 	  "Weight collapsed stacks by allocations (default), bytes, live, live-bytes, temporary or "
 	  "peak; the other formats have all that they can hold" },
-	{ "strict", OPT_STRICT, NULL, 0,
-	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_STRICT,
 	VIEW_FRAME_OPTIONS,
 	FILTER_OPTIONS,
 	{ 0 },
 };
 
 struct export_command {
-	struct data_choice choice;
+	struct data_run data; /* first: data_command__run() passes it */
 	enum export_format format;
 	enum cost cost;
 	bool has_cost;
 	enum backtrace backtrace;
 	bool has_backtrace, selects; /* selects: an option of frames or of a selection is given */
+	struct export_input input;
 };
 
 static int parse_format(struct export_command *options, const char *name, struct error *error)
@@ -104,19 +103,19 @@ static int check_options(struct export_command *options, struct error *error)
 		return error__set(error, -EINVAL,
 				  "--cost is for --format=collapsed; %s has all that it can hold",
 				  name);
-	if (export__is_binary(options->format) && !options->choice.paths.output &&
+	if (export__is_binary(options->format) && !options->data.choice.paths.output &&
 	    isatty(STDOUT_FILENO))
 		return error__set(error, -EINVAL,
 				  "a terminal cannot show the format %s; name a file with -o",
 				  name);
-	if (options->format == EXPORT_PPROF && is_json(options->choice.paths.output))
+	if (options->format == EXPORT_PPROF && is_json(options->data.choice.paths.output))
 		return error__set(
 			error, -EINVAL,
 			"the format pprof is no JSON; name a file that ends in .pb.gz, or give "
 			"--format=speedscope or firefox");
 	if (options->format == EXPORT_HEAPTRACK)
 		options->cost = COST_PEAK;
-	return filter__check_options(&options->choice.filter.options, options->cost, error);
+	return filter__check_options(&options->data.choice.filter.options, options->cost, error);
 }
 
 static int parse_export(int key, char *arg, struct options_input *input)
@@ -137,28 +136,43 @@ static int parse_export(int key, char *arg, struct options_input *input)
 	case 'o':
 	case OPT_STRICT:
 	case OPTIONS_OPERAND:
-		return data_choice__parse(&options->choice, key, arg, input->error);
+		return data_choice__parse(&options->data.choice, key, arg, input->error);
 	default:
 		options->selects = true;
-		return data_choice__parse(&options->choice, key, arg, input->error);
+		return data_choice__parse(&options->data.choice, key, arg, input->error);
 	}
 }
 
-static void release_choice(struct export_command *options)
+static int prepare_export(void *context, struct error *error)
 {
-	data_choice__release(&options->choice);
-}
+	struct export_command *options = context;
+	struct data_choice *choice = &options->data.choice;
+	struct selected *selected = &options->data.selected[DIFF_AFTER];
+	int err;
 
-struct held {
-	struct export_input input;
-	enum export_format format;
-};
+	choice->view.options.with_places = options->format != EXPORT_COLLAPSED;
+	/* These have the lines beside the names, whether or not they are in the names. */
+	if (options->format != EXPORT_SPEEDSCOPE && options->format != EXPORT_COLLAPSED)
+		choice->view.options.lines = false;
+	err = selected__open(selected, choice, options->cost, error);
+	options->input = (struct export_input){
+		.profile = selected->profile,
+		.view = selected->view,
+		.counts = selected->filtered.counts,
+		.total = &selected->filtered.total,
+		.selects_blocks = filter__selects_blocks(&choice->filter.options),
+		.end_ns = selected->filtered.end_ns,
+		.cost = options->cost,
+	};
+	options->data.needs = options->format == EXPORT_DHAT ? COMPLETENESS_TIMES : 0;
+	return err ? err : export__check(options->format, &options->input, error);
+}
 
 static int write_export(FILE *to, const void *context)
 {
-	const struct held *held = context;
+	const struct export_command *options = context;
 
-	return export__write(held->format, &held->input, to);
+	return export__write(options->format, &options->input, to);
 }
 
 static void free_profile(struct profile **profile)
@@ -239,7 +253,7 @@ static struct profile *read_names(const char *path, const struct event_log_reade
 	return NULL;
 }
 
-struct held_events {
+struct held {
 	struct event_log_reader *log;
 	const struct profile *names;
 	enum backtrace backtrace;
@@ -249,7 +263,7 @@ struct held_events {
 
 static int write_events(FILE *to, const void *context)
 {
-	const struct held_events *held = context;
+	const struct held *held = context;
 
 	*held->err = export_events__write(held->log, held->names, held->backtrace, to, held->error);
 	return 0;
@@ -276,18 +290,20 @@ static int report_missing(const struct event_log_reader *log, bool strict)
 	return strict && (!complete || n_lost) ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
-/*
- * Writes the log of the data file @paths names, or that log itself. Says on stderr what it lacks.
- * Returns the exit status; with @strict EXIT_INCOMPLETE where it lacks anything.
- */
-static int run_events(const struct data_paths *paths, enum backtrace backtrace, bool strict)
+/* Writes the log of the data file that is named, or the log that is, and says on stderr what it lacks. */
+static int run_events(const void *context)
 {
+	const struct export_command *options = context;
+	const struct data_paths *paths = &options->data.choice.paths;
 	_cleanup_(free_ptr) char *log_path = NULL, *data_path = NULL;
 	_cleanup_(free_profile) struct profile *names = NULL;
 	_cleanup_(free_log) struct event_log_reader *log = NULL;
 	struct error error = { 0 }, log_error = { 0 };
-	int status, log_err = 0, err = find_files(paths->input, &log_path, &data_path);
+	int status, log_err = 0, err;
 
+	if (options->format != EXPORT_EVENTS)
+		return OPTIONS_READ;
+	err = find_files(paths->input, &log_path, &data_path);
 	if (err) {
 		error__set(&error, err, "out of memory");
 		return output_file__status(err, &error);
@@ -297,72 +313,40 @@ static int run_events(const struct data_paths *paths, enum backtrace backtrace, 
 		error__set(&error, err,
 			   "no such file %s; `allocprof record --events` writes the event log",
 			   log_path);
-	if (!err && backtrace >= BACKTRACE_NAME)
+	if (!err && options->backtrace >= BACKTRACE_NAME)
 		names = read_names(data_path, log);
 	if (!err)
 		err = output_file__check(paths->output, "-o", log_path, "the event log", &error);
 	if (!err)
 		err = output_file__write(
 			paths->output, data_path, false, write_events,
-			&(struct held_events){ log, names, backtrace, &log_error, &log_err },
+			&(struct held){ log, names, options->backtrace, &log_error, &log_err },
 			&error);
 	if (err)
 		return output_file__status(err, &error);
 	if (log_err)
 		return output_file__status(log_err, &log_error);
 	status = names ? completeness_messages__print_altered(names) : EXIT_GOOD;
-	return report_missing(log, strict) ?: status;
+	return report_missing(log, options->data.choice.strict) ?: status;
 }
 
 static int run_export(char **argv)
 {
-	_cleanup_(selected__release) struct selected selected = { 0 };
-	_cleanup_(release_choice) struct export_command options = {
-		.choice = { .paths = DATA_PATHS_DEFAULT, .needs_no_groups = true },
+	static const struct data_command command = {
+		.command = &cmd_export,
+		.parse = parse_export,
+		.instead = run_events,
+		.prepare = prepare_export,
+		.write = write_export,
+	};
+	struct export_command options = {
+		.data.choice = { .paths = DATA_PATHS_DEFAULT,
+				 .needs_no_groups = true,
+				 .no_pager = true },
 		.backtrace = BACKTRACE_NAME,
 	};
-	struct data_choice *choice = &options.choice;
-	struct held held;
-	struct error error = { 0 };
-	int err, status;
 
-	status = options__read(&cmd_export, parse_export, &options, argv);
-	if (status != OPTIONS_READ)
-		return status;
-	if (options.format == EXPORT_EVENTS)
-		return run_events(&choice->paths, options.backtrace, choice->strict);
-	choice->no_pager = true;
-	choice->view.options.with_places = options.format != EXPORT_COLLAPSED;
-	/* These have the lines beside the names, whether or not they are in the names. */
-	if (options.format != EXPORT_SPEEDSCOPE && options.format != EXPORT_COLLAPSED)
-		choice->view.options.lines = false;
-	err = selected__open(&selected, choice, options.cost, &error);
-	held = (struct held){
-		.input = {
-			.profile = selected.profile,
-			.view = selected.view,
-			.counts = selected.filtered.counts,
-			.total = &selected.filtered.total,
-			.selects_blocks = filter__selects_blocks(&choice->filter.options),
-			.end_ns = selected.filtered.end_ns,
-			.cost = options.cost,
-		},
-		.format = options.format,
-	};
-	if (!err)
-		err = export__check(held.format, &held.input, &error);
-	if (!err)
-		err = data_choice__write(choice, write_export, &held, &error);
-	if (err)
-		return output_file__status(err, &error);
-	filter_choice__report_unmatched(&choice->filter);
-	filter_choice__report_exit(&choice->filter);
-	completeness_messages__print_frees(selected.profile, NULL);
-	completeness_messages__print_sampled(selected.profile, NULL);
-	return completeness_messages__print(
-		selected.profile, NULL,
-		data_choice__needs(choice) |
-			(options.format == EXPORT_DHAT ? COMPLETENESS_TIMES : 0));
+	return data_command__run(&command, &options, argv);
 }
 
 const struct command cmd_export = {

@@ -6,12 +6,10 @@
 #include <strings.h>
 
 #include "array.h"
-#include "cleanup.h"
 #include "command.h"
 #include "error.h"
 #include "filter.h"
 #include "flamegraph.h"
-#include "options.h"
 #include "page_sides.h"
 #include "path.h"
 
@@ -44,18 +42,19 @@ static const struct argp_option flamegraph_options[] = {
 	  "kind (default: own code, library, runtime, allocator) or module" },
 	{ "color", 0, NULL, OPTION_ALIAS, NULL },
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
-	{ "strict", OPT_STRICT, NULL, 0,
-	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_STRICT,
 	VIEW_OPTIONS("process"),
 	FILTER_OPTIONS,
 	{ 0 },
 };
 
 struct flamegraph_command {
-	struct data_choice choice;
-	const char *base;
+	struct data_run data; /* first: data_command__run() passes it */
 	bool is_page, no_comm;
 	struct flamegraph_options draw;
+	/* What is drawn, of one recording or, with --base, of two. */
+	struct page_sides sides;
+	struct flamegraph flamegraph;
 };
 
 /* The index of @name among two. */
@@ -72,7 +71,7 @@ static int parse_either(const char *option, const char *name, const char *first,
 /* Chooses by the file name's suffix. */
 static int choose_form(struct flamegraph_command *options, struct error *error)
 {
-	const char *name = options->choice.paths.output, *suffix;
+	const char *name = options->data.choice.paths.output, *suffix;
 
 	if (!name)
 		return 0;
@@ -87,16 +86,18 @@ static int choose_form(struct flamegraph_command *options, struct error *error)
 
 static int check_options(struct flamegraph_command *options, struct error *error)
 {
-	int err = page_sides__check(options->base, &options->choice, "flame.html", error);
+	int err = page_sides__check(&options->data, "flame.html", error);
 
 	if (!err)
-		err = view_choice__check_no_comm(&options->choice.view, options->no_comm, error);
+		err = view_choice__check_no_comm(&options->data.choice.view, options->no_comm,
+						 error);
 	if (!err)
 		err = choose_form(options, error);
 	if (err)
 		return err;
-	options->choice.filter.is_of_one_run = options->base;
-	return filter__check_options(&options->choice.filter.options, options->draw.cost, error);
+	options->data.choice.filter.is_of_one_run = options->data.base;
+	return filter__check_options(&options->data.choice.filter.options, options->draw.cost,
+				     error);
 }
 
 static int parse_flamegraph(int key, char *arg, struct options_input *input)
@@ -107,7 +108,7 @@ static int parse_flamegraph(int key, char *arg, struct options_input *input)
 	case OPT_COST:
 		return data_choice__parse_cost(arg, &options->draw.cost, input->error);
 	case OPT_BASE:
-		options->base = arg;
+		options->data.base = arg;
 		return 0;
 	case OPT_REVERSE:
 		options->draw.reversed = true;
@@ -127,51 +128,37 @@ static int parse_flamegraph(int key, char *arg, struct options_input *input)
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
-		return data_choice__parse(&options->choice, key, arg, input->error);
+		return data_choice__parse(&options->data.choice, key, arg, input->error);
 	}
 }
 
-/* What is drawn, of one recording or, with --base, of two. */
-struct held {
-	struct page_sides sides;
-	struct flamegraph flamegraph;
-	bool is_page;
-};
-
-static void release(struct held *held)
+static void release_flamegraph(void *context)
 {
-	page_sides__release(&held->sides);
+	page_sides__release(&((struct flamegraph_command *)context)->sides);
 }
 
-static void release_choice(struct flamegraph_command *options)
+static int prepare_flamegraph(void *context, struct error *error)
 {
-	data_choice__release(&options->choice);
-}
-
-static int prepare(struct held *held, struct flamegraph_command *options, struct error *error)
-{
-	const struct filter_options *filter = &options->choice.filter.options;
-	struct page_graphs *graphs = &held->flamegraph.graphs;
-	struct page_sides *sides = &held->sides;
+	struct flamegraph_command *options = context;
+	struct page_graphs *graphs = &options->flamegraph.graphs;
+	struct page_sides *sides = &options->sides;
 	const struct page_trie_options how = {
 		.no_comm = options->no_comm,
-		.by_thread = options->choice.view.by_thread,
+		.by_thread = options->data.choice.view.by_thread,
 		.reversed = !options->is_page && options->draw.reversed,
 		.merged = !options->is_page && options->draw.merged,
 	};
-	int err =
-		page_sides__open(sides, &options->choice, options->base, options->draw.cost, error);
+	int err = page_sides__open(sides, &options->data, options->draw.cost, error);
 
-	held->is_page = options->is_page;
 	if (!err)
-		err = page_sides__make_trie(sides, &options->choice.view, &how, error);
+		err = page_sides__make_trie(sides, &options->data.choice.view, &how, error);
 	if (err)
 		return err;
-	held->flamegraph.options = options->draw;
+	options->flamegraph.options = options->draw;
 	*graphs = (struct page_graphs){
 		.trie = &sides->trie,
 		.has_live = true,
-		.selects_blocks = filter__selects_blocks(filter),
+		.selects_blocks = filter__selects_blocks(&options->data.choice.filter.options),
 	};
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		if (!sides->inputs[side].profile)
@@ -185,28 +172,29 @@ static int prepare(struct held *held, struct flamegraph_command *options, struct
 
 static int write_flamegraph(FILE *to, const void *context)
 {
-	const struct held *held = context;
+	const struct flamegraph_command *options = context;
 
-	return held->is_page ? flamegraph__write_page(&held->flamegraph, to)
-			     : flamegraph__write_svg(&held->flamegraph, to);
+	return options->is_page ? flamegraph__write_page(&options->flamegraph, to)
+				: flamegraph__write_svg(&options->flamegraph, to);
 }
 
 static int run_flamegraph(char **argv)
 {
-	_cleanup_(release) struct held held = { 0 };
-	_cleanup_(release_choice) struct flamegraph_command options = {
-		.choice = { .paths = DATA_PATHS_DEFAULT, .no_pager = true },
-		.choice.view.options.with_places = true,
+	static const struct data_command command = {
+		.command = &cmd_flamegraph,
+		.parse = parse_flamegraph,
+		.prepare = prepare_flamegraph,
+		.write = write_flamegraph,
+		.release = release_flamegraph,
+		.hides_run = true,
+	};
+	struct flamegraph_command options = {
+		.data.choice = { .paths = DATA_PATHS_DEFAULT, .no_pager = true },
+		.data.choice.view.options.with_places = true,
 		.draw.cost = COST_BYTES,
 	};
-	struct error error = { 0 };
-	int status;
 
-	status = options__read(&cmd_flamegraph, parse_flamegraph, &options, argv);
-	if (status != OPTIONS_READ)
-		return status;
-	return page_sides__write(&held.sides, &options.choice, prepare(&held, &options, &error),
-				 write_flamegraph, &held, &error);
+	return data_command__run(&command, &options, argv);
 }
 
 const struct command cmd_flamegraph = {

@@ -2,16 +2,11 @@
 /* `allocprof folded`: prints a recording's stacks for flamegraph.pl. */
 #include <errno.h>
 
-#include "cleanup.h"
 #include "command.h"
-#include "completeness_messages.h"
 #include "data_command.h"
-#include "data_options.h"
 #include "error.h"
 #include "folded.h"
 #include "message.h"
-#include "options.h"
-#include "output_file.h"
 #include "profile_runs.h"
 
 enum {
@@ -22,14 +17,13 @@ enum {
 
 static const struct argp_option folded_options[] = {
 	DATA_PATHS_INPUT,
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	DATA_OPTION_OUTPUT,
 	{ "cost", OPT_COST, "KEY", 0,
 	  "Print after each stack its allocations (default), bytes, live, live-bytes, temporary or "
 	  "peak" },
 	{ "addresses", OPT_ADDRESSES, NULL, 0, "Print module+0xoffset in place of names" },
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
-	{ "strict", OPT_STRICT, NULL, 0,
-	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
 	VIEW_OPTIONS("process"),
 	FILTER_OPTIONS,
@@ -37,13 +31,13 @@ static const struct argp_option folded_options[] = {
 };
 
 struct folded_command {
-	struct data_choice choice;
+	struct data_run data; /* first: data_command__run() passes it */
 	struct folded_options fold;
 };
 
 static int check_options(const struct folded_command *options, struct error *error)
 {
-	const struct view_choice *view = &options->choice.view;
+	const struct view_choice *view = &options->data.choice.view;
 	int err = view_choice__check_no_comm(view, options->fold.no_comm, error);
 
 	if (err)
@@ -52,7 +46,8 @@ static int check_options(const struct folded_command *options, struct error *err
 	    (view->options.lines || view->options.names != STACK_NAMES_SIMPLE))
 		return error__set(error, -EINVAL, "--addresses prints no names; leave out %s",
 				  view->options.lines ? "--lines" : "--demangle");
-	return filter__check_options(&options->choice.filter.options, options->fold.cost, error);
+	return filter__check_options(&options->data.choice.filter.options, options->fold.cost,
+				     error);
 }
 
 static int parse_folded(int key, char *arg, struct options_input *input)
@@ -63,7 +58,7 @@ static int parse_folded(int key, char *arg, struct options_input *input)
 	case OPT_COST:
 		return data_choice__parse_cost(arg, &options->fold.cost, input->error);
 	case OPT_ADDRESSES:
-		options->choice.view.options.addresses = true;
+		options->data.choice.view.options.addresses = true;
 		return 0;
 	case OPT_NO_COMM:
 		options->fold.no_comm = true;
@@ -71,19 +66,17 @@ static int parse_folded(int key, char *arg, struct options_input *input)
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
-		return data_choice__parse(&options->choice, key, arg, input->error);
+		return data_choice__parse(&options->data.choice, key, arg, input->error);
 	}
 }
 
-static void release_choice(struct folded_command *options)
-{
-	data_choice__release(&options->choice);
-}
-
 /* Folded stacks have no header, so stderr says which runs they are of. */
-static void print_runs(const struct profile *profile, const struct folded_command *options)
+static void tell_runs(const void *context)
 {
-	if (profile->n_runs < 2 || options->choice.filter.all_runs)
+	const struct folded_command *options = context;
+	const struct profile *profile = options->data.selected[DIFF_AFTER].profile;
+
+	if (profile->n_runs < 2 || options->data.choice.filter.all_runs)
 		return;
 	if (options->fold.cost == COST_PEAK)
 		message__print("the numbers are those of run %u, which has the highest peak of %u "
@@ -96,45 +89,39 @@ static void print_runs(const struct profile *profile, const struct folded_comman
 			profile__n_runs(profile));
 }
 
-struct held {
-	const struct selected *selected;
-	const struct folded_options *options;
-};
+static int prepare_folded(void *context, struct error *error)
+{
+	struct folded_command *options = context;
+	struct selected *selected = &options->data.selected[DIFF_AFTER];
+	int err = selected__open(selected, &options->data.choice, options->fold.cost, error);
+
+	options->fold.by_thread = options->data.choice.view.by_thread;
+	options->fold.counts = selected->filtered.counts;
+	return err;
+}
 
 static int write_folded(FILE *to, const void *context)
 {
-	const struct held *held = context;
+	const struct folded_command *options = context;
+	const struct selected *selected = &options->data.selected[DIFF_AFTER];
 
-	return folded__write(held->selected->profile, held->selected->view, held->options, to);
+	return folded__write(selected->profile, selected->view, &options->fold, to);
 }
 
 static int run_folded(char **argv)
 {
-	_cleanup_(selected__release) struct selected selected = { 0 };
-	_cleanup_(release_choice) struct folded_command options = {
-		.choice = { .paths = DATA_PATHS_DEFAULT, .needs_no_groups = true },
+	static const struct data_command command = {
+		.command = &cmd_folded,
+		.parse = parse_folded,
+		.prepare = prepare_folded,
+		.write = write_folded,
+		.tell = tell_runs,
 	};
-	struct data_choice *choice = &options.choice;
-	struct error error = { 0 };
-	int err, status;
+	struct folded_command options = {
+		.data.choice = { .paths = DATA_PATHS_DEFAULT, .needs_no_groups = true },
+	};
 
-	status = options__read(&cmd_folded, parse_folded, &options, argv);
-	if (status != OPTIONS_READ)
-		return status;
-	options.fold.by_thread = choice->view.by_thread;
-	err = selected__open(&selected, choice, options.fold.cost, &error);
-	options.fold.counts = selected.filtered.counts;
-	if (!err)
-		err = data_choice__write(choice, write_folded,
-					 &(struct held){ &selected, &options.fold }, &error);
-	if (err)
-		return output_file__status(err, &error);
-	print_runs(selected.profile, &options);
-	filter_choice__report_unmatched(&choice->filter);
-	filter_choice__report_exit(&choice->filter);
-	completeness_messages__print_frees(selected.profile, NULL);
-	completeness_messages__print_sampled(selected.profile, NULL);
-	return completeness_messages__print(selected.profile, NULL, data_choice__needs(choice));
+	return data_command__run(&command, &options, argv);
 }
 
 const struct command cmd_folded = {

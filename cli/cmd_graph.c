@@ -4,20 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "array.h"
 #include "cairo_library.h"
-#include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
-#include "completeness_messages.h"
 #include "data_command.h"
 #include "error.h"
 #include "graph_data.h"
 #include "graph_output.h"
 #include "number_parse.h"
-#include "options.h"
-#include "output_file.h"
 #include "path.h"
 #include "profile.h"
 
@@ -33,8 +30,7 @@ static const struct argp_option graph_options[] = {
 	{ "top", OPT_TOP, "N", 0,
 	  "Give a band of their own to the N stacks with the greatest peaks (default: 8)" },
 	{ "json", OPT_JSON, NULL, 0, "Write the numbers that would be drawn" },
-	{ "strict", OPT_STRICT, NULL, 0,
-	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
 	VIEW_FRAME_OPTIONS,
 	FILTER_OPTIONS,
@@ -42,9 +38,12 @@ static const struct argp_option graph_options[] = {
 };
 
 struct graph_options {
-	struct data_choice choice;
+	struct data_run data; /* first: data_command__run() passes it */
 	size_t top;
 	enum graph_format format;
+	struct cairo_library *cairo;
+	bool *lifetimes; /* the selected ones */
+	struct graph *graph;
 };
 
 static int parse_top(const char *text, struct options_input *input)
@@ -67,9 +66,9 @@ static int choose_format(struct graph_options *options, struct error *error)
 		[GRAPH_PNG] = ".png",
 		[GRAPH_PDF] = ".pdf",
 	};
-	const char *name = options->choice.paths.output, *suffix;
+	const char *name = options->data.choice.paths.output, *suffix;
 
-	if (options->choice.json)
+	if (options->data.choice.json)
 		return 0;
 	if (!name) {
 		if (isatty(STDOUT_FILENO))
@@ -90,7 +89,7 @@ static int choose_format(struct graph_options *options, struct error *error)
 	return error__set(error, -EINVAL,
 			  "the name %s has no known format; give one that ends in .svg, .png "
 			  "or .pdf",
-			  options->choice.paths.output);
+			  options->data.choice.paths.output);
 }
 
 static int check_options(struct graph_options *options, struct error *error)
@@ -99,10 +98,10 @@ static int check_options(struct graph_options *options, struct error *error)
 
 	if (err)
 		return err;
-	if (options->choice.filter.all_runs)
+	if (options->data.choice.filter.all_runs)
 		return error__set(error, -EINVAL,
 				  "the time line is that of one run; give --run its number");
-	return filter__check_options(&options->choice.filter.options, COST_LIVE_BYTES, error);
+	return filter__check_options(&options->data.choice.filter.options, COST_LIVE_BYTES, error);
 }
 
 static int parse_graph(int key, char *arg, struct options_input *input)
@@ -115,88 +114,73 @@ static int parse_graph(int key, char *arg, struct options_input *input)
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
-		return data_choice__parse(&options->choice, key, arg, input->error);
+		return data_choice__parse(&options->data.choice, key, arg, input->error);
 	}
 }
 
-struct held {
-	struct selected selected;
-	struct cairo_library *cairo;
-	bool *lifetimes; /* the selected ones */
-	struct graph *graph;
-};
-
-static void release(struct held *held)
+static void release_graph(void *context)
 {
-	cairo_library__close(held->cairo);
-	graph__free(held->graph);
-	free(held->lifetimes);
-	selected__release(&held->selected);
+	struct graph_options *options = context;
+
+	cairo_library__close(options->cairo);
+	graph__free(options->graph);
+	free(options->lifetimes);
 }
 
-static void release_choice(struct graph_options *options)
+static int prepare_graph(void *context, struct error *error)
 {
-	data_choice__release(&options->choice);
-}
-
-static int prepare(struct graph_options *options, struct held *held, struct error *error)
-{
-	struct selected *selected = &held->selected;
-	int err = options->choice.json ? 0 : cairo_library__open(&held->cairo, error);
+	struct graph_options *options = context;
+	struct data_choice *choice = &options->data.choice;
+	struct selected *selected = &options->data.selected[DIFF_AFTER];
+	int err = choice->json ? 0 : cairo_library__open(&options->cairo, error);
 
 	if (!err)
-		err = selected__open(selected, &options->choice, COST_LIVE_BYTES, error);
+		err = selected__open(selected, choice, COST_LIVE_BYTES, error);
 	if (!err)
 		err = filter__select_lifetimes(selected->profile, selected->groups,
-					       &options->choice.filter.options, &held->lifetimes,
-					       error);
+					       &choice->filter.options, &options->lifetimes, error);
 	if (!err)
-		err = graph__new(selected->profile, selected->groups, held->lifetimes, options->top,
-				 &held->graph, error);
+		err = graph__new(selected->profile, selected->groups, options->lifetimes,
+				 options->top, &options->graph, error);
 	return err;
 }
 
 static int write_graph(FILE *to, const void *context)
 {
-	return graph_output__write(context, to);
+	const struct graph_options *options = context;
+	const struct selected *selected = &options->data.selected[DIFF_AFTER];
+
+	return graph_output__write(
+		&(struct graph_output){
+			.graph = options->graph,
+			.groups = selected->groups,
+			.filtered = &selected->filtered,
+			.profile = selected->profile,
+			.strict = options->data.choice.strict,
+			.json = options->data.choice.json,
+			.cairo = options->cairo,
+			.format = options->format,
+		},
+		to);
 }
 
 static int run_graph(char **argv)
 {
-	_cleanup_(release) struct held held = { 0 };
-	_cleanup_(release_choice) struct graph_options options = {
-		.choice.paths = DATA_PATHS_DEFAULT,
-		.choice.filter.is_of_one_run = true,
+	static const struct data_command command = {
+		.command = &cmd_graph,
+		.parse = parse_graph,
+		.prepare = prepare_graph,
+		.write = write_graph,
+		.release = release_graph,
+	};
+	struct graph_options options = {
+		.data.choice.paths = DATA_PATHS_DEFAULT,
+		.data.choice.filter.is_of_one_run = true,
+		.data.needs = COMPLETENESS_TIMES,
 		.top = GRAPH_DEFAULT_TOP,
 	};
-	struct data_choice *choice = &options.choice;
-	struct error error = { 0 };
-	int err, status;
 
-	status = options__read(&cmd_graph, parse_graph, &options, argv);
-	if (status != OPTIONS_READ)
-		return status;
-	err = prepare(&options, &held, &error);
-	if (!err)
-		err = data_choice__write(choice, write_graph,
-					 &(struct graph_output){
-						 .graph = held.graph,
-						 .groups = held.selected.groups,
-						 .filtered = &held.selected.filtered,
-						 .profile = held.selected.profile,
-						 .strict = choice->strict,
-						 .json = choice->json,
-						 .cairo = held.cairo,
-						 .format = options.format,
-					 },
-					 &error);
-	if (err)
-		return output_file__status(err, &error);
-	filter_choice__report_unmatched(&choice->filter);
-	filter_choice__report_exit(&choice->filter);
-	completeness_messages__print_sampled(held.selected.profile, NULL);
-	return completeness_messages__print(held.selected.profile, NULL,
-					    data_choice__needs(choice) | COMPLETENESS_TIMES);
+	return data_command__run(&command, &options, argv);
 }
 
 const struct command cmd_graph = {

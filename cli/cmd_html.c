@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `allocprof html`: writes a recording as a page. */
 #include <errno.h>
+#include <stdlib.h>
 
-#include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
 #include "error.h"
-#include "options.h"
 #include "page_sides.h"
 #include "profile.h"
 #include "report.h"
@@ -18,30 +17,31 @@ enum {
 
 static const struct argp_option html_options[] = {
 	DATA_PATHS_INPUT,
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	DATA_OPTION_OUTPUT,
 	{ "base", OPT_BASE, "FILE", 0, "Show what changed since the recording FILE" },
-	{ "strict", OPT_STRICT, NULL, 0,
-	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_STRICT,
 	VIEW_FRAME_OPTIONS,
 	FILTER_OPTIONS,
 	{ 0 },
 };
 
 struct html_options {
-	struct data_choice choice;
-	const char *base;
+	struct data_run data; /* first: data_command__run() passes it */
+	struct page_sides sides;
+	bool *lifetimes[DIFF_SIDES]; /* the selected ones */
+	struct page_recording recordings[DIFF_SIDES];
 };
 
 static int check_options(const struct html_options *options, struct error *error)
 {
-	int err = page_sides__check(options->base, &options->choice, "report.html", error);
+	int err = page_sides__check(&options->data, "report.html", error);
 
 	if (err)
 		return err;
-	if (options->choice.filter.all_runs)
+	if (options->data.choice.filter.all_runs)
 		return error__set(error, -EINVAL,
 				  "the page is that of one run; give --run its number");
-	return filter__check_options(&options->choice.filter.options, COST_BYTES, error);
+	return filter__check_options(&options->data.choice.filter.options, COST_BYTES, error);
 }
 
 static int parse_html(int key, char *arg, struct options_input *input)
@@ -50,113 +50,97 @@ static int parse_html(int key, char *arg, struct options_input *input)
 
 	switch (key) {
 	case OPT_BASE:
-		options->base = arg;
+		options->data.base = arg;
 		return 0;
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
-		return data_choice__parse(&options->choice, key, arg, input->error);
+		return data_choice__parse(&options->data.choice, key, arg, input->error);
 	}
 }
 
-struct held {
-	struct page_sides sides;
-	bool *lifetimes[DIFF_SIDES]; /* the selected ones */
-	struct page_recording recordings[DIFF_SIDES];
-};
-
-static void release(struct held *held)
+static void release_html(void *context)
 {
+	struct html_options *options = context;
+
 	for (int side = 0; side < DIFF_SIDES; side++)
-		free(held->lifetimes[side]);
-	page_sides__release(&held->sides);
+		free(options->lifetimes[side]);
+	page_sides__release(&options->sides);
 }
 
-static void release_choice(struct html_options *options)
+static int describe_side(struct html_options *options, enum diff_side side, struct error *error)
 {
-	data_choice__release(&options->choice);
-}
+	const struct selected *selected = &options->data.selected[side];
+	struct filter_options *filter = &options->data.choice.filter.options;
+	int err = filter__has_live(selected->profile)
+			  ? filter__select_lifetimes(selected->profile, selected->groups, filter,
+						     &options->lifetimes[side], error)
+			  : 0;
 
-static int choose_lifetimes(struct html_options *options, struct held *held, enum diff_side side,
-			    struct error *error)
-{
-	const struct selected *selected = &held->sides.selected[side];
-
-	if (!filter__has_live(selected->profile))
-		return 0;
-	return filter__select_lifetimes(selected->profile, selected->groups,
-					&options->choice.filter.options, &held->lifetimes[side],
-					error);
-}
-
-static void describe(const struct html_options *options, struct held *held, enum diff_side side)
-{
-	held->recordings[side] = (struct page_recording){
-		.input = held->sides.inputs[side],
-		.filtered = &held->sides.selected[side].filtered,
-		.lifetimes = held->lifetimes[side],
-		.selects_blocks = filter__selects_blocks(&options->choice.filter.options),
-		.nodes = held->sides.nodes[side],
-		.name = side == DIFF_AFTER ? options->choice.paths.input : options->base,
+	options->recordings[side] = (struct page_recording){
+		.input = options->sides.inputs[side],
+		.filtered = &selected->filtered,
+		.lifetimes = options->lifetimes[side],
+		.selects_blocks = filter__selects_blocks(filter),
+		.nodes = options->sides.nodes[side],
+		.name = side == DIFF_AFTER ? options->data.choice.paths.input : options->data.base,
 	};
+	return err;
 }
 
-static int prepare(struct html_options *options, struct held *held, struct error *error)
+static int prepare_html(void *context, struct error *error)
 {
-	const struct selected *after = &held->sides.selected[DIFF_AFTER];
-	struct view_choice *view = &options->choice.view;
-	int err =
-		page_sides__open(&held->sides, &options->choice, options->base, COST_BYTES, error);
+	struct html_options *options = context;
+	const struct selected *after = &options->data.selected[DIFF_AFTER];
+	struct view_choice *view = &options->data.choice.view;
+	int err = page_sides__open(&options->sides, &options->data, COST_BYTES, error);
 
 	if (err)
 		return err;
 	/* Where all processes ran one program, a row with its name would say nothing. */
 	view->by_process =
 		report__is_of_many_programs(after->profile, &after->filtered, COST_ALLOCATIONS);
-	err = page_sides__make_trie(&held->sides, view,
+	err = page_sides__make_trie(&options->sides, view,
 				    &(struct page_trie_options){ .no_comm = !view->by_process },
 				    error);
-	for (int side = 0; side < DIFF_SIDES && !err; side++) {
-		if (!held->sides.inputs[side].profile)
-			continue;
-		err = choose_lifetimes(options, held, side, error);
-		describe(options, held, side);
-	}
+	for (int side = 0; side < DIFF_SIDES && !err; side++)
+		if (options->sides.inputs[side].profile)
+			err = describe_side(options, side, error);
 	return err;
 }
 
-static int write_page(FILE *to, const void *context)
+static int write_html(FILE *to, const void *context)
 {
-	const struct held *held = context;
+	const struct html_options *options = context;
 
 	return report_page__write(
 		&(struct report_page){
-			.trie = &held->sides.trie,
-			.after = &held->recordings[DIFF_AFTER],
-			.before = held->sides.base ? &held->recordings[DIFF_BEFORE] : NULL,
+			.trie = &options->sides.trie,
+			.after = &options->recordings[DIFF_AFTER],
+			.before = options->data.base ? &options->recordings[DIFF_BEFORE] : NULL,
 		},
 		to);
 }
 
 static int run_html(char **argv)
 {
-	_cleanup_(release) struct held held = {
-		.sides.needs = COMPLETENESS_TIMES | COMPLETENESS_HISTOGRAMS,
+	static const struct data_command command = {
+		.command = &cmd_html,
+		.parse = parse_html,
+		.prepare = prepare_html,
+		.write = write_html,
+		.release = release_html,
+		.hides_run = true,
 	};
-	_cleanup_(release_choice) struct html_options options = {
-		.choice.paths = DATA_PATHS_DEFAULT,
-		.choice.filter.is_of_one_run = true,
-		.choice.no_pager = true,
-		.choice.view.options.with_places = true,
+	struct html_options options = {
+		.data.choice.paths = DATA_PATHS_DEFAULT,
+		.data.choice.filter.is_of_one_run = true,
+		.data.choice.no_pager = true,
+		.data.choice.view.options.with_places = true,
+		.data.needs = COMPLETENESS_TIMES | COMPLETENESS_HISTOGRAMS,
 	};
-	struct error error = { 0 };
-	int status;
 
-	status = options__read(&cmd_html, parse_html, &options, argv);
-	if (status != OPTIONS_READ)
-		return status;
-	return page_sides__write(&held.sides, &options.choice, prepare(&options, &held, &error),
-				 write_page, &held, &error);
+	return data_command__run(&command, &options, argv);
 }
 
 const struct command cmd_html = {

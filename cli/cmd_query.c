@@ -32,7 +32,7 @@ enum {
 
 static const struct argp_option query_options[] = {
 	DATA_PATHS_INPUT,
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	DATA_OPTION_OUTPUT,
 	{ "csv", OPT_CSV, NULL, 0, "Print comma-separated values, with a line of column names" },
 	{ "json", OPT_JSON, NULL, 0, "Print JSON" },
 	{ "schema", OPT_SCHEMA, NULL, 0,

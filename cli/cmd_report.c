@@ -4,16 +4,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
 #include "completeness_messages.h"
 #include "data_command.h"
-#include "data_options.h"
 #include "error.h"
 #include "number_parse.h"
-#include "options.h"
-#include "output_file.h"
 #include "profile.h"
 #include "report_output.h"
 #include "user_terminal.h"
@@ -33,7 +29,7 @@ enum {
 
 static const struct argp_option report_options[] = {
 	DATA_PATHS_INPUT,
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	DATA_OPTION_OUTPUT,
 	{ "sort", OPT_SORT, "KEY", 0,
 	  "By allocations, bytes, live, live-bytes, temporary, peak or oldest" },
 	{ "top", OPT_TOP, "N", 0, "Print N stacks (default 10); 0 for all" },
@@ -43,8 +39,7 @@ static const struct argp_option report_options[] = {
 	  "Sum up what is less, in --tree and --bottom-up (default 1%)" },
 	{ "histogram", OPT_HISTOGRAM, NULL, 0, "Print sizes and lifetimes" },
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
-	{ "strict", OPT_STRICT, NULL, 0,
-	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
 	VIEW_OPTIONS("neither, and process in the --tree of several programs"),
 	FILTER_OPTIONS,
@@ -52,12 +47,13 @@ static const struct argp_option report_options[] = {
 };
 
 struct report_options {
-	struct data_choice choice;
+	struct data_run data; /* first: data_command__run() passes it */
 	int sort;
 	__u64 top;
 	double min_share;
 	bool min_share_is_given;
 	bool top_is_given, tree, bottom_up, histogram;
+	struct report_output output;
 };
 
 static int parse_sort(const char *name, int *sort, struct error *error)
@@ -77,7 +73,7 @@ static int parse_sort(const char *name, int *sort, struct error *error)
 
 static int choose_sort(const struct report_options *options)
 {
-	const struct filter_options *filter = &options->choice.filter.options;
+	const struct filter_options *filter = &options->data.choice.filter.options;
 
 	if (options->sort != SORT_UNSET)
 		return options->sort;
@@ -97,7 +93,7 @@ static int check_options(const struct report_options *options, struct error *err
 	if (options->tree && options->bottom_up)
 		return error__set(error, -EINVAL,
 				  "--tree and --bottom-up are two reports; leave one out");
-	if (options->choice.json && (options->tree || options->bottom_up))
+	if (options->data.choice.json && (options->tree || options->bottom_up))
 		return error__set(error, -EINVAL,
 				  "--json has whole stacks and no tree; leave out --%s",
 				  options->tree ? "tree" : "bottom-up");
@@ -115,7 +111,8 @@ static int check_options(const struct report_options *options, struct error *err
 		return error__set(error, -EINVAL,
 				  "a tree adds up what its branches have, and ages do not; give "
 				  "another --sort");
-	return filter__check_options(&options->choice.filter.options, choose_cost(options), error);
+	return filter__check_options(&options->data.choice.filter.options, choose_cost(options),
+				     error);
 }
 
 static int parse_report(int key, char *arg, struct options_input *input)
@@ -143,7 +140,7 @@ static int parse_report(int key, char *arg, struct options_input *input)
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
-		return data_choice__parse(&options->choice, key, arg, input->error);
+		return data_choice__parse(&options->data.choice, key, arg, input->error);
 	}
 }
 
@@ -175,7 +172,7 @@ static int print_text(const struct report_output *output)
 
 static int write_report(FILE *to, const void *context)
 {
-	struct report_output output = *(const struct report_output *)context;
+	struct report_output output = ((const struct report_options *)context)->output;
 	int err;
 
 	output.terminal = terminal__of(to);
@@ -189,7 +186,7 @@ static int write_report(FILE *to, const void *context)
 static enum report_by choose_roots(const struct report_options *options,
 				   const struct selected *selected, enum cost cost)
 {
-	const struct view_choice *view = &options->choice.view;
+	const struct view_choice *view = &options->data.choice.view;
 
 	if (view->by_thread)
 		return REPORT_BY_THREAD;
@@ -201,16 +198,18 @@ static enum report_by choose_roots(const struct report_options *options,
 		       : REPORT_BY_STACK;
 }
 
-static int prepare(struct report_options *options, struct selected *selected,
-		   struct report_output *output, struct error *error)
+static int prepare_report(void *context, struct error *error)
 {
+	struct report_options *options = context;
+	struct data_choice *choice = &options->data.choice;
+	struct selected *selected = &options->data.selected[DIFF_AFTER];
+	struct report_output *output = &options->output;
 	int err;
 
 	output->sort = choose_sort(options);
 	output->cost = choose_cost(options);
-	output->with_growth = options->choice.filter.options.leaks ||
-			      options->choice.filter.options.older.is_given;
-	err = selected__open(selected, &options->choice, output->cost, error);
+	output->with_growth = choice->filter.options.leaks || choice->filter.options.older.is_given;
+	err = selected__open(selected, choice, output->cost, error);
 	if (err)
 		return err;
 	output->report = report__new(selected->profile, selected->groups, &selected->filtered,
@@ -221,60 +220,52 @@ static int prepare(struct report_options *options, struct selected *selected,
 	output->profile = selected->profile;
 	output->groups = selected->groups;
 	output->filtered = &selected->filtered;
-	output->filter = &options->choice.filter.options;
-	output->input = options->choice.paths.input;
+	output->filter = &choice->filter.options;
+	output->input = choice->paths.input;
 	/* JSON has all stacks unless --top is given. */
-	output->top = options->top && (options->top_is_given || !options->choice.json)
-			      ? options->top
-			      : SIZE_MAX;
-	output->json = options->choice.json;
+	output->top =
+		options->top && (options->top_is_given || !choice->json) ? options->top : SIZE_MAX;
+	output->json = choice->json;
 	output->min_share = options->min_share;
 	output->tree = options->tree || options->bottom_up;
 	output->bottom_up = options->bottom_up;
-	output->histogram =
-		options->histogram || asks_for_one_stack(&options->choice.filter.options);
+	output->histogram = options->histogram || asks_for_one_stack(&choice->filter.options);
+	options->data.needs = (output->with_growth ? COMPLETENESS_TIMES : 0) |
+			      (output->histogram || output->json ? COMPLETENESS_HISTOGRAMS : 0);
 	return 0;
 }
 
-static void free_report(struct report_output *output)
+static void tell_runtimes(const void *context)
 {
-	report__free(output->report);
+	const struct report_options *options = context;
+
+	completeness_messages__print_runtimes(options->data.selected[DIFF_AFTER].profile);
 }
 
-static void release_choice(struct report_options *options)
+static void release_report(void *context)
 {
-	data_choice__release(&options->choice);
+	report__free(((struct report_options *)context)->output.report);
 }
 
 static int run_report(char **argv)
 {
-	_cleanup_(selected__release) struct selected selected = { 0 };
-	_cleanup_(release_choice) struct report_options options = {
-		.choice.paths = DATA_PATHS_DEFAULT,
+	static const struct data_command command = {
+		.command = &cmd_report,
+		.parse = parse_report,
+		.prepare = prepare_report,
+		.write = write_report,
+		.tell = tell_runtimes,
+		.release = release_report,
+		.tells_all = true,
+	};
+	struct report_options options = {
+		.data.choice.paths = DATA_PATHS_DEFAULT,
 		.sort = SORT_UNSET,
 		.top = DEFAULT_TOP,
 		.min_share = DEFAULT_MIN_SHARE,
 	};
-	_cleanup_(free_report) struct report_output output = { 0 };
-	struct data_choice *choice = &options.choice;
-	struct error error = { 0 };
-	int err, status;
 
-	status = options__read(&cmd_report, parse_report, &options, argv);
-	if (status != OPTIONS_READ)
-		return status;
-	err = prepare(&options, &selected, &output, &error);
-	if (!err)
-		err = data_choice__write(choice, write_report, &output, &error);
-	if (err)
-		return output_file__status(err, &error);
-	filter_choice__report_unmatched(&choice->filter);
-	completeness_messages__print_frees(selected.profile, NULL);
-	completeness_messages__print_runtimes(selected.profile);
-	return completeness_messages__print(
-		selected.profile, NULL,
-		data_choice__needs(choice) | (output.with_growth ? COMPLETENESS_TIMES : 0) |
-			(output.histogram || output.json ? COMPLETENESS_HISTOGRAMS : 0));
+	return data_command__run(&command, &options, argv);
 }
 
 const struct command cmd_report = {

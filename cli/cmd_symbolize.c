@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "command.h"
 #include "completeness_messages.h"
+#include "data_command.h"
 #include "data_file.h"
 #include "error.h"
 #include "message.h"

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "completeness.h"
+#include "completeness_messages.h"
 #include "data_file.h"
 #include "error.h"
-#include "options.h"
+#include "message.h"
 #include "output_file.h"
 #include "profile_runs.h"
+#include "runs_text.h"
 #include "stack_groups.h"
 #include "text.h"
 
@@ -100,34 +102,6 @@ int data_choice__parse_cost(const char *name, enum cost *cost, struct error *err
 		name);
 }
 
-int data_choice__write(const struct data_choice *choice,
-		       int (*write)(FILE *to, const void *context), const void *context,
-		       struct error *error)
-{
-	const char *output = choice->paths.output;
-	int err = output_file__check(output, "-o", choice->filter.suppressions_path,
-				     "the file of --suppressions", error);
-
-	if (!err)
-		err = output_file__check(output, "-o", choice->view.wrappers_path,
-					 "the file of --wrappers", error);
-	if (err)
-		return err;
-	return output_file__write(output, choice->paths.input, !choice->no_pager, write, context,
-				  error);
-}
-
-unsigned int data_choice__needs(const struct data_choice *choice)
-{
-	return (choice->strict ? COMPLETENESS_STRICT : 0) |
-	       (filter__needs_times(&choice->filter.options) ? COMPLETENESS_TIMES : 0);
-}
-
-void data_choice__release(struct data_choice *choice)
-{
-	filter_choice__release(&choice->filter);
-}
-
 int selected__open(struct selected *selected, struct data_choice *choice, enum cost cost,
 		   struct error *error)
 {
@@ -209,4 +183,90 @@ void selected__release(struct selected *selected)
 	stack_groups__free(selected->groups);
 	stack_view__free(selected->view);
 	profile__free(selected->profile);
+}
+
+static int write_output(const struct data_command *command, const struct data_run *run,
+			struct error *error)
+{
+	const struct data_choice *choice = &run->choice;
+	const char *output = choice->paths.output;
+	int err = run->base ? output_file__check_data(output, run->base, error) : 0;
+
+	if (!err)
+		err = output_file__check(output, "-o", choice->filter.suppressions_path,
+					 "the file of --suppressions", error);
+	if (!err)
+		err = output_file__check(output, "-o", choice->view.wrappers_path,
+					 "the file of --wrappers", error);
+	return err ? err
+		   : output_file__write(output, choice->paths.input, !choice->no_pager,
+					command->write, run, error);
+}
+
+/* A command that cannot add up runs shows the first. */
+static void print_run(const struct profile *profile, const char *name)
+{
+	char run[RUNS_TEXT_SIZE];
+
+	if (runs_text__taken(profile, run))
+		message__print("%s%s%s is shown; --run names another", name ?: "", name ? ": " : "",
+			       run);
+}
+
+static int report_completeness(const struct data_command *command, const struct data_run *run)
+{
+	const struct data_choice *choice = &run->choice;
+	const char *names[DIFF_SIDES] = { run->base, run->base ? choice->paths.input : NULL };
+	unsigned int needs = run->needs | (choice->strict ? COMPLETENESS_STRICT : 0);
+	int status = EXIT_GOOD;
+
+	if (filter__needs_times(&choice->filter.options))
+		needs |= COMPLETENESS_TIMES;
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		const struct profile *profile = run->selected[side].profile;
+
+		if (!profile)
+			continue;
+		if (command->hides_run && !choice->filter.run)
+			print_run(profile, names[side]);
+		completeness_messages__print_frees(profile, names[side]);
+		if (!command->tells_all)
+			completeness_messages__print_sampled(profile, names[side]);
+		status = completeness_messages__print(profile, names[side], needs) ?: status;
+	}
+	return status;
+}
+
+static int do_run(const struct data_command *command, struct data_run *run)
+{
+	struct error error = { 0 };
+	int err = command->prepare(run, &error);
+
+	if (!err)
+		err = write_output(command, run, &error);
+	if (err)
+		return output_file__status(err, &error);
+	filter_choice__report_unmatched(&run->choice.filter);
+	if (!command->tells_all)
+		filter_choice__report_exit(&run->choice.filter);
+	if (command->tell)
+		command->tell(run);
+	return report_completeness(command, run);
+}
+
+int data_command__run(const struct data_command *command, void *context, char **argv)
+{
+	struct data_run *run = context;
+	int status = options__read(command->command, command->parse, run, argv);
+
+	if (status == OPTIONS_READ && command->instead)
+		status = command->instead(run);
+	if (status == OPTIONS_READ)
+		status = do_run(command, run);
+	if (command->release)
+		command->release(run);
+	for (int side = 0; side < DIFF_SIDES; side++)
+		selected__release(&run->selected[side]);
+	filter_choice__release(&run->choice.filter);
+	return status;
 }

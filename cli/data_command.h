@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens a data file and applies the options that the commands which read one have in common: files, view, selection. */
+/* What the commands that read data files have in common: options of files, view and selection, and their run. */
 #ifndef ALLOCPROF_DATA_COMMAND_H
 #define ALLOCPROF_DATA_COMMAND_H
 
@@ -8,10 +8,11 @@
 
 #include "data_file.h"
 #include "data_options.h"
+#include "diff.h"
+#include "options.h"
 #include "symbol_options.h"
 
 struct error;
-struct options_input;
 struct profile;
 struct stack_groups;
 struct stack_view;
@@ -72,6 +73,15 @@ enum {
 	OPT_NO_PAGER,
 };
 
+#define DATA_OPTION_OUTPUT                                                                         \
+	{                                                                                          \
+		"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0            \
+	}
+#define DATA_OPTION_STRICT                                                                         \
+	{                                                                                          \
+		"strict", OPT_STRICT, NULL, 0,                                                     \
+			"Exit with status 1 where calls were lost or stacks end early", 0          \
+	}
 #define DATA_OPTION_NO_PAGER                                                                       \
 	{                                                                                          \
 		"no-pager", OPT_NO_PAGER, NULL, 0, "Print to the terminal without $PAGER", 0       \
@@ -84,14 +94,6 @@ enum {
 int data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
 /* Looks up the cost @name: 0, or -EINVAL with @error set. */
 int data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
-/* output_file__write() with the output, input and pager of @choice. */
-int data_choice__write(const struct data_choice *choice,
-		       int (*write)(FILE *to, const void *context), const void *context,
-		       struct error *error);
-/* What completeness_messages__print() has to look at: enum completeness_flags. */
-unsigned int data_choice__needs(const struct data_choice *choice);
-void data_choice__release(struct data_choice *choice);
-
 /*
  * Reads the input and applies both choices; -ENODATA also if the file has no data for @cost. 0 or a
  * negative errno with @error set. To be released in either case.
@@ -105,5 +107,31 @@ int selected__choose(struct selected *selected, struct data_choice *choice, enum
 int selected__choose_part(struct selected *selected, struct data_choice *choice, enum cost cost,
 			  struct error *error);
 void selected__release(struct selected *selected);
+
+/* A run of a command that reads one data file, or two that it compares. Zeroed is empty. */
+struct data_run {
+	struct data_choice choice;
+	const char *base; /* the data file to compare with; NULL: DIFF_BEFORE is empty */
+	struct selected selected[DIFF_SIDES];
+	unsigned int needs; /* enum completeness_flags, beside those of the choice */
+};
+
+/* What such a command does by itself. Its functions get the struct that data_command__run() got. */
+struct data_command {
+	const struct command *command;
+	options_parser parse;
+	/* Returns the exit status of what the command does in place of all below, or OPTIONS_READ. NULL: always these. */
+	int (*instead)(const void *run);
+	/* Reads and selects what is to be written. 0, or a negative errno with @error set. */
+	int (*prepare)(void *run, struct error *error);
+	int (*write)(FILE *to, const void *run);
+	void (*tell)(const void *run); /* Prints further messages. NULL: there are none */
+	void (*release)(void *run);    /* NULL: the command has nothing of its own */
+	bool hides_run;		       /* what is written does not say which run it is of */
+	bool tells_all; /* what is written says what was sampled, and left out at the exit */
+};
+
+/* Runs @command; @run is its own struct, which begins with a struct data_run. Returns the exit status, and releases @run. */
+int data_command__run(const struct data_command *command, void *run, char **argv);
 
 #endif
