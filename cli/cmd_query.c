@@ -111,7 +111,7 @@ static int write_schema(FILE *to, const void *context)
 
 		if (err)
 			return err;
-		if (asprintf(&title, "%s %s(%s)", table->is_view ? "view" : "table", table->name,
+		if (asprintf(&title, "%s %s(%s)", table->view ? "view" : "table", table->name,
 			     columns) < 0)
 			return -ENOMEM;
 		stat_print__wrapped(to, title, 0, 8);

@@ -7,9 +7,8 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "data_digest.h"
-#include "data_file_db.h"
 #include "data_file_reader.h"
+#include "data_rows.h"
 #include "error.h"
 
 #define MAX_HEAP_BYTES	(1LL << 30)
@@ -278,4 +277,23 @@ int data_query__value(struct data_query *query, size_t i, struct data_value *val
 		break;
 	}
 	return 0;
+}
+
+int data_table__columns(const struct data_table *table, char **columns)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	_cleanup_(close_db) sqlite3 *db = NULL;
+	const char *names;
+
+	if (sqlite3_open(":memory:", &db) != SQLITE_OK)
+		return -ENOMEM;
+	if (data_tables__create(db))
+		return -ENOMEM;
+	if (prepare(db, "SELECT group_concat(name, ', ') FROM pragma_table_info(?)", &statement) ||
+	    bind_text(statement, 1, table->name) != SQLITE_OK ||
+	    sqlite3_step(statement) != SQLITE_ROW)
+		return -ENOMEM;
+	names = (const char *)sqlite3_column_text(statement, 0);
+	*columns = names ? strdup(names) : NULL;
+	return *columns ? 0 : -ENOMEM;
 }

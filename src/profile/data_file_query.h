@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "data_tables.h"
+
 struct data_query;
 struct error;
 
@@ -50,15 +52,6 @@ struct data_value {
 
 /* Column @i of the row. 0 or -ENOMEM. */
 int data_query__value(struct data_query *query, size_t i, struct data_value *value);
-
-/* What the manual page allocprof-data(5) says of a table or view. */
-struct data_table {
-	const char *name, *about;
-	bool is_view;
-};
-
-/* All tables, then all views; a zeroed one ends them. */
-extern const struct data_table data_tables[];
 
 /* The names of the columns of @table with ", " between them, to be freed. 0 or -ENOMEM. */
 int data_table__columns(const struct data_table *table, char **columns);

@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads a data file and checks that it is one: version, definitions, ledger and digest. */
+/* Opens a data file, checks that it is one of a version that is known, and reads it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "array.h"
 #include "cleanup.h"
-#include "data_digest.h"
 #include "data_file.h"
-#include "data_file_db.h"
 #include "data_file_reader.h"
-#include "data_file_schema.h"
+#include "data_rows.h"
 #include "db_file.h"
 #include "error.h"
 #include "profile.h"
-#include "profile_runs.h"
-#include "text.h"
 
 /* SQLite's file header: https://www.sqlite.org/fileformat2.html section 1.3 */
 #define HEADER_SIZE	      100
@@ -133,12 +126,10 @@ static int check_header(int fd, const char *path, __u64 *file_size, struct error
 	return 0;
 }
 
-int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement, const char *table)
+int data_reader__step(struct data_reader *reader, sqlite3_stmt *statement)
 {
 	switch (sqlite3_step(statement)) {
 	case SQLITE_ROW:
-		if (table)
-			reader->digest += data_digest__row(table, statement);
 		return 1;
 	case SQLITE_DONE:
 		return 0;
@@ -149,104 +140,20 @@ int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement, const
 	}
 }
 
-static int get_number(sqlite3_stmt *statement, int column, __u64 max, __u64 *value)
-{
-	sqlite3_int64 number;
-
-	if (sqlite3_column_type(statement, column) != SQLITE_INTEGER)
-		return -EINVAL;
-	number = sqlite3_column_int64(statement, column);
-	if (number < 0 || (__u64)number > max)
-		return -EINVAL;
-	*value = number;
-	return 0;
-}
-
-static int get_double(sqlite3_stmt *statement, int column, double *value)
-{
-	double number = sqlite3_column_double(statement, column);
-
-	/* Must be a number no greater than the sum of all counts can be. */
-	if (sqlite3_column_type(statement, column) != SQLITE_FLOAT || !(number >= 0) ||
-	    number > 1e100)
-		return -EINVAL;
-	*value = number;
-	return 0;
-}
-
-/*
- * Names and paths are printed with each frame of each stack. Demanglers and readers of symbols make names of 8 KiB, to which a
- * clone's suffix from a symbol of 8 KiB may come; paths have PATH_MAX, of which /proc writes a newline as four bytes.
- */
-#define MAX_TEXT (32 << 10)
-
-/* Valid until the next data_reader__next(). -E2BIG: of more than @most bytes. */
-static int get_text(struct data_reader *reader, sqlite3_stmt *statement, int column, size_t most,
-		    const char **text)
-{
-	const char *value;
-	size_t size;
-
-	if (sqlite3_column_type(statement, column) != SQLITE_TEXT)
-		return -EINVAL;
-	value = (const char *)sqlite3_column_text(statement, column);
-	if (!value)
-		return -ENOMEM;
-	size = sqlite3_column_bytes(statement, column);
-	if (strlen(value) != size || size > reader->text_left)
-		return -EINVAL;
-	if (size > most)
-		return -E2BIG;
-	reader->text_left -= size;
-	*text = value;
-	return 0;
-}
-
-int data_reader__get_row(struct data_reader *reader, sqlite3_stmt *statement, const char *columns,
-			 ...)
-{
-	va_list outputs;
-	int err = 0;
-
-	va_start(outputs, columns);
-	for (int i = 0; columns[i] && !err; i++) {
-		if (columns[i] == 't' || columns[i] == 'T') {
-			err = get_text(reader, statement, i,
-				       columns[i] == 't' ? MAX_TEXT : SIZE_MAX,
-				       va_arg(outputs, const char **));
-		} else if (columns[i] == 'n') {
-			err = get_number(statement, i, PROFILE_MAX, va_arg(outputs, __u64 *));
-		} else if (columns[i] == 'l' && sqlite3_column_type(statement, i) == SQLITE_NULL) {
-			*va_arg(outputs, __u64 *) = PROFILE_LIVE;
-		} else if (columns[i] == 'l') {
-			err = get_number(statement, i, PROFILE_LIVE, va_arg(outputs, __u64 *));
-		} else if (columns[i] == 'd') {
-			err = get_double(statement, i, va_arg(outputs, double *));
-		} else {
-			*va_arg(outputs, __u64 *) = sqlite3_column_int64(statement, i);
-			if (sqlite3_column_type(statement, i) != SQLITE_INTEGER)
-				err = -EINVAL;
-		}
-	}
-	va_end(outputs);
-	return err;
-}
-
 /* Whether the file's schema has exactly this statement. 0 or a negative errno. */
-static int check_definition(struct data_reader *reader, sqlite3_stmt *statement, const char *sql)
+static int check_definition(struct data_reader *reader, sqlite3_stmt *statement,
+			    const struct data_table *table)
 {
-	__u64 n;
-	int err;
+	_cleanup_(free_ptr) char *sql = data_table__definition(table);
+	bool has = false;
+	int err = sql && bind_text(statement, 1, sql) == SQLITE_OK ? 1 : -ENOMEM;
 
-	if (bind_text(statement, 1, sql) != SQLITE_OK)
-		return -ENOMEM;
-	err = data_reader__next(reader, statement, NULL);
-	if (err < 0)
-		return err;
-	if (!err || get_number(statement, 0, 1, &n) || n != 1)
-		return -EINVAL;
+	if (err > 0)
+		err = data_reader__step(reader, statement);
+	if (err > 0)
+		has = sqlite3_column_int64(statement, 0) == 1;
 	sqlite3_reset(statement);
-	return 0;
+	return err < 0 ? err : has ? 0 : -EINVAL;
 }
 
 /*
@@ -254,7 +161,7 @@ static int check_definition(struct data_reader *reader, sqlite3_stmt *statement,
  * Further definitions are allowed, since users add indexes and views. In files of another version
  * only meta must match, whose definition therefore never changes.
  */
-static int check_schema(struct data_reader *reader, size_t n_definitions)
+static int check_schema(struct data_reader *reader, bool only_meta)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	int err =
@@ -262,9 +169,11 @@ static int check_schema(struct data_reader *reader, size_t n_definitions)
 
 	if (err)
 		return -EINVAL;
-	for (size_t i = 0; i < n_definitions && !err; i++) {
-		err = check_definition(reader, statement, data_file_schema[i]);
-		if (err == -EINVAL && !strcmp(data_file_schema[i], DATA_FILE_GAPS)) {
+	for (const struct data_table *table = data_tables; table->name && !err; table++) {
+		if (only_meta && strcmp(table->name, "meta"))
+			continue;
+		err = check_definition(reader, statement, table);
+		if (err == -EINVAL && !strcmp(table->name, "gaps")) {
 			reader->lacks_gaps = true;
 			err = 0;
 		}
@@ -275,129 +184,32 @@ static int check_schema(struct data_reader *reader, size_t n_definitions)
 static int read_version(struct data_reader *reader, __u64 *version)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = check_schema(reader, 1);
-	const char *text;
+	int err = check_schema(reader, true);
+	struct data_meta_row row;
 	char *end;
 
 	if (err)
 		return err;
-	err = prepare(reader->db, "SELECT value FROM meta NOT INDEXED WHERE key = 'schema_version'",
+	err = prepare(reader->db, "SELECT * FROM meta NOT INDEXED WHERE key = 'schema_version'",
 		      &statement);
 	if (err)
 		return -EINVAL;
-	err = data_reader__next(reader, statement, NULL);
+	err = data_reader__step(reader, statement);
 	if (err <= 0)
 		return err ? err : -EINVAL;
-	err = get_text(reader, statement, 0, MAX_TEXT, &text);
+	err = data_table__get_row(data_table__find("meta"), statement, &row, &reader->text_left);
 	if (err)
 		return err;
-	if (*text < '1' || *text > '9' || strlen(text) > 9)
+	if (*row.meta.value < '1' || *row.meta.value > '9' || strlen(row.meta.value) > 9)
 		return -EINVAL;
-	*version = strtoul(text, &end, 10);
+	*version = strtoul(row.meta.value, &end, 10);
 	return *end ? -EINVAL : 0;
 }
 
-/* From here on "SELECT *" has the columns of data_file_schema.h, in their order. */
+/* From here on "SELECT *" has the columns of data_tables.c, in their order. */
 int data_reader__read_definitions(struct data_reader *reader)
 {
-	return check_schema(reader, ARRAY_SIZE(data_file_schema));
-}
-
-/* Adds an entry of meta, or of run_meta: @run is 0 for meta. */
-static int add_entry(struct data_reader *reader, __u32 run, const char *key, const char *value)
-{
-	int err = data_reader__check_figure(key, value);
-
-	if (!err)
-		err = profile__add_old_gap(reader->profile, run, key, value);
-	if (err)
-		return err < 0 ? err : 0;
-	return run ? profile__add_run_meta(reader->profile, run, key, value)
-		   : profile__set_meta(reader->profile, key, value);
-}
-
-static int read_meta(struct data_reader *reader)
-{
-	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db, "SELECT * FROM meta NOT INDEXED", &statement);
-	const char *key, *value;
-
-	while (!err && (err = data_reader__next(reader, statement, "meta")) > 0) {
-		err = get_text(reader, statement, 0, MAX_TEXT, &key);
-		if (!err)
-			err = get_text(reader, statement, 1, SIZE_MAX, &value);
-		if (!err && !strcmp(key, DATA_DIGEST_KEY)) {
-			snprintf(reader->written_digest, sizeof(reader->written_digest), "%s",
-				 value);
-			continue;
-		}
-		if (!err && profile__meta(reader->profile, key))
-			err = -EINVAL;
-		if (!err)
-			err = add_entry(reader, 0, key, value);
-	}
-	return err;
-}
-
-static int read_ledger(struct data_reader *reader)
-{
-	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db, "SELECT * FROM ledger NOT INDEXED", &statement);
-	const char *name;
-	__u64 value;
-
-	while (!err && (err = data_reader__next(reader, statement, "ledger")) > 0) {
-		size_t n_before = reader->profile->n_ledger;
-
-		err = get_text(reader, statement, 0, MAX_TEXT, &name);
-		if (!err)
-			err = get_number(statement, 1, PROFILE_MAX, &value);
-		/* Names are keys of JSON. */
-		if (!err && !utf8__is_valid(name))
-			err = -EINVAL;
-		if (!err)
-			err = profile__set_ledger(reader->profile, name, value);
-		if (!err && reader->profile->n_ledger == n_before)
-			err = -EINVAL;
-	}
-	return err;
-}
-
-static int read_run_meta(struct data_reader *reader)
-{
-	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err =
-		prepare(reader->db, "SELECT * FROM run_meta NOT INDEXED ORDER BY run", &statement);
-	const char *key, *value;
-	__u64 run;
-
-	while (!err && (err = data_reader__next(reader, statement, "run_meta")) > 0) {
-		err = data_reader__get_row(reader, statement, "ntT", &run, &key, &value);
-		if (!err && (!run || run > PROFILE_MAX_RUNS))
-			err = -EINVAL;
-		if (!err)
-			err = add_entry(reader, run, key, value);
-	}
-	return err;
-}
-
-/* Runs without meta have no ledger. */
-static int read_run_ledger(struct data_reader *reader)
-{
-	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db, "SELECT * FROM run_ledger NOT INDEXED ORDER BY run",
-			  &statement);
-	__u64 run, value;
-	const char *name;
-
-	while (!err && (err = data_reader__next(reader, statement, "run_ledger")) > 0) {
-		err = data_reader__get_row(reader, statement, "ntn", &run, &name, &value);
-		if (!err && run > reader->profile->n_runs)
-			err = -EINVAL;
-		if (!err)
-			err = profile__add_run_ledger(reader->profile, run, name, value);
-	}
-	return err;
+	return check_schema(reader, false);
 }
 
 static int open_to_read(int fd, sqlite3 **db)
@@ -433,46 +245,6 @@ static void limit_steps(struct data_reader *reader, __u64 file_size)
 	sqlite3_progress_handler(reader->db, STEPS_PER_CHECK, is_over_steps, reader);
 }
 
-static int read_tables(struct data_reader *reader, const char **table)
-{
-	static const struct {
-		const char *name;
-		int (*read)(struct data_reader *reader);
-	} tables[] = {
-		{ "definitions", data_reader__read_definitions },
-		{ "meta", read_meta },
-		{ "ledger", read_ledger },
-		{ "run_meta", read_run_meta },
-		{ "run_ledger", read_run_ledger },
-		{ "gaps", data_reader__read_gaps },
-		{ "modules", data_reader__read_modules },
-		{ "processes", data_reader__read_processes },
-		{ "threads", data_reader__read_threads },
-		{ "functions", data_reader__read_functions },
-		{ "files", data_reader__read_files },
-		{ "frames", data_reader__read_frames },
-		{ "lines", data_reader__read_lines },
-		{ "stacks", data_reader__read_stacks },
-		{ "counts", data_reader__read_counts },
-		{ "blocks", data_reader__read_blocks },
-		{ "samples", data_reader__read_samples },
-		{ "lifetimes", data_reader__read_lifetimes },
-		{ "timeline", data_reader__read_timeline },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		int err = tables[i].read(reader);
-
-		if (err) {
-			*table = tables[i].name;
-			return err;
-		}
-	}
-	if (strcmp(reader->written_digest, data_digest__text(reader->digest).text) != 0)
-		return profile__set_meta(reader->profile, DATA_DIGEST_KEY, DATA_DIGEST_WRONG);
-	return 0;
-}
-
 int data_reader__fail(const char *path, int err, const char *what, struct error *error)
 {
 	char damage[96];
@@ -483,7 +255,7 @@ int data_reader__fail(const char *path, int err, const char *what, struct error 
 		return error__set(error, err, "cannot read %s: %s; copy it to a sound disk", path,
 				  strerror(EIO));
 	if (err == -E2BIG)
-		snprintf(damage, sizeof(damage), "a text of more than %d bytes: %s", MAX_TEXT,
+		snprintf(damage, sizeof(damage), "a text of more than %d bytes: %s", DATA_MAX_NAME,
 			 what);
 	else
 		snprintf(damage, sizeof(damage), "unreadable: %s", what);
@@ -534,7 +306,7 @@ static int read_file(int fd, const char *path, bool only_checks, struct profile 
 
 	if (!err) {
 		reader.profile = profile__new();
-		err = reader.profile ? read_tables(&reader, &table) : -ENOMEM;
+		err = reader.profile ? data_reader__read_tables(&reader, &table) : -ENOMEM;
 		free(reader.functions);
 		if (err)
 			err = data_reader__fail(path, err, table, error);

@@ -12,8 +12,8 @@
 #include "array.h"
 #include "cleanup.h"
 #include "data_file.h"
-#include "data_file_db.h"
-#include "data_file_schema.h"
+#include "data_file_reader.h"
+#include "data_rows.h"
 #include "db_file.h"
 #include "error.h"
 #include "new_file.h"
@@ -82,25 +82,277 @@ int data_file__check_writable(const char *path, struct error *error)
 	return begin(&file, path, error);
 }
 
-static int create_schema(sqlite3 *db)
+/* Inserts an array of the profile, whose elements are rows. */
+static int write_array(sqlite3 *db, const char *table, const void *rows, size_t n, size_t size)
 {
-	char application_id[64];
+	_cleanup_(data_insert__release) struct data_insert insert = { db, table };
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = data_insert__row(&insert, (const char *)rows + i * size);
+	return err;
+}
+
+#define WRITE_ARRAY(db, profile, array)                                                            \
+	write_array(db, #array, (profile)->array, (profile)->n_##array, sizeof(*(profile)->array))
+
+static int write_meta(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "meta" };
+	char version[16];
+	struct data_meta_row row = { .meta = { (char *)"schema_version", version } };
 	int err;
 
-	snprintf(application_id, sizeof(application_id), "PRAGMA application_id = %d",
-		 DATA_FILE_APPLICATION_ID);
-	err = run(db, application_id);
-	for (size_t i = 0; i < ARRAY_SIZE(data_file_schema) && !err; i++)
-		err = run(db, data_file_schema[i]);
+	snprintf(version, sizeof(version), "%d", DATA_FILE_SCHEMA_VERSION);
+	err = data_insert__row(&insert, &row);
+	for (size_t i = 0; i < profile->n_meta && !err; i++) {
+		row.meta = profile->meta[i];
+		/* A profile that was read from a file has that file's version in meta. */
+		if (strcmp(row.meta.key, "schema_version"))
+			err = data_insert__row(&insert, &row);
+	}
 	return err;
+}
+
+static int write_ledger(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "ledger" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_ledger && !err; i++)
+		err = data_insert__row(&insert,
+				       &(struct data_ledger_row){ .entry = profile->ledger[i] });
+	return err;
+}
+
+static int write_runs(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert meta = { db, "run_meta" };
+	_cleanup_(data_insert__release) struct data_insert ledger = { db, "run_ledger" };
+	int err = 0;
+
+	for (size_t number = 1; number <= profile->n_runs && !err; number++) {
+		const struct profile_run *run = &profile->runs[number - 1];
+
+		for (size_t i = 0; i < run->n_meta && !err; i++)
+			err = data_insert__row(&meta,
+					       &(struct data_meta_row){ number, run->meta[i] });
+		for (size_t i = 0; i < run->n_ledger && !err; i++)
+			err = data_insert__row(&ledger,
+					       &(struct data_ledger_row){ number, run->ledger[i] });
+	}
+	return err;
+}
+
+static int write_gaps(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "gaps" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_gaps && !err; i++) {
+		const struct profile_gap *gap = &profile->gaps[i];
+
+		err = data_insert__row(&insert,
+				       &(struct data_gap_row){ *gap, gap__key(gap->kind) });
+	}
+	return err;
+}
+
+static int write_lines(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "lines" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_frames && !err; i++) {
+		const struct profile_frame *frame = &profile->frames[i];
+
+		for (__u32 depth = 0; depth < frame->n_lines && !err; depth++)
+			err = data_insert__row(
+				&insert,
+				&(struct data_line_row){ frame->id, depth, frame->lines[depth] });
+	}
+	return err;
+}
+
+/* Bytes of a frame's id in decimal and of the comma after it. */
+#define FRAME_TEXT_LENGTH 11
+
+static char *put_frame(char *to, __u32 frame)
+{
+	char digits[FRAME_TEXT_LENGTH];
+	int n = 0;
+
+	do
+		digits[n++] = '0' + frame % 10;
+	while (frame /= 10);
+	while (n)
+		*to++ = digits[--n];
+	return to;
+}
+
+/* The frames as a JSON array; printf() takes several times as long, and there may be a hundred million of them. */
+static void print_frames(const struct profile_stack *stack, char *to)
+{
+	*to++ = '[';
+	for (__u32 depth = 0; depth < stack->n_frames; depth++) {
+		if (depth)
+			*to++ = ',';
+		to = put_frame(to, stack->frames[depth]);
+	}
+	*to++ = ']';
+	*to = 0;
+}
+
+static int write_stacks(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "stacks" };
+	char frames[AP_MAX_DEPTH * FRAME_TEXT_LENGTH + sizeof("[]")];
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_stacks && !err; i++) {
+		const struct profile_stack *stack = &profile->stacks[i];
+
+		print_frames(stack, frames);
+		err = data_insert__row(
+			&insert, &(struct data_stack_row){
+					 stack->id, profile__stack_end_name(stack->end), frames });
+	}
+	return err;
+}
+
+static int write_counts(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "counts" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_counts && !err; i++) {
+		const struct profile_count *count = &profile->counts[i];
+		const char *function = source_names__function(&profile->sources, count->function);
+
+		err = data_insert__row(&insert, &(struct data_count_row){ *count, function });
+	}
+	return err;
+}
+
+static int write_histogram(struct data_insert *insert, __u32 count,
+			   const __u64 buckets[PROFILE_BUCKETS])
+{
+	int err = 0;
+
+	for (__u32 i = 0; i < PROFILE_BUCKETS && !err; i++)
+		if (buckets[i])
+			err = data_insert__row(
+				insert, &(struct data_histogram_row){ count, i, buckets[i] });
+	return err;
+}
+
+static int write_blocks(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "blocks" };
+	_cleanup_(data_insert__release) struct data_insert sizes = { db, "size_histogram" };
+	_cleanup_(data_insert__release) struct data_insert lifetimes = { db, "lifetime_histogram" };
+	struct profile_blocks row;
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_counts && !err; i++) {
+		if (!profile__count_blocks(profile, &profile->counts[i], &row))
+			continue;
+		err = data_insert__row(&insert, &row);
+		if (!err)
+			err = write_histogram(&sizes, row.count, row.sizes);
+		if (!err)
+			err = write_histogram(&lifetimes, row.count, row.lifetimes);
+	}
+	return err;
+}
+
+static int write_samples(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "samples" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_samples * PROFILE_SAMPLED && !err; i++) {
+		const struct profile_samples *samples = &profile->samples[i / PROFILE_SAMPLED];
+		enum profile_sampled what = i % PROFILE_SAMPLED;
+		struct data_sample_row row = { samples->count, profile__sampled_name(what),
+					       samples->of[what] };
+
+		if (row.estimate.samples)
+			err = data_insert__row(&insert, &row);
+	}
+	return err;
+}
+
+static int write_lifetimes(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "lifetimes" };
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
+	int err = 0;
+
+	while (!err && profile__next_lifetime(profile, &at, &lifetime))
+		err = data_insert__row(&insert, &lifetime);
+	return err;
+}
+
+/* The tables of names. */
+static int write_names(sqlite3 *db, const struct profile *profile)
+{
+	int err = write_meta(db, profile);
+
+	return err							?:
+	       WRITE_ARRAY(db, profile, modules) ?: WRITE_ARRAY(db, profile, functions) ?:
+	       WRITE_ARRAY(db, profile, files) ?: write_lines(db, profile);
+}
+
+static int write_frames(sqlite3 *db, const struct profile *profile)
+{
+	return WRITE_ARRAY(db, profile, frames) ?: write_stacks(db, profile);
 }
 
 /* Writes @profile to an empty file. */
 static int write_all(sqlite3 *db, const struct profile *profile)
 {
-	int err = create_schema(db);
+	int (*const writers[])(sqlite3 *, const struct profile *) = {
+		write_names,  write_ledger,  write_runs,      write_frames, write_counts,
+		write_blocks, write_samples, write_lifetimes, write_gaps,
+	};
+	char application_id[64];
+	int err;
 
-	return err ? err : data_file__write_tables(db, profile);
+	snprintf(application_id, sizeof(application_id), "PRAGMA application_id = %d",
+		 DATA_FILE_APPLICATION_ID);
+	err = run(db, application_id) ?: data_tables__create(db);
+
+	if (!err)
+		err = WRITE_ARRAY(db, profile, processes) ?: WRITE_ARRAY(db, profile, threads) ?:
+		      WRITE_ARRAY(db, profile, timeline);
+	for (size_t i = 0; i < ARRAY_SIZE(writers) && !err; i++)
+		err = writers[i](db, profile);
+	return err ?: data_digest__write(db);
+}
+
+static bool has_tail_calls(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_frames; i++)
+		if (profile->frames[i].tail_call)
+			return true;
+	return false;
+}
+
+/* Rewrites the tables of names, and stacks with inserted tail calls, in a copy of a file. */
+static int rewrite_names(sqlite3 *db, const struct profile *profile)
+{
+	/* meta says which files could not be read. */
+	int err = run(db, "DELETE FROM meta; DELETE FROM modules; DELETE FROM functions; "
+			  "DELETE FROM files; DELETE FROM lines")
+			  ?: write_names(db, profile);
+
+	/* Tail calls were inserted into the stacks. */
+	if (!err && has_tail_calls(profile))
+		err = run(db, "DELETE FROM frames; DELETE FROM stacks")
+			      ?: write_frames(db, profile);
+	return err ?: data_digest__write(db);
 }
 
 static int write_db(const struct profile *profile, int fd,
@@ -240,7 +492,7 @@ static int add_names(const struct profile *profile, struct new_file *file, const
 	int err = copy_file(first, file->fd);
 
 	if (!err)
-		err = write_db(profile, file->fd, data_file__rewrite_names);
+		err = write_db(profile, file->fd, rewrite_names);
 	return err ? fail_to_write(error, err, path) : publish(file, path, new_file__finish, error);
 }
 

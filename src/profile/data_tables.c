@@ -1,36 +1,132 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The tables of the data file, with the description that `query --schema` prints. */
-#include <errno.h>
+#include "data_tables.h"
+
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "cleanup.h"
-#include "data_file_db.h"
-#include "data_file_query.h"
-#include "data_file_schema.h"
+/* A column, and the field of ROW that has its value. */
+#define COLUMN(kind, name, field)                                                                  \
+	{                                                                                          \
+#name, kind, sizeof(((ROW *)NULL)->field), offsetof(ROW, field)                    \
+	}
+#define ID(name)	    COLUMN(DATA_ID, name, name)
+#define NUMBER(name)	    COLUMN(DATA_NUMBER, name, name)
+#define NUMBER_AT(name, at) COLUMN(DATA_NUMBER, name, at)
+#define NAME(name)	    COLUMN(DATA_NAME, name, name)
+#define BYTES		    COLUMN(DATA_NUMBER, bytes, size_bytes)
+
+/* clang-format off */
+#define COLUMNS(table) static const struct data_column table[]
+
+#define ROW struct data_meta_row
+COLUMNS(meta) = { COLUMN(DATA_KEY, key, meta.key), COLUMN(DATA_TEXT, value, meta.value), { 0 } };
+COLUMNS(run_meta) = { NUMBER(run), COLUMN(DATA_NAME, key, meta.key), COLUMN(DATA_TEXT, value, meta.value), { 0 } };
+#undef ROW
+#define ROW struct data_ledger_row
+COLUMNS(ledger) = { COLUMN(DATA_KEY, name, entry.name), NUMBER_AT(value, entry.value), { 0 } };
+COLUMNS(run_ledger) = { NUMBER(run), COLUMN(DATA_NAME, name, entry.name), NUMBER_AT(value, entry.value), { 0 } };
+#undef ROW
+#define ROW struct data_gap_row
+COLUMNS(gaps) = {
+	NUMBER_AT(run, gap.run), NAME(kind), NUMBER_AT(number, gap.number), NUMBER_AT(bytes, gap.size_bytes),
+	NUMBER_AT(pid, gap.pid), COLUMN(DATA_NAME, object, gap.object), COLUMN(DATA_NAME, detail, gap.detail), { 0 },
+};
+#undef ROW
+#define ROW struct profile_module
+COLUMNS(modules) = { ID(id), NAME(path), NAME(build_id), NAME(symbols), { 0 } };
+#undef ROW
+#define ROW struct profile_process
+COLUMNS(processes) = {
+	ID(id), NUMBER(parent), NUMBER(pid), NUMBER(start_ns), NUMBER(end_ns), NUMBER(execed), NUMBER(run),
+	NAME(comm), { 0 },
+};
+#undef ROW
+#define ROW struct profile_thread
+COLUMNS(threads) = { ID(id), NUMBER(process), NAME(name), { 0 } };
+#undef ROW
+#define ROW struct profile_function
+COLUMNS(functions) = { ID(id), NAME(symbol), NAME(name), NAME(full_name), { 0 } };
+#undef ROW
+#define ROW struct profile_file
+COLUMNS(files) = { ID(id), NAME(path), { 0 } };
+#undef ROW
+#define ROW struct profile_frame
+COLUMNS(frames) = {
+	ID(id), NUMBER(module), COLUMN(DATA_ADDRESS, offset, offset), NUMBER(interrupted), NUMBER(tail_call), { 0 },
+};
+#undef ROW
+#define ROW struct data_line_row
+COLUMNS(lines) = {
+	NUMBER(frame), NUMBER(depth), NUMBER_AT(function, line.function), NUMBER_AT(file, line.file),
+	NUMBER_AT(line, line.line), NUMBER_AT(inlined, line.inlined), { 0 },
+};
+#undef ROW
+#define ROW struct data_stack_row
+COLUMNS(stacks) = { ID(id), NAME(end), NAME(frames), { 0 } };
+#undef ROW
+#define ROW struct data_count_row
+COLUMNS(counts) = {
+	COLUMN(DATA_ID, id, count.id), NUMBER_AT(process, count.process), NUMBER_AT(thread, count.thread),
+	NUMBER_AT(stack, count.stack), NAME(function), NUMBER_AT(calls, count.calls),
+	NUMBER_AT(bytes, count.size_bytes), { 0 },
+};
+#undef ROW
+#define ROW struct profile_blocks
+COLUMNS(blocks) = {
+	ID(count), NUMBER(failed), NUMBER(allocations), BYTES, NUMBER(frees), NUMBER(freed_bytes),
+	NUMBER(discarded), NUMBER(discarded_bytes), NUMBER(temporary), NUMBER(temporary_bytes), NUMBER(peak),
+	NUMBER(peak_bytes), NUMBER(oldest_ns), { 0 },
+};
+#undef ROW
+#define ROW struct data_sample_row
+COLUMNS(samples) = {
+	NUMBER(count), NAME(what), NUMBER_AT(samples, estimate.samples),
+	COLUMN(DATA_REAL, variance, estimate.variance), COLUMN(DATA_REAL, bytes_variance, estimate.bytes_variance), { 0 },
+};
+#undef ROW
+#define ROW struct data_histogram_row
+COLUMNS(histogram) = { NUMBER(count), NUMBER(bucket), NUMBER(blocks), { 0 } };
+#undef ROW
+#define ROW struct profile_lifetime
+COLUMNS(lifetimes) = {
+	NUMBER(count), NUMBER(born), COLUMN(DATA_EPOCH, died, died), COLUMN(DATA_EPOCH, exited, exited),
+	NUMBER(blocks), BYTES, { 0 },
+};
+#undef ROW
+#define ROW struct profile_moment
+COLUMNS(timeline) = {
+	NUMBER(run), NUMBER(time_ns), NUMBER(live), NUMBER(live_bytes), NUMBER(allocations), BYTES,
+	NUMBER(rss_bytes), { 0 },
+};
+#undef ROW
+/* clang-format on */
 
 /* As man/allocprof-data.5 has them; tests/unit/test_query.c holds both together. */
 const struct data_table data_tables[] = {
-	{ "meta", "Text about the recording. This table is the same in every version.", false },
+	{ "meta", "Text about the recording. This table is the same in every version.",
+	  .columns = meta },
 	{ "run_meta",
 	  "What meta would say if there were this run alone, such as its "
 	  "elapsed_seconds and epoch_ns. Empty without record -r; so is the next.",
-	  false },
-	{ "run_ledger", "The same for the ledger, which has the sums.", false },
+	  .columns = run_meta, .key = "run, key" },
+	{ "run_ledger", "The same for the ledger, which has the sums.", .columns = run_ledger,
+	  .key = "run, name" },
 	{ "gaps",
 	  "What the recording lacks or has counted wrongly, besides what the ledger has; without rows, and with nothing "
 	  "lost there, it is complete. run is 0 for the recording as a whole; with record -r there are those of each run, "
 	  "too. number is of calls, processes, mappings or what else the kind is of. bytes and pid are of programs. "
 	  "Recordings of before lack this table and have lines of text in meta.",
-	  false },
-	{ "ledger", "What happened to each event, a call that the recording was to count.", false },
+	  .columns = gaps },
+	{ "ledger", "What happened to each event, a call that the recording was to count.",
+	  .columns = ledger },
 	{ "modules",
 	  "Files that code was mapped from. build_id is in hexadecimal, empty where "
 	  "there is none; two rows may then have one path, of a file that was replaced "
 	  "by another. symbols says where the names of the file's functions came from, "
 	  "or why there are none.",
-	  false },
+	  .columns = modules },
 	{ "processes",
 	  "Process images: an exec begins a new one under the same pid. parent is the "
 	  "id of the image that forked or executed it, 0 for the first. Times are in "
@@ -39,14 +135,15 @@ const struct data_table data_tables[] = {
 	  "numbers the runs that one recording made, from 1 (record -r). Threads, "
 	  "counts, blocks and lifetimes are of the run of their process; places and "
 	  "stacks are shared.",
-	  false },
-	{ "threads", "Threads of a process image that had the same name when they called.", false },
+	  .columns = processes },
+	{ "threads", "Threads of a process image that had the same name when they called.",
+	  .columns = threads },
 	{ "functions",
 	  "Functions by the names that the linker knows, demangled in short (no "
 	  "parameters, no default template arguments) and in full. No two have one "
 	  "symbol.",
-	  false },
-	{ "files", "Source files.", false },
+	  .columns = functions },
+	{ "files", "Source files.", .columns = files },
 	{ "frames",
 	  "Distinct places in code. offset is an ELF virtual address of module; where "
 	  "that is 0, no file is known and offset is an address of the process. It is "
@@ -56,22 +153,22 @@ const struct data_table data_tables[] = {
 	  "tail_call 1 the function did not wait for a call to return but had jumped to"
 	  " the next function, with which it ended: offset is the end of the jump. Such"
 	  " a frame was not on the stack and was inserted, see allocprof-record(1).",
-	  false },
+	  .columns = frames },
 	{ "lines",
 	  "What a place in code belongs to. depth 0 is the innermost of functions that "
 	  "were inlined into one another; the last one has inlined 0: it is the "
 	  "function that has the code. file and line are 0 where they are not known. A "
 	  "frame without a name has no rows.",
-	  false },
+	  .columns = lines, .key = "frame, depth" },
 	{ "stacks",
 	  "Distinct stacks. end is complete or the reason why not, as in the ledger. frames "
 	  "is a JSON array of the frames, of which the first is the caller of the allocator.",
-	  false },
+	  .columns = stacks },
 	{ "counts",
 	  "How often threads of one name of a process called the allocator's function "
 	  "(malloc, calloc, ..., free) from a stack, and how many bytes these calls "
 	  "requested. Sums stop at 2^63-1.",
-	  false },
+	  .columns = counts },
 	{ "blocks",
 	  "What became of the memory that the calls of a count got. failed calls got "
 	  "none. frees are those of these blocks, by whichever thread and function. "
@@ -81,7 +178,7 @@ const struct data_table data_tables[] = {
 	  "from the start of the recording, or of the run, to the birth of the oldest "
 	  "block that is live. Live blocks are allocations - frees - discarded. A "
 	  "realloc() frees one block and allocates another, of its own stack.",
-	  false },
+	  .columns = blocks },
 	{ "samples",
 	  "How good the numbers of a count are, where bytes were sampled. what is "
 	  "calls, or with --live also allocations, live and temporary; the number of "
@@ -89,15 +186,15 @@ const struct data_table data_tables[] = {
 	  "standard deviation, and bytes_variance that of their bytes. Those of several"
 	  " counts add up to that of their sum. A count that has no samples of a kind "
 	  "has no row.",
-	  false },
+	  .columns = samples, .key = "count, what" },
 	{ "size_histogram",
 	  "Allocations by size: bucket n has those of 2^(n-1) to 2^n-1 bytes, bucket 0 "
 	  "those of 0.",
-	  false },
+	  .columns = histogram, .key = "count, bucket" },
 	{ "lifetime_histogram",
 	  "Freed blocks by nanoseconds from the allocator's return to the free, in the "
 	  "same buckets.",
-	  false },
+	  .columns = histogram, .key = "count, bucket" },
 	{ "lifetimes",
 	  "Blocks by the epochs of their birth and death. An epoch is as long as meta's"
 	  " epoch_ns says, or that of run_meta where there is one; the first, with "
@@ -106,46 +203,97 @@ const struct data_table data_tables[] = {
 	  "ended, where that was before the command ended, or the process that was "
 	  "attached to. Several rows may be of the same count and epochs: their blocks "
 	  "add up.",
-	  false },
+	  .columns = lifetimes },
 	{ "timeline",
 	  "Moments since the start of the recording, or of its run: what was live, what"
 	  " had been allocated until then, and how much anonymous memory of all "
 	  "followed processes was resident, 0 once none is left. The first is at 0 "
 	  "where a command was launched, and else when a process's memory was measured "
 	  "first.",
-	  false },
+	  .columns = timeline, .key = "run, time_ns" },
 	{ "stack_frames",
-	  "The frames of stacks, a row each. depth 0 is the caller of the allocator.", true },
+	  "The frames of stacks, a row each. depth 0 is the caller of the allocator.",
+	  .view = "SELECT s.id AS stack, f.key AS depth, f.value AS frame "
+		  "FROM stacks s JOIN json_each(s.frames) f" },
 	{ "frame_names",
 	  "A printable name for each line of each frame: name of the function, "
 	  "[libfoo.so.1+0x1234] or [unknown]; and the path of its module.",
-	  true },
+	  .view = "SELECT f.id AS frame, coalesce(l.depth, 0) AS depth, "
+		  "coalesce(u.name, '[' || replace(m.path, rtrim(m.path, replace(m.path, '/', '')), '') "
+		  "|| printf('+0x%x]', f.offset), '[unknown]') AS name, coalesce(l.inlined, 0) AS inlined, "
+		  "s.path AS file, nullif(l.line, 0) AS line, m.path AS module "
+		  "FROM frames f LEFT JOIN modules m ON m.id = f.module LEFT JOIN lines l ON l.frame = f.id "
+		  "LEFT JOIN functions u ON u.id = l.function LEFT JOIN files s ON s.id = l.file" },
 	{ "stack_texts", "The names of a stack's frames, outermost first, with \";\" between them.",
-	  true },
+	  .view = "SELECT s.id AS stack, coalesce((SELECT group_concat(name, ';') "
+		  "FROM (SELECT n.name AS name FROM stack_frames sf JOIN frame_names n ON n.frame = sf.frame "
+		  "WHERE sf.stack = s.id ORDER BY sf.depth DESC, n.depth DESC)), '') AS text FROM stacks s" },
 	{ "calls",
 	  "counts in words. caller is the name of the innermost frame, frames the text "
 	  "of the stack.",
-	  true },
-	{ "memory", "blocks in words.", true },
+	  .view = "SELECT c.id AS count, p.id AS process, p.pid AS pid, p.comm AS comm, "
+		  "t.name AS thread, c.function AS function, c.calls AS calls, c.bytes AS bytes, "
+		  "s.id AS stack, s.end AS end, "
+		  "(SELECT n.name FROM stack_frames sf JOIN frame_names n ON n.frame = sf.frame "
+		  "WHERE sf.stack = s.id AND sf.depth = 0 ORDER BY n.depth LIMIT 1) AS caller, "
+		  "(SELECT text FROM stack_texts x WHERE x.stack = s.id) AS frames "
+		  "FROM counts c JOIN processes p ON p.id = c.process JOIN threads t ON t.id = c.thread "
+		  "JOIN stacks s ON s.id = c.stack" },
+	{ "memory", "blocks in words.",
+	  .view = "SELECT c.count AS count, c.process AS process, c.pid AS pid, "
+		  "c.comm AS comm, c.thread AS thread, c.function AS function, "
+		  "b.allocations AS allocations, b.bytes AS bytes, b.failed AS failed, b.frees AS frees, "
+		  "b.freed_bytes AS freed_bytes, b.allocations - b.frees - b.discarded AS live, "
+		  "b.bytes - b.freed_bytes - b.discarded_bytes AS live_bytes, b.temporary AS temporary, "
+		  "b.temporary_bytes AS temporary_bytes, b.peak AS peak, b.peak_bytes AS peak_bytes, "
+		  "b.oldest_ns AS oldest_ns, c.stack AS stack, c.end AS end, c.caller AS caller, "
+		  "c.frames AS frames FROM blocks b JOIN calls c ON c.count = b.count" },
 	{ 0 },
 };
 
-int data_table__columns(const struct data_table *table, char **columns)
+const struct data_table *data_table__find(const char *name)
 {
-	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	_cleanup_(close_db) sqlite3 *db = NULL;
-	const char *names;
+	const struct data_table *table = data_tables;
 
-	if (sqlite3_open(":memory:", &db) != SQLITE_OK)
-		return -ENOMEM;
-	for (size_t i = 0; i < ARRAY_SIZE(data_file_schema); i++)
-		if (run(db, data_file_schema[i]))
-			return -ENOMEM;
-	if (prepare(db, "SELECT group_concat(name, ', ') FROM pragma_table_info(?)", &statement) ||
-	    bind_text(statement, 1, table->name) != SQLITE_OK ||
-	    sqlite3_step(statement) != SQLITE_ROW)
-		return -ENOMEM;
-	names = (const char *)sqlite3_column_text(statement, 0);
-	*columns = names ? strdup(names) : NULL;
-	return *columns ? 0 : -ENOMEM;
+	while (table->name && strcmp(table->name, name) != 0)
+		table++;
+	return table->name ? table : NULL;
+}
+
+static void print_definition(const struct data_table *table, FILE *to)
+{
+	static const char *const types[] = {
+		[DATA_ID] = "INTEGER PRIMARY KEY",   [DATA_NUMBER] = "INTEGER NOT NULL",
+		[DATA_ADDRESS] = "INTEGER NOT NULL", [DATA_EPOCH] = "INTEGER",
+		[DATA_REAL] = "REAL NOT NULL",	     [DATA_KEY] = "TEXT PRIMARY KEY",
+		[DATA_NAME] = "TEXT NOT NULL",	     [DATA_TEXT] = "TEXT NOT NULL",
+	};
+
+	if (table->view) {
+		fprintf(to, "CREATE VIEW %s AS %s", table->name, table->view);
+		return;
+	}
+	fprintf(to, "CREATE TABLE %s(", table->name);
+	for (const struct data_column *column = table->columns; column->name; column++)
+		fprintf(to, "%s%s %s", column == table->columns ? "" : ", ", column->name,
+			types[column->kind]);
+	if (table->key)
+		fprintf(to, ", PRIMARY KEY(%s)", table->key);
+	fprintf(to, ")%s",
+		table->key || table->columns[0].kind == DATA_KEY ? " WITHOUT ROWID" : "");
+}
+
+char *data_table__definition(const struct data_table *table)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return NULL;
+	print_definition(table, to);
+	if (!fclose(to))
+		return text;
+	free(text);
+	return NULL;
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data_file_db.h"
+#include "data_rows.h"
 #include "file.h"
 
 #define VFS_NAME "allocprof"

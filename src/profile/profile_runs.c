@@ -8,8 +8,8 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "data_digest.h"
 #include "data_file.h"
+#include "data_rows.h"
 #include "profile_copy.h"
 #include "profile_internal.h"
 

@@ -59,7 +59,7 @@ static bool find_entry(const struct data_table *table, struct entry *entry)
 			continue;
 		if (!strncmp(at, ".It ", 4)) {
 			sscanf(strstr(at, "Cm ") + 3, "%127s", name);
-			within = is_view == table->is_view && !strcmp(name, table->name);
+			within = is_view == !!table->view && !strcmp(name, table->name);
 			found |= within;
 			is_title = strstr(at, "Xo") != NULL;
 			if (within)
