@@ -5,15 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget_json.h"
 #include "cleanup.h"
 #include "error.h"
 #include "file.h"
-#include "json_keys.h"
 #include "path.h"
 #include "text.h"
 
@@ -316,96 +315,12 @@ static int read_root(struct budget *budget, const char *path, struct error *erro
 	return read_tests(budget, tests, path, error);
 }
 
-/* Converts offset @at to a line number and a byte in the line, both from 1. */
-static void find_place(const char *text, size_t at, size_t *line, size_t *byte)
-{
-	*line = *byte = 1;
-	for (size_t i = 0; i < at; i++) {
-		*byte = text[i] == '\n' ? 1 : *byte + 1;
-		*line += text[i] == '\n';
-	}
-}
-
-static int fail_in_text(const char *text, size_t at, const char *path, const char *why,
-			struct error *error)
-{
-	size_t line, byte;
-
-	find_place(text, at, &line, &byte);
-	return error__set(error, -EINVAL, "%.256s is no JSON: line %zu, byte %zu: %s", path, line,
-			  byte, why);
-}
-
-/* Rejects two tests of one name, as merges leave them: json-c would silently drop one. */
-static int refuse_repeated(const char *text, size_t size, const char *path, struct error *error)
-{
-	_cleanup_(free_ptr) char *key = NULL;
-	size_t at, line, byte;
-	int err = json_keys__find_repeated(text, size, &at, &key);
-
-	if (!err)
-		return 0;
-	if (err < 0)
-		return error__set(error, err, "cannot read %.256s: %s", path, strerror(-err));
-	find_place(text, at, &line, &byte);
-	return error__set(error, -EINVAL,
-			  "%.256s has the key \"%.64s\" twice, again at line %zu, byte %zu; "
-			  "only one of them can hold",
-			  path, key, line, byte);
-}
-
-static int refuse_out_of_range(const char *text, size_t size, const char *path, struct error *error)
-{
-	const long long most = INT64_MAX - 1;
-	size_t at, length, line, byte;
-
-	if (!json_keys__find_out_of_range(text, size, &at, &length))
-		return 0;
-	find_place(text, at, &line, &byte);
-	return error__set(
-		error, -EINVAL,
-		"%.256s, line %zu, byte %zu: no limit can be %.*s; it has to be from 0 to %lld",
-		path, line, byte, length < 64 ? (int)length : 64, text + at, most);
-}
-
-static int tokenize(const char *text, size_t size, const char *path, json_object **root,
-		    struct error *error)
-{
-	struct json_tokener *tokener = json_tokener_new();
-	enum json_tokener_error what;
-	int err = 0;
-
-	if (!tokener)
-		return error__set(error, -ENOMEM, "cannot read %.256s: out of memory", path);
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	if (size > INT_MAX - 1)
-		err = error__set(error, -EFBIG, "%.256s is too large to be a budget", path);
-	/* Include the NUL, so that a number at the end is terminated. */
-	if (!err)
-		*root = json_tokener_parse_ex(tokener, text, size + 1);
-	what = json_tokener_get_error(tokener);
-	if (!err && what != json_tokener_success) {
-		json_object_put(*root);
-		err = fail_in_text(text, json_tokener_get_parse_end(tokener), path,
-				   what == json_tokener_continue ? "it ends too early"
-								 : json_tokener_error_desc(what),
-				   error);
-	}
-	json_tokener_free(tokener);
-	return err;
-}
-
 int budget__parse(const char *text, size_t size, const char *path, struct budget *budget,
 		  struct error *error)
 {
 	struct budget made = { 0 };
-	int err = refuse_out_of_range(text, size, path, error);
+	int err = budget_json__read(text, size, path, &made.root, error);
 
-	if (!err)
-		err = tokenize(text, size, path, &made.root, error);
-	if (err)
-		return err;
-	err = refuse_repeated(text, size, path, error);
 	if (!err)
 		err = read_root(&made, path, error);
 	if (err)
