@@ -7,8 +7,35 @@
 #define ALLOCPROF_INSIDE_WALK_H
 
 #include "abi.h"
-#include "known_code.h"
+#include "code.h"
 #include "stack.h"
+#include "unwind_abi.h"
+
+/* No instruction begins there. */
+#define NO_ADDRESS (~0ULL)
+
+/* What is known of the code at an address. */
+struct known_code {
+	__u64 address; /* of the call: the return address minus 1, but for interrupted frames */
+	__u64 offset;  /* of a frame with this return address */
+	__u32 module;
+	__u8 state;   /* enum unwind_table_state */
+	__u8 made_up; /* 1: a return address here is that of the outermost function */
+	__u8 simple;  /* 1: CFA from sp or fp, the return address below it, fp there or unchanged */
+	__u8 within;  /* AP_FRAME_WITHIN: in a function of --within; else 0 */
+	struct unwind_rule rule; /* UNWIND_CFA_NONE: no call frame information */
+};
+
+#define NO_CODES 16
+
+/* Where a thread has found that there is no code; of length 0 are free entries. */
+struct no_code {
+	struct {
+		__u64 start, end;
+	} list[NO_CODES];
+	__u32 next;  /* to be replaced */
+	__u32 loads; /* code__loads() of these */
+};
 
 /* One step of a walk. */
 struct step {
