@@ -38,7 +38,7 @@ enum unwind_cfa {
 	UNWIND_CFA_FP,		/* fp + cfa_offset */
 	UNWIND_CFA_AT_SP,	/* *(sp + cfa_offset) + cfa_add */
 	UNWIND_CFA_AT_FP,	/* *(fp + cfa_offset) + cfa_add */
-	UNWIND_CFA_PLT,		/* sp + cfa_offset + ((pc & 15) >= cfa_add ? 8 : 0) */
+	UNWIND_CFA_PLT,		/* sp + cfa_offset + ((pc & UNWIND_PLT_MASK) >= cfa_add ? 8 : 0) */
 	/* The caller is on a goroutine's stack, this code on the thread's C stack: the struct g is
 	 * at g = *(sp + cfa_offset), the end of its stack at *(g + UNWIND_GO_STACK_END); the CFA is
 	 * that - *(sp + fp_offset) + cfa_add, and the caller's fp is still in its register. */
@@ -52,6 +52,9 @@ enum unwind_cfa {
 	UNWIND_CFA_SYSTEMSTACK,
 	UNWIND_CFA_OTHER_STACK, /* the caller is on another stack, whose address is unknown */
 };
+
+/* x86-64's: PLT entries push 8 bytes at some pc of each 16-byte slot. */
+#define UNWIND_PLT_MASK 15
 
 /* Offsets in Go's struct g: the end of its stack, its thread's struct m, and its saved sp. */
 #define UNWIND_GO_STACK_END 0x08

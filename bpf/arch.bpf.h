@@ -138,51 +138,6 @@ static __always_inline __u64 arch__thread_data(const struct task_struct *task)
 	return task->thread.fsbase;
 }
 
-/* In arch__epilogue()'s result: the saved frame pointer is in the word below the return address. */
-#define ARCH_EPILOGUE_FP 0x100
-
-/*
- * If @code, the next 8 bytes of a function, is nothing but an epilogue ([add $n, %rsp;] [pop %rbp;]
- * ret), returns the offset from SP of the first word that it pops, in bytes, with ARCH_EPILOGUE_FP
- * for the pop. Else returns -1.
- */
-static __always_inline int arch__epilogue(__u64 code)
-{
-	int bytes = 0;
-
-	if ((code & 0xffffff) == 0xc48348) {
-		bytes = code >> 24 & 0xff;
-		if (bytes & 0x87) /* negative, or no multiple of 8 */
-			return -1;
-		code >>= 32;
-	}
-	if ((code & 0xff) == 0x5d) {
-		bytes |= ARCH_EPILOGUE_FP;
-		code >>= 8;
-	}
-	return (code & 0xff) == 0xc3 ? bytes : -1;
-}
-
-/* Number of bytes before the return address from which arch__is_context_end() wants its code. */
-#define ARCH_CONTEXT_END_BYTES 3
-
-/*
- * Returns whether the return address behind @code's first 3 bytes is the outermost of a context that Boost's
- * make_fcontext() made (PHP and others have copies): push %rbp; jmp *%rbx, which starts the context's
- * function, and where that returns to, [endbr64;] xor %rdi, %rdi; call _exit. This code has no call
- * frame information.
- */
-static __always_inline bool arch__is_context_end(__u64 code)
-{
-	__u64 behind = code >> 24 & 0xffffffff;
-
-	return (code & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
-}
-
-/* PLT entries push 8 bytes at some pc of each 16-byte slot; UNWIND_CFA_PLT compares these bits of
- * the pc. */
-#define ARCH_PLT_MASK 15
-
 /* Fills the registers of an ap_dump_record in DWARF order. */
 static __always_inline void arch__dump_registers(const struct pt_regs *regs, __u64 *registers)
 {

@@ -170,79 +170,7 @@ static __always_inline bool is_entry(const struct ap_frame *frame)
 	return table && frame->offset - table->entry_offset < table->entry_size;
 }
 
-/*
- * Unwinds one frame of code without call frame information whose next instructions are an epilogue,
- * such as Python's perf trampolines. -1 if other instructions follow.
- */
-static __always_inline int walk__step_epilogue(struct scratch *scratch, struct walk *walk)
-{
-	__u64 slot, pc;
-	int epilogue;
-
-	if (bpf_probe_read_user(&scratch->code, sizeof(scratch->code), (void *)walk->pc))
-		return -1;
-	epilogue = arch__epilogue(scratch->code);
-	if (epilogue < 0)
-		return -1;
-	slot = walk->sp + (epilogue & (ARCH_EPILOGUE_FP - 1));
-	if (epilogue & ARCH_EPILOGUE_FP) {
-		if (window__read(scratch, walk->sp, slot, &walk->fp))
-			return walk__stop(walk, AP_END_UNREADABLE, true);
-		slot += sizeof(slot);
-	}
-	if (window__read_pc(scratch, walk->sp, slot, &pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (!pc)
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	walk->sp = slot + sizeof(slot);
-	walk->pc = pc;
-	walk->call = 1;
-	return 0;
-}
-
-/* Unwinds one frame by the frame pointer, for want of call frame information. */
-static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *walk,
-					  struct step *step)
-{
-	__u64 fp = walk->fp, next_fp, pc;
-	int stop;
-
-	step->fp_slot = STEP_ONCE;
-	if (is_entry(&step->frame))
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	stop = walk__step_epilogue(scratch, walk);
-	if (stop >= 0)
-		return stop;
-	if (!bpf_probe_read_user(&scratch->code, sizeof(scratch->code),
-				 (void *)(walk->pc - ARCH_CONTEXT_END_BYTES)) &&
-	    arch__is_context_end(scratch->code))
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	walk->over_fp = 1;
-	if (!fp)
-		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
-	if (fp < walk->sp || (fp & 7) || fp - walk->sp > (1 << 20))
-		return walk__stop(walk, AP_END_BAD_FRAME, true);
-	if (window__read(scratch, walk->sp, fp, &next_fp) ||
-	    window__read_pc(scratch, walk->sp, fp + 8, &pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (!pc)
-		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
-	walk->sp = fp + 16;
-	walk->fp = next_fp;
-	walk->pc = pc;
-	walk->call = 1;
-	return 0;
-}
-
-/* The address of a word that a rule describes. */
-static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
-{
-	if (where == UNWIND_AT_CFA)
-		return cfa + offset;
-	return (where == UNWIND_AT_SP ? sp : fp) + offset;
-}
-
-static __always_inline int read_word(struct scratch *scratch, __u64 address, __u64 *value)
+static __always_inline int load_other_word(struct scratch *scratch, __u64 address, __u64 *value)
 {
 	if (!bpf_probe_read_user(value, sizeof(*value), (void *)address))
 		return 0;
@@ -250,108 +178,69 @@ static __always_inline int read_word(struct scratch *scratch, __u64 address, __u
 	return -1;
 }
 
-/* Stores the goroutine's sp; @rule is of code that runs on the thread's own stack. */
-static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind_rule *rule,
-				    __u64 sp)
-{
-	__u64 g, depth;
+/* The rules of a step are src/inside's, too. */
+#define AP_WALKER				struct scratch
+#define AP_WALK					struct walk
+#define AP_LOAD(scratch, walk, address, out)	window__read(scratch, (walk)->sp, address, out)
+#define AP_LOAD_PC(scratch, walk, address, out) window__read_pc(scratch, (walk)->sp, address, out)
+#define AP_LOAD_OTHER(scratch, address, out)	load_other_word(scratch, address, out)
+#define AP_THREAD_DATA()			arch__thread_data(bpf_get_current_task_btf())
+#define AP_FIND_GOROUTINE(scratch, rule, sp)	goroutine__find(scratch, rule, sp)
 
-	if (!scratch || !rule)
-		return -1;
-	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
-		scratch->left_sp = 0;
-		if (read_word(scratch,
-			      arch__thread_data(bpf_get_current_task_btf()) + rule->cfa_offset,
-			      &g) ||
-		    read_word(scratch, g + UNWIND_GO_M, &g) ||
-		    read_word(scratch, g + rule->fp_offset, &g))
-			return -1;
-		return read_word(scratch, g + UNWIND_GO_SCHED_SP, &scratch->goroutine_sp);
+static int goroutine__find(struct scratch *scratch, const struct unwind_rule *rule, __u64 sp);
+
+#include "walk_rules_abi.h"
+
+/* Not inlined, so that the verifier checks it once. */
+static __noinline int goroutine__find(struct scratch *scratch, const struct unwind_rule *rule,
+				      __u64 sp)
+{
+	return scratch && rule ? ap_goroutine__find(scratch, rule, sp) : -1;
+}
+
+/* Unwinds one frame without call frame information, by its next instructions or by the frame pointer. */
+static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *walk,
+					  struct step *step)
+{
+	int popped;
+
+	step->fp_slot = STEP_ONCE;
+	if (is_entry(&step->frame))
+		return ap_walk__stop(walk, AP_END_COMPLETE, true);
+	if (!bpf_probe_read_user(&scratch->code, sizeof(scratch->code), (void *)walk->pc)) {
+		popped = ap_code__epilogue(scratch->code);
+		if (popped >= 0)
+			return ap_walk__step_epilogue(scratch, walk, popped);
 	}
-	/* C code may call back into Go, which may move the goroutine's stack: its sp is saved
-	 * relative to the stack's end. */
-	scratch->left_sp = sp;
-	if (read_word(scratch, sp + rule->cfa_offset, &g) ||
-	    read_word(scratch, sp + rule->fp_offset, &depth) ||
-	    read_word(scratch, g + UNWIND_GO_STACK_END, &g))
-		return -1;
-	scratch->goroutine_sp = g - depth;
-	return 0;
+	if (!bpf_probe_read_user(&scratch->code, sizeof(scratch->code),
+				 (void *)(walk->pc - AP_CONTEXT_END_BYTES)) &&
+	    ap_code__is_context_end(scratch->code))
+		return ap_walk__stop(walk, AP_END_COMPLETE, true);
+	return ap_walk__step_frame_pointer(scratch, walk);
 }
 
 static __always_inline long walk__step_rule(struct scratch *scratch, struct walk *walk,
 					    struct step *step, const struct unwind_rule *rule)
 {
-	__u64 sp = walk->sp, fp = walk->fp, cfa, pc;
-	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
-	bool once = is_signal, other_stack = is_signal;
+	struct ap_rule_step found;
+	__u64 pc;
 
 	if (rule->ra_where == UNWIND_UNDEFINED) {
 		step->fp_slot = 0;
-		return walk__stop(walk, AP_END_COMPLETE, false);
+		return ap_walk__stop(walk, AP_END_COMPLETE, false);
 	}
-	switch (rule->cfa) {
-	case UNWIND_CFA_SP:
-		cfa = sp + rule->cfa_offset;
-		break;
-	case UNWIND_CFA_FP:
-		cfa = fp + rule->cfa_offset;
-		break;
-	case UNWIND_CFA_PLT:
-		cfa = sp + rule->cfa_offset +
-		      ((walk->pc & ARCH_PLT_MASK) >= (__u64)rule->cfa_add ? 8 : 0);
-		break;
-	case UNWIND_CFA_AT_SP:
-	case UNWIND_CFA_AT_FP:
-		if (window__read(scratch, sp,
-				 (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset,
-				 &cfa))
-			return walk__stop(walk, AP_END_UNREADABLE, true);
-		cfa += rule->cfa_add;
-		once = true;
-		break;
-	case UNWIND_CFA_GOROUTINE:
-	case UNWIND_CFA_SYSTEMSTACK:
-		if (goroutine__sp(scratch, rule, sp))
-			return walk__stop(walk, AP_END_UNREADABLE, true);
-		cfa = scratch->goroutine_sp + rule->cfa_add;
-		once = other_stack = true;
-		break;
-	case UNWIND_CFA_LEFT:
-		cfa = scratch->left_sp;
-		if (!cfa)
-			return walk__stop(walk, AP_END_OTHER_STACK, true);
-		cfa += ((rule->cfa_add - cfa) & 15) + rule->cfa_offset;
-		once = other_stack = true;
-		break;
-	case UNWIND_CFA_OTHER_STACK:
-		return walk__stop(walk, AP_END_OTHER_STACK, true);
-	default:
-		return walk__stop(walk, AP_END_UNSUPPORTED, true);
-	}
-	/* A signal handler may run on another stack. */
-	if (cfa <= sp && !other_stack)
-		return walk__stop(walk, AP_END_BAD_FRAME, true);
-	if (rule->ra_where == UNWIND_SAME)
-		return walk__stop(walk, AP_END_UNSUPPORTED, true);
-
-	step->fp_slot = 0;
-	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
-		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
-		if (window__read(scratch, sp, step->fp_slot, &walk->fp))
-			return walk__stop(walk, AP_END_UNREADABLE, true);
-	}
-	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
-	if (window__read_pc(scratch, sp, step->ra_slot, &pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (once)
+	if (ap_walk__find_cfa(scratch, walk, rule, &found) ||
+	    ap_walk__load_caller(scratch, walk, rule, found.cfa, &step->fp_slot, &step->ra_slot,
+				 &pc))
+		return 1;
+	if (found.once)
 		step->fp_slot = STEP_ONCE;
 	/* The ABIs mark the outermost frame by a return address of 0. */
 	if (!pc)
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	walk->sp = cfa;
+		return ap_walk__stop(walk, AP_END_COMPLETE, true);
+	walk->sp = found.cfa;
 	walk->pc = pc;
-	walk->call = !is_signal;
+	walk->call = !found.is_signal;
 	return 0;
 }
 
@@ -389,9 +278,9 @@ __noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 inde
 		step->frame.offset = walk->pc;
 		if (at == -VMA_BUSY) {
 			walk->n_frames = index + 1;
-			return walk__stop(walk, AP_END_NO_TABLE, true);
+			return ap_walk__stop(walk, AP_END_NO_TABLE, true);
 		}
-		return walk__stop(walk, AP_END_NO_MAPPING, true);
+		return ap_walk__stop(walk, AP_END_NO_MAPPING, true);
 	}
 	walk->n_frames = index + 1;
 	walk->range = at;
@@ -404,15 +293,15 @@ __noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 inde
 		walk->within = AP_FRAME_WITHIN;
 	}
 	if (range->state == UNWIND_TABLE_AWAITED)
-		return walk__stop(walk, AP_END_NO_TABLE, true);
+		return ap_walk__stop(walk, AP_END_NO_TABLE, true);
 	if (range->state == UNWIND_TABLE_NONE)
 		return walk__step_fp(scratch, walk, step);
 	rule = slice__rule(&range->slice, address + range->bias - range->slice.file_offset);
 	if (!rule)
-		return walk__stop(walk, AP_END_NO_TABLE, true);
+		return ap_walk__stop(walk, AP_END_NO_TABLE, true);
 	if (rule->cfa == UNWIND_CFA_NONE) {
 		if (walk->call && is_made_up(range, walk->pc))
-			return walk__stop(walk, AP_END_COMPLETE, true);
+			return ap_walk__stop(walk, AP_END_COMPLETE, true);
 		return walk__step_fp(scratch, walk, step);
 	}
 	return walk__step_rule(scratch, walk, step, rule);
@@ -555,7 +444,7 @@ static long walk_frame(__u32 index, struct scratch **scratch_at)
 		    walk__repeats(scratch, walk->cursor)) {
 			walk->n_frames = index + rest;
 			walk->sp = scratch->steps[AP_MAX_DEPTH - 1].sp;
-			return walk__stop(walk, AP_END_COMPLETE, false);
+			return ap_walk__stop(walk, AP_END_COMPLETE, false);
 		}
 	}
 	walk->n_frames = index + 1;
@@ -566,16 +455,16 @@ static long walk_frame(__u32 index, struct scratch **scratch_at)
 	}
 	/* The rule alone decided that this frame is the outermost. */
 	if (walk->cursor == AP_MAX_DEPTH - 1)
-		return walk__stop(walk, AP_END_COMPLETE, false);
+		return ap_walk__stop(walk, AP_END_COMPLETE, false);
 	walk->cursor++;
 	if (known->fp_slot && window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
+		return ap_walk__stop(walk, AP_END_UNREADABLE, true);
 	if (window__read_pc(scratch, walk->sp, known->ra_slot, &walk->pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
+		return ap_walk__stop(walk, AP_END_UNREADABLE, true);
 	/* The CFA, by the step's rule. */
 	walk->sp = scratch->steps[depth_index(walk->cursor)].sp;
 	if (!walk->pc)
-		return walk__stop(walk, AP_END_COMPLETE, true);
+		return ap_walk__stop(walk, AP_END_COMPLETE, true);
 	return 0;
 }
 

@@ -31,11 +31,4 @@ int walk__frames(struct scratch *scratch);
 /* Unwinds one frame by look-ups; 1 if the walk ends. */
 int walk__step(struct scratch *scratch, struct walk *walk, __u32 index);
 
-static __always_inline long walk__stop(struct walk *walk, __u32 end, bool once)
-{
-	walk->end = end;
-	walk->end_once = once;
-	return 1;
-}
-
 #endif

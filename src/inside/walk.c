@@ -7,59 +7,6 @@
 #include "stack.h"
 #include "tables.h"
 
-/* What was said of the bytes at an address: what an epilogue pops, and the following. */
-#define SAYS_POPPED   0xff
-#define SAYS_FP	      0x100
-#define SAYS_EPILOGUE 0x200
-#define SAYS_END      0x400
-
-/* As arch__epilogue(): of the next 8 bytes of code. */
-static __u32 epilogue_of(__u64 code)
-{
-	__u32 says = SAYS_EPILOGUE;
-
-	if ((code & 0xffffff) == 0xc48348) {
-		__u32 popped = code >> 24 & 0xff;
-
-		if (popped & 0x87)
-			return 0;
-		says |= popped;
-		code >>= 32;
-	}
-	if ((code & 0xff) == 0x5d) {
-		says |= SAYS_FP;
-		code >>= 8;
-	}
-	return (code & 0xff) == 0xc3 ? says : 0;
-}
-
-#define CONTEXT_END_BYTES 3
-
-/* As arch__is_context_end(): of what is @before a return address and behind it. */
-static bool is_context_end(__u64 before, __u64 behind)
-{
-	behind &= 0xffffffff;
-	return (before & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
-}
-
-/* What the code at @pc does next: SAYS_. That takes a system call, so it is remembered for all walks. */
-static __u32 code__says(__u64 pc)
-{
-	__u64 code[2] = { 0 }, behind;
-	__u32 said = 0;
-
-	if (code__recall(pc, &said))
-		return said;
-	if (memory__read(pc - CONTEXT_END_BYTES, code, CONTEXT_END_BYTES + sizeof(behind))) {
-		behind = code[0] >> 8 * CONTEXT_END_BYTES | code[1] << (64 - 8 * CONTEXT_END_BYTES);
-		said = epilogue_of(behind) | (is_context_end(code[0], behind) ? SAYS_END : 0);
-	} else if (memory__read(pc, &behind, sizeof(behind))) {
-		said = epilogue_of(behind);
-	}
-	code__remember(pc, said);
-	return said;
-}
-
 static bool is_made_up(const struct unwind_table *table, __u64 offset)
 {
 	const struct unwind_slice *slice = tables__slice(table, offset);
@@ -204,8 +151,8 @@ static inline bool range__has(const struct stack_range *range, __u64 address)
  * The range is as it was when the thread came to it, and parts of it may have been unmapped since, but of its own stack. A frame
  * that the thread is in is there, but where the frame pointer was used without a rule there may be none.
  */
-static inline bool load(struct walker *walker, const struct state *state, __u64 address,
-			__u64 *value)
+static inline bool load_word(struct walker *walker, const struct state *state, __u64 address,
+			     __u64 *value)
 {
 	if (unlikely(state->over_fp)) {
 		if (!range__has(&walker->range, address) || address >= walker->range.own_end)
@@ -229,30 +176,55 @@ static inline bool range__is_of_first(const struct stack_range *range)
 	return range->own_end && range->own_end == range->end;
 }
 
-static inline int stop(struct state *state, __u32 end, bool once)
+static __u64 thread_data(void)
 {
-	state->end = end;
-	state->end_once = once;
-	return 1;
+	__u64 fs = 0;
+
+#ifndef INSIDE_HOST
+	__asm__("mov %%fs:0, %0" : "=r"(fs));
+#endif
+	return fs;
 }
 
-static int step_epilogue(struct walker *walker, struct state *state, __u32 said)
-{
-	__u64 slot = state->sp + (said & SAYS_POPPED), pc;
+/* The rules of a step are those of the programs of bpf/, too. */
+#define AP_WALKER				struct walker
+#define AP_WALK					struct state
+#define AP_LOAD(walker, state, address, out)	(!load_word(walker, state, address, out))
+#define AP_LOAD_PC(walker, state, address, out) (!load_word(walker, state, address, out))
+#define AP_LOAD_OTHER(walker, address, out)	(!memory__read_kept(address, out))
+#define AP_THREAD_DATA()			thread_data()
+#define AP_FIND_GOROUTINE(walker, rule, sp)	ap_goroutine__find(walker, rule, sp)
+#include "walk_rules_abi.h"
 
-	if (said & SAYS_FP) {
-		if (!load(walker, state, slot, &state->fp))
-			return stop(state, AP_END_UNREADABLE, true);
-		slot += sizeof(slot);
+/* What was said of the bytes at an address: AP_EPILOGUE_, and the following. */
+#define SAYS_EPILOGUE 0x200
+#define SAYS_END      0x400
+
+/* SAYS_ of the next 8 bytes of code. */
+static __u32 epilogue_of(__u64 code)
+{
+	int popped = ap_code__epilogue(code);
+
+	return popped < 0 ? 0 : SAYS_EPILOGUE | popped;
+}
+
+/* What the code at @pc does next: SAYS_. That takes a system call, so it is remembered for all walks. */
+static __u32 code__says(__u64 pc)
+{
+	__u64 code[2] = { 0 }, behind;
+	__u32 said = 0;
+
+	if (code__recall(pc, &said))
+		return said;
+	if (memory__read(pc - AP_CONTEXT_END_BYTES, code, AP_CONTEXT_END_BYTES + sizeof(behind))) {
+		behind = code[0] >> 8 * AP_CONTEXT_END_BYTES |
+			 code[1] << (64 - 8 * AP_CONTEXT_END_BYTES);
+		said = epilogue_of(behind) | (ap_code__is_context_end(code[0]) ? SAYS_END : 0);
+	} else if (memory__read(pc, &behind, sizeof(behind))) {
+		said = epilogue_of(behind);
 	}
-	if (!load(walker, state, slot, &pc))
-		return stop(state, AP_END_UNREADABLE, true);
-	if (!pc)
-		return stop(state, AP_END_COMPLETE, true);
-	state->sp = slot + sizeof(slot);
-	state->pc = pc;
-	state->call = 1;
-	return 0;
+	code__remember(pc, said);
+	return said;
 }
 
 static bool is_entry(const struct ap_frame *frame)
@@ -262,50 +234,19 @@ static bool is_entry(const struct ap_frame *frame)
 	return table && frame->offset - table->entry_offset < table->entry_size;
 }
 
-/* Unwinds one frame by the frame pointer, for want of call frame information. */
+/* Unwinds one frame without call frame information, by its next instructions or by the frame pointer. */
 static int step_fp(struct walker *walker, struct state *state, struct step *step)
 {
-	__u64 fp = state->fp, next_fp, pc;
 	__u32 said;
 
 	if (is_entry(&step->frame))
-		return stop(state, AP_END_COMPLETE, true);
+		return ap_walk__stop(state, AP_END_COMPLETE, true);
 	said = code__says(state->pc);
 	if (said & SAYS_EPILOGUE)
-		return step_epilogue(walker, state, said);
+		return ap_walk__step_epilogue(walker, state, said);
 	if (said & SAYS_END)
-		return stop(state, AP_END_COMPLETE, true);
-	state->over_fp = 1;
-	if (!fp)
-		return stop(state, AP_END_FRAME_POINTERS, true);
-	if (fp < state->sp || fp & 7 || fp - state->sp > 1 << 20)
-		return stop(state, AP_END_BAD_FRAME, true);
-	if (!load(walker, state, fp, &next_fp) || !load(walker, state, fp + 8, &pc))
-		return stop(state, AP_END_UNREADABLE, true);
-	if (!pc)
-		return stop(state, AP_END_FRAME_POINTERS, true);
-	state->sp = fp + 16;
-	state->fp = next_fp;
-	state->pc = pc;
-	state->call = 1;
-	return 0;
-}
-
-static inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
-{
-	if (where == UNWIND_AT_CFA)
-		return cfa + offset;
-	return (where == UNWIND_AT_SP ? sp : fp) + offset;
-}
-
-static __u64 thread_data(void)
-{
-	__u64 fs = 0;
-
-#ifndef INSIDE_HOST
-	__asm__("mov %%fs:0, %0" : "=r"(fs));
-#endif
-	return fs;
+		return ap_walk__stop(state, AP_END_COMPLETE, true);
+	return ap_walk__step_frame_pointer(walker, state);
 }
 
 /* The thread goes on on another stack. */
@@ -324,103 +265,36 @@ static __attribute__((noinline)) void change_stack(struct walker *walker, __u64 
 		walker->own = walker->range;
 }
 
-/* As goroutine__sp(). */
-static bool find_goroutine(struct walker *walker, const struct unwind_rule *rule, __u64 sp)
-{
-	__u64 g, depth;
-
-	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
-		walker->left_sp = 0;
-		return memory__read_kept(thread_data() + rule->cfa_offset, &g) &&
-		       memory__read_kept(g + UNWIND_GO_M, &g) &&
-		       memory__read_kept(g + rule->fp_offset, &g) &&
-		       memory__read_kept(g + UNWIND_GO_SCHED_SP, &walker->goroutine_sp);
-	}
-	walker->left_sp = sp;
-	if (!memory__read_kept(sp + rule->cfa_offset, &g) ||
-	    !memory__read_kept(sp + rule->fp_offset, &depth) ||
-	    !memory__read_kept(g + UNWIND_GO_STACK_END, &g))
-		return false;
-	walker->goroutine_sp = g - depth;
-	return true;
-}
-
 static int step_rule(struct walker *walker, struct state *state, struct step *step,
 		     const struct unwind_rule *rule)
 {
-	__u64 sp = state->sp, fp = state->fp, cfa, pc;
-	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
-	bool once = is_signal, other_stack = is_signal;
+	struct ap_rule_step found;
+	__u64 pc;
 
 	if (rule->ra_where == UNWIND_UNDEFINED) {
 		step->frame.flags &= ~(STEP_ONCE | STEP_USES_FP);
-		return stop(state, AP_END_COMPLETE, false);
+		return ap_walk__stop(state, AP_END_COMPLETE, false);
 	}
-	switch (rule->cfa) {
-	case UNWIND_CFA_SP:
-		cfa = sp + rule->cfa_offset;
-		break;
-	case UNWIND_CFA_FP:
-		cfa = fp + rule->cfa_offset;
-		break;
-	case UNWIND_CFA_PLT:
-		cfa = sp + rule->cfa_offset + ((state->pc & 15) >= (__u64)rule->cfa_add ? 8 : 0);
-		break;
-	case UNWIND_CFA_AT_SP:
-	case UNWIND_CFA_AT_FP:
-		if (!load(walker, state,
-			  (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset, &cfa))
-			return stop(state, AP_END_UNREADABLE, true);
-		cfa += rule->cfa_add;
-		once = true;
-		break;
-	case UNWIND_CFA_GOROUTINE:
-	case UNWIND_CFA_SYSTEMSTACK:
-		if (!find_goroutine(walker, rule, sp))
-			return stop(state, AP_END_UNREADABLE, true);
-		cfa = walker->goroutine_sp + rule->cfa_add;
-		once = other_stack = true;
-		break;
-	case UNWIND_CFA_LEFT:
-		cfa = walker->left_sp;
-		if (!cfa)
-			return stop(state, AP_END_OTHER_STACK, true);
-		cfa += ((rule->cfa_add - cfa) & 15) + rule->cfa_offset;
-		once = other_stack = true;
-		break;
-	case UNWIND_CFA_OTHER_STACK:
-		return stop(state, AP_END_OTHER_STACK, true);
-	default:
-		return stop(state, AP_END_UNSUPPORTED, true);
-	}
-	/* A signal handler may run on another stack. */
-	if (cfa <= sp && !other_stack)
-		return stop(state, AP_END_BAD_FRAME, true);
-	if (rule->ra_where == UNWIND_SAME)
-		return stop(state, AP_END_UNSUPPORTED, true);
+	if (ap_walk__find_cfa(walker, state, rule, &found))
+		return 1;
 	/* The frame's words are there, but for what is found in a signal's frame. */
-	if (other_stack && !is_signal && !range__has(&walker->range, cfa - 8))
-		change_stack(walker, cfa - 8, step - walker->fresh + 1);
-	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
-		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
-		if (!load(walker, state, step->fp_slot, &state->fp))
-			return stop(state, AP_END_UNREADABLE, true);
-	}
-	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
-	if (!load(walker, state, step->ra_slot, &pc))
-		return stop(state, AP_END_UNREADABLE, true);
+	if (found.other_stack && !found.is_signal && !range__has(&walker->range, found.cfa - 8))
+		change_stack(walker, found.cfa - 8, step - walker->fresh + 1);
+	if (ap_walk__load_caller(walker, state, rule, found.cfa, &step->fp_slot, &step->ra_slot,
+				 &pc))
+		return 1;
 	/* What was read outside of the stack is not compared: it would have to be read by the kernel again. */
-	if (!once && range__has(&walker->range, step->ra_slot) &&
+	if (!found.once && range__has(&walker->range, step->ra_slot) &&
 	    (!step->fp_slot || range__has(&walker->range, step->fp_slot)))
 		step->frame.flags &= ~STEP_ONCE;
 	if (!pc) {
 		/* The end depends on the word, which is compared only where there is a next step. */
 		step->frame.flags |= STEP_ONCE;
-		return stop(state, AP_END_COMPLETE, true);
+		return ap_walk__stop(state, AP_END_COMPLETE, true);
 	}
-	state->sp = cfa;
+	state->sp = found.cfa;
 	state->pc = pc;
-	state->call = !is_signal;
+	state->call = !found.is_signal;
 	return 0;
 }
 
@@ -446,7 +320,7 @@ static __attribute__((noinline)) int step_any(struct walker *walker, struct stat
 		walker->lookups += 2;
 		if (!known_code__find(&walker->no_code, state->pc, state->call, &found)) {
 			step->frame.offset = state->pc;
-			return stop(state, AP_END_NO_MAPPING, true);
+			return ap_walk__stop(state, AP_END_NO_MAPPING, true);
 		}
 		if (found.address != NO_ADDRESS && state->call)
 			*known = found;
@@ -456,12 +330,12 @@ static __attribute__((noinline)) int step_any(struct walker *walker, struct stat
 	step->frame.offset = known->offset;
 	step->frame.flags |= known->within;
 	if (known->state == UNWIND_TABLE_AWAITED)
-		return stop(state, AP_END_NO_TABLE, true);
+		return ap_walk__stop(state, AP_END_NO_TABLE, true);
 	if (known->state == UNWIND_TABLE_NONE)
 		return step_fp(walker, state, step);
 	if (known->rule.cfa == UNWIND_CFA_NONE) {
 		if (state->call && known->made_up)
-			return stop(state, AP_END_COMPLETE, true);
+			return ap_walk__stop(state, AP_END_COMPLETE, true);
 		return step_fp(walker, state, step);
 	}
 	if (known->rule.cfa == UNWIND_CFA_SP && known->rule.fp_where <= UNWIND_AT_CFA &&
@@ -637,7 +511,7 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 			if (likely(state.pc))
 				continue;
 			step->frame.flags |= STEP_ONCE;
-			stop(&state, AP_END_COMPLETE, true);
+			ap_walk__stop(&state, AP_END_COMPLETE, true);
 			break;
 		}
 		if (step_any(walker, &state, step))
@@ -648,9 +522,9 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 	}
 	/* The remembered hashes are for the other end, and perhaps there are too many frames. */
 	if (unlikely(kept + n_fresh > walker->max_depth))
-		stop(&state, AP_END_MAX_DEPTH, true);
+		ap_walk__stop(&state, AP_END_MAX_DEPTH, true);
 	if (unlikely(state.over_fp && state.end == AP_END_COMPLETE))
-		stop(&state, AP_END_FRAME_POINTERS, true);
+		ap_walk__stop(&state, AP_END_FRAME_POINTERS, true);
 	if (unlikely(kept && state.end_once)) {
 		while (kept && n_fresh < walker->max_depth)
 			walker->fresh[n_fresh++] = walker->steps[--kept];

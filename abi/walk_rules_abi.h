@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How a walk goes from a frame to its caller (docs/cfi-tables.md): for the programs of bpf/ and for src/inside. Each defines
+ * before it includes this what its walk is kept in, and how it loads words:
+ *
+ *	AP_WALKER		the struct that loads need; it has left_sp and goroutine_sp
+ *	AP_WALK			the struct of a walk's state: pc, sp, fp, call, end, end_once, over_fp
+ *	AP_LOAD(walker, walk, address, out)		a word of the stack
+ *	AP_LOAD_PC(walker, walk, address, out)		a return address of the stack
+ *	AP_LOAD_OTHER(walker, address, out)		a word that may be elsewhere
+ *	AP_THREAD_DATA()	the thread pointer
+ *	AP_FIND_GOROUTINE	ap_goroutine__find(), or a function that calls it
+ *
+ * Loads are true if the word cannot be read. A step returns 1 if the walk ends with it.
+ */
+#ifndef ALLOCPROF_WALK_RULES_ABI_H
+#define ALLOCPROF_WALK_RULES_ABI_H
+
+#include "abi.h"
+#include "unwind_abi.h"
+
+#define AP_WALK_RULE static inline __attribute__((always_inline))
+
+/* A frame pointer is at most so far above sp where no rule says that it is one. */
+#define AP_MAX_FRAME_BYTES (1 << 20)
+
+/* In ap_code__epilogue()'s result: the offset from sp of the first word that is popped, and that the saved frame pointer is in
+ * the word below the return address. */
+#define AP_EPILOGUE_POPPED 0xff
+#define AP_EPILOGUE_FP	   0x100
+
+/*
+ * If @code, the next 8 bytes of a function, is nothing but an epilogue ([add $n, %rsp;] [pop %rbp;]
+ * ret), returns what it pops, AP_EPILOGUE_. Else returns -1.
+ */
+AP_WALK_RULE int ap_code__epilogue(__u64 code)
+{
+	int popped = 0;
+
+	if ((code & 0xffffff) == 0xc48348) {
+		popped = code >> 24 & 0xff;
+		if (popped & 0x87) /* negative, or no multiple of 8 */
+			return -1;
+		code >>= 32;
+	}
+	if ((code & 0xff) == 0x5d) {
+		popped |= AP_EPILOGUE_FP;
+		code >>= 8;
+	}
+	return (code & 0xff) == 0xc3 ? popped : -1;
+}
+
+/* Number of bytes before the return address from which ap_code__is_context_end() wants its code. */
+#define AP_CONTEXT_END_BYTES 3
+
+/*
+ * Returns whether the return address behind @code's first 3 bytes is the outermost of a context that Boost's
+ * make_fcontext() made (PHP and others have copies): push %rbp; jmp *%rbx, which starts the context's
+ * function, and where that returns to, [endbr64;] xor %rdi, %rdi; call _exit. This code has no call
+ * frame information.
+ */
+AP_WALK_RULE int ap_code__is_context_end(__u64 code)
+{
+	__u64 behind = code >> 24 & 0xffffffff;
+
+	return (code & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
+}
+
+/* @once: the end depends on more than the last frame's rule. */
+AP_WALK_RULE long ap_walk__stop(AP_WALK *walk, __u32 end, int once)
+{
+	walk->end = end;
+	walk->end_once = once;
+	return 1;
+}
+
+/* Unwinds a frame whose next instructions are an epilogue, @popped: AP_EPILOGUE_, such as Python's perf trampolines. */
+AP_WALK_RULE long ap_walk__step_epilogue(AP_WALKER *walker, AP_WALK *walk, int popped)
+{
+	__u64 slot = walk->sp + (popped & AP_EPILOGUE_POPPED), pc;
+
+	if (popped & AP_EPILOGUE_FP) {
+		if (AP_LOAD(walker, walk, slot, &walk->fp))
+			return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+		slot += sizeof(slot);
+	}
+	if (AP_LOAD_PC(walker, walk, slot, &pc))
+		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+	if (!pc)
+		return ap_walk__stop(walk, AP_END_COMPLETE, 1);
+	walk->sp = slot + sizeof(slot);
+	walk->pc = pc;
+	walk->call = 1;
+	return 0;
+}
+
+/* Unwinds a frame by the frame pointer, for want of call frame information. */
+AP_WALK_RULE long ap_walk__step_frame_pointer(AP_WALKER *walker, AP_WALK *walk)
+{
+	__u64 fp = walk->fp, next_fp, pc;
+
+	walk->over_fp = 1;
+	if (!fp)
+		return ap_walk__stop(walk, AP_END_FRAME_POINTERS, 1);
+	if (fp < walk->sp || (fp & 7) || fp - walk->sp > AP_MAX_FRAME_BYTES)
+		return ap_walk__stop(walk, AP_END_BAD_FRAME, 1);
+	if (AP_LOAD(walker, walk, fp, &next_fp) || AP_LOAD_PC(walker, walk, fp + 8, &pc))
+		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+	if (!pc)
+		return ap_walk__stop(walk, AP_END_FRAME_POINTERS, 1);
+	walk->sp = fp + 16;
+	walk->fp = next_fp;
+	walk->pc = pc;
+	walk->call = 1;
+	return 0;
+}
+
+/* Finds the goroutine's sp; @rule is of code that runs on the thread's own stack. True if it cannot be read. */
+AP_WALK_RULE int ap_goroutine__find(AP_WALKER *walker, const struct unwind_rule *rule, __u64 sp)
+{
+	__u64 g, depth;
+
+	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
+		walker->left_sp = 0;
+		return AP_LOAD_OTHER(walker, AP_THREAD_DATA() + rule->cfa_offset, &g) ||
+		       AP_LOAD_OTHER(walker, g + UNWIND_GO_M, &g) ||
+		       AP_LOAD_OTHER(walker, g + rule->fp_offset, &g) ||
+		       AP_LOAD_OTHER(walker, g + UNWIND_GO_SCHED_SP, &walker->goroutine_sp);
+	}
+	/* C code may call back into Go, which may move the goroutine's stack: its sp is saved
+	 * relative to the stack's end. */
+	walker->left_sp = sp;
+	if (AP_LOAD_OTHER(walker, sp + rule->cfa_offset, &g) ||
+	    AP_LOAD_OTHER(walker, sp + rule->fp_offset, &depth) ||
+	    AP_LOAD_OTHER(walker, g + UNWIND_GO_STACK_END, &g))
+		return 1;
+	walker->goroutine_sp = g - depth;
+	return 0;
+}
+
+/* A step by a rule. */
+struct ap_rule_step {
+	__u64 cfa;
+	int is_signal;	 /* the frame is a signal's: the caller was interrupted */
+	int once;	 /* it reads more than two words of the stack, and is not repeated */
+	int other_stack; /* the caller may be on another stack */
+};
+
+/* Finds the CFA, where the rule has an address for the return address. */
+AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
+				    const struct unwind_rule *rule, struct ap_rule_step *out)
+{
+	__u64 sp = walk->sp, fp = walk->fp, cfa;
+	int is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
+	int once = is_signal, other_stack = is_signal;
+
+	switch (rule->cfa) {
+	case UNWIND_CFA_SP:
+		cfa = sp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_FP:
+		cfa = fp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_PLT:
+		cfa = sp + rule->cfa_offset +
+		      ((walk->pc & UNWIND_PLT_MASK) >= (__u64)rule->cfa_add ? 8 : 0);
+		break;
+	case UNWIND_CFA_AT_SP:
+	case UNWIND_CFA_AT_FP:
+		if (AP_LOAD(walker, walk,
+			    (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset, &cfa))
+			return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+		cfa += rule->cfa_add;
+		once = 1;
+		break;
+	case UNWIND_CFA_GOROUTINE:
+	case UNWIND_CFA_SYSTEMSTACK:
+		if (AP_FIND_GOROUTINE(walker, rule, sp))
+			return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+		cfa = walker->goroutine_sp + rule->cfa_add;
+		once = other_stack = 1;
+		break;
+	case UNWIND_CFA_LEFT:
+		cfa = walker->left_sp;
+		if (!cfa)
+			return ap_walk__stop(walk, AP_END_OTHER_STACK, 1);
+		cfa += ((rule->cfa_add - cfa) & 15) + rule->cfa_offset;
+		once = other_stack = 1;
+		break;
+	case UNWIND_CFA_OTHER_STACK:
+		return ap_walk__stop(walk, AP_END_OTHER_STACK, 1);
+	default:
+		return ap_walk__stop(walk, AP_END_UNSUPPORTED, 1);
+	}
+	/* A signal handler may run on another stack. */
+	if (cfa <= sp && !other_stack)
+		return ap_walk__stop(walk, AP_END_BAD_FRAME, 1);
+	if (rule->ra_where == UNWIND_SAME)
+		return ap_walk__stop(walk, AP_END_UNSUPPORTED, 1);
+	out->cfa = cfa;
+	out->is_signal = is_signal;
+	out->once = once;
+	out->other_stack = other_stack;
+	return 0;
+}
+
+/* The address of a word that a rule describes. */
+AP_WALK_RULE __u64 ap_rule__place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
+{
+	if (where == UNWIND_AT_CFA)
+		return cfa + offset;
+	return (where == UNWIND_AT_SP ? sp : fp) + offset;
+}
+
+/* Loads the caller's fp, if the rule says where it is, and pc; stores the addresses of both words, *@fp_slot 0 if fp is unchanged. */
+AP_WALK_RULE long ap_walk__load_caller(AP_WALKER *walker, AP_WALK *walk,
+				       const struct unwind_rule *rule, __u64 cfa, __u64 *fp_slot,
+				       __u64 *ra_slot, __u64 *pc)
+{
+	__u64 sp = walk->sp, fp = walk->fp;
+
+	*fp_slot = 0;
+	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
+		*fp_slot = ap_rule__place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
+		if (AP_LOAD(walker, walk, *fp_slot, &walk->fp))
+			return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+	}
+	*ra_slot = ap_rule__place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
+	if (AP_LOAD_PC(walker, walk, *ra_slot, pc))
+		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+	return 0;
+}
+
+#endif
