@@ -9,19 +9,6 @@
 #include "records.bpf.h"
 #include "sample.bpf.h"
 
-/* log2 of the epochs' length; grows when there are AP_MAX_EPOCHS epochs. */
-static __always_inline __u32 epoch__shift(__u64 elapsed_ns)
-{
-	__u32 shift = LOAD(live.epoch_shift);
-
-	if ((elapsed_ns >> (shift & 63)) < AP_MAX_EPOCHS)
-		return shift & 63;
-	/* After a pause it may have to double several times. */
-	shift = significant_bits(elapsed_ns / AP_MAX_EPOCHS);
-	live.epoch_shift = shift;
-	return shift & 63;
-}
-
 static __always_inline void lifetime__send(const struct ap_lifetime_key *key,
 					   const struct ap_block *block)
 {
@@ -41,16 +28,11 @@ static __always_inline void lifetime__send(const struct ap_lifetime_key *key,
 /* Counts @block by the epochs of its allocation and of its end at @now. */
 static __noinline void lifetime__count(const struct ap_block *block, __u64 now)
 {
-	__u64 born_ns = block->birth_ns - live.start_ns, died_ns = now - live.start_ns;
 	__u64 n = sample__times(block->weight), size_bytes = n * block->size_bytes;
-	__u32 shift = epoch__shift(died_ns), zero = 0;
-	struct ap_lifetime_key key = {
-		.record = block->record,
-		.shift = shift,
-		.born = born_ns >> shift,
-		.died = died_ns >> shift,
-	};
+	struct ap_lifetime_key key =
+		ap_lifetime_key__of(block, live.start_ns, now, &live.epoch_shift);
 	struct ap_lifetime *lifetime, fresh;
+	__u32 zero = 0;
 	void *current;
 
 	current = bpf_map_lookup_elem(&lifetimes, &zero);
@@ -89,14 +71,9 @@ __noinline int block__begin(struct process *process, const struct ap_block *bloc
 	n = sample__times(block->weight);
 	size_bytes = n * block->size_bytes;
 	record__touch(record);
-	__sync_fetch_and_add(&record->allocations, n);
-	__sync_fetch_and_add(&record->size_bytes, size_bytes);
-	if (config.sample)
-		estimate__add(&record->of_allocations, block->weight, block->size_bytes);
+	ap_blocks__begin(record, 0, block, n, size_bytes);
 	if (config.live_stacks)
 		record__add_to_histogram(record, AP_SIZE_TAG, block->size_bytes, n);
-	stat__add_many(AP_STAT_ALLOCATIONS, n);
-	stat__add_many(AP_STAT_ALLOCATED_BYTES, size_bytes);
 	__sync_fetch_and_add(&process->live_blocks, n);
 	__sync_fetch_and_add(&process->live_bytes, size_bytes);
 	__sync_fetch_and_add(&live.blocks, n);
@@ -107,9 +84,8 @@ __noinline int block__begin(struct process *process, const struct ap_block *bloc
 	for (int i = 0; i < 8 && (__u64)now > (mark = LOAD(live.max_bytes)); i++)
 		if (__sync_val_compare_and_swap(&live.max_bytes, mark, now) == mark)
 			break;
-	/* A new peak generation per growth by 1/128 bounds the error of the peak by stack. */
 	mark = LOAD(live.mark_bytes);
-	if ((__u64)now > mark + (mark >> 7) &&
+	if (ap_peak__is_over(now, mark) &&
 	    __sync_val_compare_and_swap(&live.mark_bytes, mark, now) == mark)
 		__sync_fetch_and_add(&live.generation, 1);
 	return 0;
@@ -119,9 +95,9 @@ __noinline int block__end(struct process *process, const struct ap_block *block,
 			  __u64 now, __u32 how)
 {
 	__u64 n, size_bytes;
-	__u32 kind = how == BLOCK_FREED	  ? AP_EVENT_FREE
-		     : how == BLOCK_MOVED ? AP_EVENT_MOVED
-					  : AP_EVENT_UNSEEN;
+	__u32 kind = how == AP_BLOCK_FREED   ? AP_EVENT_FREE
+		     : how == AP_BLOCK_MOVED ? AP_EVENT_MOVED
+					     : AP_EVENT_UNSEEN;
 	__u64 id = bpf_get_current_pid_tgid();
 	struct ap_blocks *record;
 	struct ap_thread *thread;
@@ -134,21 +110,12 @@ __noinline int block__end(struct process *process, const struct ap_block *block,
 	n = sample__times(block->weight);
 	size_bytes = n * block->size_bytes;
 	record__touch(record);
-	__sync_fetch_and_add(&record->frees, n);
-	__sync_fetch_and_add(&record->freed_bytes, size_bytes);
-	if (config.sample)
-		estimate__add(&record->of_frees, block->weight, block->size_bytes);
-	stat__add_many(AP_STAT_FREES, n);
-	stat__add_many(AP_STAT_FREED_BYTES, size_bytes);
-	if (how != BLOCK_MOVED) {
-		stat__add_many(AP_STAT_DEALLOCATIONS, n);
-		stat__add_many(AP_STAT_DEALLOCATED_BYTES, size_bytes);
-	}
+	ap_blocks__end(record, 0, block, n, size_bytes, how);
 	__sync_fetch_and_add(&process->live_blocks, -n);
 	__sync_fetch_and_add(&process->live_bytes, -size_bytes);
 	__sync_fetch_and_add(&live.blocks, -n);
 	__sync_fetch_and_add(&live.size_bytes, -size_bytes);
-	if (how == BLOCK_UNSEEN) {
+	if (how == AP_BLOCK_UNSEEN) {
 		if (event_config.enabled)
 			event__block(block, address, now, process->id, kind);
 		return 0;
@@ -156,12 +123,7 @@ __noinline int block__end(struct process *process, const struct ap_block *block,
 	thread = bpf_map_lookup_elem(&threads, &id);
 	if (thread && thread->number == block->thread && thread->sequence == block->sequence) {
 		kind |= EVENT_TEMPORARY;
-		__sync_fetch_and_add(&record->temporary, n);
-		__sync_fetch_and_add(&record->temporary_bytes, size_bytes);
-		if (config.sample)
-			estimate__add(&record->of_temporary, block->weight, block->size_bytes);
-		stat__add_many(AP_STAT_TEMPORARY, n);
-		stat__add_many(AP_STAT_TEMPORARY_BYTES, size_bytes);
+		ap_blocks__end_temporary(record, 0, block, n, size_bytes);
 	}
 	if (!config.live_stacks)
 		return 0;

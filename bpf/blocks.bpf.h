@@ -64,12 +64,6 @@ extern struct lifetimes_maps lifetimes SEC(".maps");
 /* Lifetimes inserted since user space swapped the maps; user space resets it. */
 extern __u64 lifetimes_inserted;
 
-enum block_end {
-	BLOCK_FREED,
-	BLOCK_MOVED,  /* realloc returned another block for it */
-	BLOCK_UNSEEN, /* its address was allocated again without a free in between */
-};
-
 /*
  * These are global, so that the verifier checks each once, and not for all states in which the programs
  * call it. Their results are 0 or 1 where nothing else is said.
@@ -78,7 +72,7 @@ enum block_end {
 /* Counts a new block, which is in the tables already. */
 int block__begin(struct process *process, const struct ap_block *block);
 
-/* Counts the end of a block at @address that is out of the tables; @how: enum block_end. */
+/* Counts the end of a block at @address that is out of the tables; @how: enum ap_block_end. */
 int block__end(struct process *process, const struct ap_block *block, __u64 address, __u64 now,
 	       __u32 how);
 

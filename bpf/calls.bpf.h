@@ -92,8 +92,7 @@ static __always_inline void count_untracked_free(const struct process *process, 
 {
 	if (config.sample)
 		return;
-	stat__add(process->inherits ? AP_STAT_FREES_INHERITED
-				    : AP_STAT_FREES_UNKNOWN + ap_function__family(function));
+	stat__add(ap_stat__of_unknown_free(function, process->inherits));
 	if (event_config.enabled)
 		event__call(AP_EVENT_NOOP, AP_NO_RECORD, pointer, 0);
 }
@@ -193,11 +192,7 @@ static __always_inline void call__fail(struct ap_pending *pending)
 	struct ap_blocks *record = record__get(pending->record);
 
 	if (record) {
-		__u64 n = sample__times(pending->weight);
-
-		__sync_fetch_and_add(&record->failed, n);
-		stat__add_many(AP_STAT_FAILED, n);
-		regions__add(pending->regions, AP_STAT_FAILED, 1);
+		ap_blocks__fail(record, pending->regions, sample__times(pending->weight));
 		if (event_config.enabled)
 			event__call(AP_EVENT_FAILED, pending->record, 0, pending->size_bytes);
 	}
@@ -206,30 +201,20 @@ static __always_inline void call__fail(struct ap_pending *pending)
 
 /* Counts the end of the old block of a realloc that succeeded. */
 static __noinline void call__end_old(struct process *process, struct ap_pending *pending,
-				     enum block_end how)
+				     enum ap_block_end how)
 {
-	__u64 old = 0, size = pending->size_bytes;
+	__u64 old = 0;
 
 	if (pending->has_old) {
 		old = pending->old.size_bytes;
 		block__end(process, &pending->old, pending->pointer, pending->entry_ns, how);
-		regions__add_end(pending->regions, old, how != BLOCK_MOVED);
+		ap_regions__end_block(pending->regions, old, how);
 	} else if (!pending->outside) {
 		count_untracked_free(process, pending->function, pending->pointer);
 	}
-	if (how != BLOCK_MOVED)
-		return;
-	stat__add_many(AP_STAT_REALLOCATIONS, sample__times(pending->weight));
-	regions__add(pending->regions, AP_STAT_REALLOCATIONS, 1);
-	if (config.sample)
-		return; /* the old block may just not have been sampled */
-	if (size > old) {
-		stat__add_many(AP_STAT_GROWN_BYTES, size - old);
-		regions__add(pending->regions, AP_STAT_GROWN_BYTES, size - old);
-	} else {
-		stat__add_many(AP_STAT_SHRUNK_BYTES, old - size);
-		regions__add(pending->regions, AP_STAT_SHRUNK_BYTES, old - size);
-	}
+	if (how == AP_BLOCK_MOVED)
+		ap_move__count(pending->regions, sample__times(pending->weight), old,
+			       pending->size_bytes);
 }
 
 /* The allocator returned the block at @key: a block that is still in the tables there has ended
@@ -243,12 +228,12 @@ static __noinline bool blocks__add(struct process *process, const struct ap_bloc
 	/* With one table, blocks__put() finds it by -EEXIST. */
 	if (LOAD(live.n_tables) > 1 && blocks__take(key, &stale)) {
 		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
-		block__end(process, &stale, key->address, block->birth_ns, BLOCK_UNSEEN);
+		block__end(process, &stale, key->address, block->birth_ns, AP_BLOCK_UNSEEN);
 	}
 	err = blocks__put(key, block);
 	if (err == -EEXIST && blocks__take(key, &stale)) {
 		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
-		block__end(process, &stale, key->address, block->birth_ns, BLOCK_UNSEEN);
+		block__end(process, &stale, key->address, block->birth_ns, AP_BLOCK_UNSEEN);
 		err = blocks__put(key, block);
 	}
 	if (!err)
@@ -289,12 +274,12 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 			if (event_config.enabled)
 				event__call(AP_EVENT_RELEASED, pending->record, 0, 0);
 		}
-		call__end_old(process, pending, BLOCK_FREED);
+		call__end_old(process, pending, AP_BLOCK_FREED);
 		return;
 	}
 	if (!result) {
 		if (pending->result == AP_RESULT_FREES && moves) {
-			call__end_old(process, pending, BLOCK_FREED);
+			call__end_old(process, pending, AP_BLOCK_FREED);
 			pending->has_old = 0;
 		}
 		call__fail(pending);
@@ -314,15 +299,14 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 				    pending->size_bytes);
 	}
 	if (moves)
-		call__end_old(process, pending, added ? BLOCK_MOVED : BLOCK_FREED);
+		call__end_old(process, pending, added ? AP_BLOCK_MOVED : AP_BLOCK_FREED);
 	thread->sequence++;
 	if (!added)
 		return;
 	block__begin(process, &block);
 	if (event_config.enabled)
 		event__block(&block, result, block.birth_ns, process->id, AP_EVENT_ALLOC);
-	regions__add(pending->regions, AP_STAT_ALLOCATIONS, 1);
-	regions__add(pending->regions, AP_STAT_ALLOCATED_BYTES, block.size_bytes);
+	ap_regions__begin_block(pending->regions, block.size_bytes);
 }
 
 /* A function returns; @sp is SP after the return. */
@@ -366,8 +350,8 @@ static __always_inline bool call__free(struct process *process, __u64 pointer, _
 
 	if (!pointer || !blocks__take(&key, &block))
 		return false;
-	block__end(process, &block, pointer, bpf_ktime_get_ns(), BLOCK_FREED);
-	regions__add_end(region_set, block.size_bytes, true);
+	block__end(process, &block, pointer, bpf_ktime_get_ns(), AP_BLOCK_FREED);
+	ap_regions__end_block(region_set, block.size_bytes, AP_BLOCK_FREED);
 	return true;
 }
 

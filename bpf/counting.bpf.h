@@ -5,7 +5,7 @@
 
 #include "hit.bpf.h"
 #include "maps.bpf.h"
-#include "sums.bpf.h"
+#include "regions.bpf.h"
 
 struct site_counts_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -15,25 +15,6 @@ struct site_counts_map {
 };
 
 extern struct site_counts_map site_counts SEC(".maps");
-
-static __always_inline void counts__add(struct ap_site_counts *sum, const struct hit *hit)
-{
-	__sync_fetch_and_add(&sum->calls, 1);
-	if (AP_FREEING >> hit->function & 1) {
-		if (!hit->pointer)
-			__sync_fetch_and_add(&sum->null, 1);
-		return;
-	}
-	sum__add(&sum->size_bytes, bytes_in_sums(hit->size_bytes));
-	if (AP_REALLOCATING >> hit->function & 1) {
-		if (!hit->pointer) {
-			__sync_fetch_and_add(&sum->fresh, 1);
-			sum__add(&sum->fresh_size_bytes, bytes_in_sums(hit->size_bytes));
-		} else if (!hit->size_bytes && !hit->overflows) {
-			__sync_fetch_and_add(&sum->released, 1);
-		}
-	}
-}
 
 static __always_inline void count_hit(const struct hit *hit)
 {
@@ -46,7 +27,7 @@ static __always_inline void count_hit(const struct hit *hit)
 		__sync_fetch_and_add(&of_site->internal, 1);
 		return;
 	}
-	counts__add(of_site, hit);
+	ap_site_counts__add(of_site, hit->function, hit->size_bytes, hit->pointer, hit->overflows);
 	/* With live its record counts it. */
 	if (!config.live)
 		hit__note_impossible(hit);

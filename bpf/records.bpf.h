@@ -8,6 +8,7 @@
 #include "arch.bpf.h"
 #include "events.bpf.h"
 #include "maps.bpf.h"
+#include "regions.bpf.h"
 
 extern struct ap_live live;
 
@@ -201,12 +202,8 @@ static __always_inline void record__touch(struct ap_blocks *record)
 	if (before == generation ||
 	    __sync_val_compare_and_swap(&record->generation, before, generation) != before)
 		return;
-	record->peak = record->allocations - record->frees;
-	record->peak_bytes = record->size_bytes - record->freed_bytes;
+	ap_blocks__note_peak(record);
 }
-
-/* The number of significant bits of @value. */
-int significant_bits(__u64 value);
 
 /* The further histogram buckets of a record; NULL if there is no room. */
 static __always_inline struct ap_histograms *record__histograms(struct ap_blocks *record)

@@ -7,11 +7,11 @@
 #ifndef ALLOCPROF_REGIONS_BPF_H
 #define ALLOCPROF_REGIONS_BPF_H
 
-#include "counting.bpf.h"
 #include "hit.bpf.h"
 #include "maps.bpf.h"
 #include "open_regions_abi.h"
 #include "region_counts_abi.h"
+#include "sample.bpf.h"
 
 extern struct ap_regions regions;
 
@@ -58,6 +58,34 @@ int region_thread__sweep(struct ap_region_thread *thread, const struct ap_region
 /* Recomputes floor and set after a change of the open regions. */
 int region_thread__update(struct ap_region_thread *thread);
 
+static __noinline int region_set__add(__u32 set, __u32 which, __u64 n)
+{
+	struct ap_region_counts *of_set = bpf_map_lookup_elem(&region_counts, &set);
+
+	if (of_set && which < AP_STATS)
+		__sync_fetch_and_add(&of_set->stats[which], n);
+	return 0;
+}
+
+/* The number of significant bits of @value. */
+int significant_bits(__u64 value);
+
+/* The rules of counting are src/inside's, too. The caller is its set of open regions. */
+#define AP_CALLER			 __u32
+#define AP_ADD(counter, n)		 __sync_fetch_and_add(counter, n)
+#define AP_ADD_BYTES(sum, size_bytes)	 sum__add(sum, bytes_in_sums(size_bytes))
+#define AP_ADD_STAT(set, which, n)	 stat__add_many(which, n)
+#define AP_HAS_REGIONS(set)		 (config.regions && (set))
+#define AP_ADD_IN_REGIONS(set, which, n) region_set__add(set, which, n)
+#define AP_IS_SAMPLED			 config.sample
+#define AP_ADD_ESTIMATE(estimate, weight, size_bytes)                                              \
+	do {                                                                                       \
+		if (config.sample)                                                                 \
+			estimate__add(estimate, weight, size_bytes);                               \
+	} while (0)
+#define AP_SIGNIFICANT_BITS(value) significant_bits(value)
+#include "count_rules_abi.h"
+
 /* The set of regions that are open at a call with @sp. */
 static __noinline __u32 regions__set(__u64 sp)
 {
@@ -96,7 +124,8 @@ static __noinline int regions__count_hit(struct hit *hit)
 	hit->regions = set;
 	of_set = bpf_map_lookup_elem(&region_counts, &set);
 	if (of_set && function < AP_FUNCTIONS)
-		counts__add(&of_set->functions[function], hit);
+		ap_site_counts__add(&of_set->functions[function], function, hit->size_bytes,
+				    hit->pointer, hit->overflows);
 	return 0;
 }
 
@@ -105,34 +134,6 @@ static __always_inline void regions__count(struct hit *hit)
 {
 	if (regions__are_active() && !hit->internal)
 		regions__count_hit(hit);
-}
-
-static __noinline int region_set__add(__u32 set, __u32 which, __u64 n)
-{
-	struct ap_region_counts *of_set = bpf_map_lookup_elem(&region_counts, &set);
-
-	if (of_set && which < AP_STATS)
-		__sync_fetch_and_add(&of_set->stats[which], n);
-	return 0;
-}
-
-/* With live: adds to a statistic of the call's set of regions. */
-static __always_inline void regions__add(__u32 set, enum ap_stat which, __u64 n)
-{
-	if (config.regions && set)
-		region_set__add(set, which, n);
-}
-
-/* Counts the end of a block by a call in @set. */
-static __always_inline void regions__add_end(__u32 set, __u64 size_bytes, bool is_deallocation)
-{
-	if (!config.regions || !set)
-		return;
-	region_set__add(set, AP_STAT_FREED_BYTES, size_bytes);
-	if (!is_deallocation)
-		return;
-	region_set__add(set, AP_STAT_DEALLOCATIONS, 1);
-	region_set__add(set, AP_STAT_DEALLOCATED_BYTES, size_bytes);
 }
 
 #endif

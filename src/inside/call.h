@@ -5,12 +5,12 @@
 
 #include "claim.h"
 #include "code.h"
+#include "counting.h"
 #include "live.h"
 #include "next.h"
 #include "own.h"
 #include "process.h"
 #include "regions.h"
-#include "sample.h"
 #include "stack.h"
 
 struct call {
@@ -53,28 +53,13 @@ void call__freed(struct live_mark mark, __u32 function, void *block, const __u64
 static inline __attribute__((always_inline)) void call__count(struct ap_site_counts *counts,
 							      const struct call *call)
 {
-	counter__add(&counts->calls, 1);
-	if (AP_FREEING >> call->function & 1) {
-		if (!call->pointer)
-			counter__add(&counts->null, 1);
-		return;
-	}
-	counter__add_bytes(&counts->size_bytes, call->size);
-	if (AP_REALLOCATING >> call->function & 1) {
-		if (!call->pointer) {
-			counter__add(&counts->fresh, 1);
-			counter__add_bytes(&counts->fresh_size_bytes, call->size);
-		} else if (!call->size && !call->overflows) {
-			counter__add(&counts->released, 1);
-		}
-	}
+	ap_site_counts__add(counts, call->function, call->size, call->pointer, call->overflows);
 }
 
 /* Notes a call that asks for more than any process can have. */
 static inline void call__note_impossible(struct thread *thread, const struct call *call)
 {
-	if (unlikely(call->size >= AP_IMPOSSIBLE_BYTES || call->overflows) &&
-	    !(AP_FREEING >> call->function & 1))
+	if (unlikely(ap_call__is_impossible(call->function, call->size, call->overflows)))
 		counter__add(&thread->shared->stats[AP_STAT_IMPOSSIBLE], 1);
 }
 

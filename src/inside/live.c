@@ -4,10 +4,10 @@
 #include <linux/errno.h>
 
 #include "blocks.h"
+#include "counting.h"
 #include "live_sum.h"
 #include "memory.h"
 #include "regions.h"
-#include "sample.h"
 #include "slots_abi.h"
 #include "stacks.h"
 
@@ -59,20 +59,6 @@ static __u64 lifetime_hash(const void *entry)
 }
 
 static const struct table_kind lifetimes_kind = { sizeof(struct inside_lifetime), lifetime_hash };
-
-static inline void stat(struct thread *thread, enum ap_stat which, __u64 n)
-{
-	counter__add(&thread->shared->stats[which], n);
-}
-
-/* The thread's open regions count, too; its stand-ins do not know them. */
-static inline void stat_in_regions(struct thread *thread, enum ap_stat which, __u64 n)
-{
-	struct inside_region_counts *counts = regions__counts(thread->owner);
-
-	if (unlikely(counts))
-		counter__add(&counts->stats[which], n);
-}
 
 static inline struct inside_record *entry_at(const struct thread *thread, __u32 at)
 {
@@ -247,8 +233,7 @@ static inline void touch(struct ap_blocks *blocks)
 
 	if (likely(blocks->generation == generation))
 		return;
-	blocks->peak = blocks->allocations - blocks->frees;
-	blocks->peak_bytes = blocks->size_bytes - blocks->freed_bytes;
+	ap_blocks__note_peak(blocks);
 	blocks->generation = generation;
 }
 
@@ -281,26 +266,19 @@ static inline void add_to_histogram(struct thread *thread, struct ap_blocks *blo
 	if (wide)
 		counter__add(&wide->buckets[tag - 1], n);
 	else
-		stat(thread, AP_STAT_HISTOGRAMS_LOST, n);
+		stat__add(thread, AP_STAT_HISTOGRAMS_LOST, n);
 }
 
 static void count_lifetime(struct thread *thread, const struct ap_block *block, __u64 now)
 {
 	struct inside_live *live = &process.header->live;
-	__u64 start_ns = process.header->settings.epoch_ns, died_ns = now - start_ns;
-	__u32 shift = __atomic_load_n(&live->epoch_shift, __ATOMIC_RELAXED) & 63;
+	struct ap_lifetime_key key = ap_lifetime_key__of(block, process.header->settings.epoch_ns,
+							 now, &live->epoch_shift);
 	struct inside_lifetime *lifetime;
 	__u64 n = block->weight, size_bytes = n * block->size_bytes;
-	struct ap_lifetime_key key;
 
-	if (unlikely(died_ns >> shift >= AP_MAX_EPOCHS)) {
-		shift = significant_bits(died_ns / AP_MAX_EPOCHS);
-		__atomic_store_n(&live->epoch_shift, shift, __ATOMIC_RELAXED);
-	}
-	key = (struct ap_lifetime_key){ block->record, shift, (block->birth_ns - start_ns) >> shift,
-					died_ns >> shift };
 	if (!table__reserve(&thread->lifetimes, &lifetimes_kind, &thread->shared->lifetimes)) {
-		stat(thread, AP_STAT_LIFETIMES_LOST, n);
+		stat__add(thread, AP_STAT_LIFETIMES_LOST, n);
 		return;
 	}
 	lifetime = table__first(&thread->lifetimes, sizeof(*lifetime), lifetime_hash_of(&key));
@@ -318,14 +296,8 @@ static void count_lifetime(struct thread *thread, const struct ap_block *block, 
 	__atomic_store_n(&lifetime->lifetime.blocks, n, __ATOMIC_RELEASE);
 }
 
-enum block_end {
-	BLOCK_FREED,
-	BLOCK_MOVED,
-	BLOCK_UNSEEN,
-};
-
 static void end_block(struct thread *thread, const struct ap_block *block, __u64 now,
-		      enum block_end how)
+		      enum ap_block_end how)
 {
 	struct inside_record *entry = entry_of_record(thread, block->record);
 	const struct thread *owner = thread->owner;
@@ -333,43 +305,20 @@ static void end_block(struct thread *thread, const struct ap_block *block, __u64
 	struct ap_blocks *blocks;
 
 	if (!entry) {
-		stat(thread, AP_STAT_DROPPED, n);
+		stat__add(thread, AP_STAT_DROPPED, n);
 		return;
 	}
 	blocks = blocks_of(entry);
 	touch(blocks);
-	counter__add(&blocks->frees, n);
-	counter__add(&blocks->freed_bytes, size_bytes);
-	if (unlikely(process.samples))
-		estimate__add(&blocks->of_frees, n, block->size_bytes);
-	stat(thread, AP_STAT_FREES, n);
-	stat(thread, AP_STAT_FREED_BYTES, size_bytes);
-	if (how != BLOCK_MOVED) {
-		stat(thread, AP_STAT_DEALLOCATIONS, n);
-		stat(thread, AP_STAT_DEALLOCATED_BYTES, size_bytes);
-	}
+	ap_blocks__end(blocks, thread, block, n, size_bytes, how);
 	live_sum__add(thread, -(__s64)n, -(__s64)size_bytes);
-	if (how == BLOCK_UNSEEN)
+	if (how == AP_BLOCK_UNSEEN)
 		return;
 	if (owner->number == block->thread && owner->sequence == block->sequence) {
-		counter__add(&blocks->temporary, n);
-		counter__add(&blocks->temporary_bytes, size_bytes);
-		if (unlikely(process.samples))
-			estimate__add(&blocks->of_temporary, n, block->size_bytes);
-		stat(thread, AP_STAT_TEMPORARY, n);
-		stat(thread, AP_STAT_TEMPORARY_BYTES, size_bytes);
+		ap_blocks__end_temporary(blocks, thread, block, n, size_bytes);
 	}
 	add_to_histogram(thread, blocks, AP_LIFETIME_TAG, now - block->birth_ns, n);
 	count_lifetime(thread, block, now);
-}
-
-static void end_in_regions(struct thread *thread, const struct ap_block *block, bool moves)
-{
-	stat_in_regions(thread, AP_STAT_FREED_BYTES, block->size_bytes);
-	if (moves)
-		return;
-	stat_in_regions(thread, AP_STAT_DEALLOCATIONS, 1);
-	stat_in_regions(thread, AP_STAT_DEALLOCATED_BYTES, block->size_bytes);
 }
 
 __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 weight, __u64 stack)
@@ -380,9 +329,9 @@ __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 
 	/* A key is not 0. */
 	if (thread__is_ready(thread))
 		entry = entry_of_stack(thread, process.has_stacks ? stack : 1, function);
-	stat(thread, AP_STAT_EVENTS, 1);
+	stat__add(thread, AP_STAT_EVENTS, 1);
 	if (!entry) {
-		stat(thread, AP_STAT_LOST + memory__lost(), 1);
+		stat__add(thread, AP_STAT_LOST + memory__lost(), 1);
 		return 0;
 	}
 	blocks = blocks_of(entry);
@@ -409,20 +358,21 @@ static bool begin_block(struct thread *thread, struct live_mark mark, __u64 addr
 	int err = blocks__put(address, &block, &stale);
 
 	if (unlikely(err == -EEXIST)) {
-		stat(thread, AP_STAT_UNMATCHED, stale.weight);
-		end_block(thread, &stale, 0, BLOCK_UNSEEN);
+		stat__add(thread, AP_STAT_UNMATCHED, stale.weight);
+		end_block(thread, &stale, 0, AP_BLOCK_UNSEEN);
 		err = blocks__put(address, &block, &stale);
 	}
 	if (err)
-		stat(thread,
-		     AP_STAT_UNTRACKED +
-			     (err == -ENOMEM ? AP_UNTRACKED_NO_ROOM : AP_UNTRACKED_LIVE_FULL),
-		     mark.weight);
+		stat__add(thread,
+			  AP_STAT_UNTRACKED +
+				  (err == -ENOMEM ? AP_UNTRACKED_NO_ROOM : AP_UNTRACKED_LIVE_FULL),
+			  mark.weight);
 	return !err;
 }
 
 static void count_block(struct thread *thread, struct live_mark mark, __u64 size_bytes)
 {
+	const struct ap_block block = { .size_bytes = size_bytes, .weight = mark.weight };
 	struct inside_record *entry = entry_of_record(thread, mark.record);
 	__u64 n = mark.weight;
 	struct ap_blocks *blocks;
@@ -431,27 +381,18 @@ static void count_block(struct thread *thread, struct live_mark mark, __u64 size
 		return;
 	blocks = blocks_of(entry);
 	touch(blocks);
-	counter__add(&blocks->allocations, n);
-	counter__add(&blocks->size_bytes, n * size_bytes);
-	if (unlikely(process.samples))
-		estimate__add(&blocks->of_allocations, n, size_bytes);
+	ap_blocks__begin(blocks, thread, &block, n, n * size_bytes);
 	add_to_histogram(thread, blocks, AP_SIZE_TAG, size_bytes, n);
-	stat(thread, AP_STAT_ALLOCATIONS, n);
-	stat(thread, AP_STAT_ALLOCATED_BYTES, n * size_bytes);
 	live_sum__add(thread, n, n * size_bytes);
-	stat_in_regions(thread, AP_STAT_ALLOCATIONS, 1);
-	stat_in_regions(thread, AP_STAT_ALLOCATED_BYTES, size_bytes);
+	ap_regions__begin_block(thread, size_bytes);
 }
 
 static void fail(struct thread *thread, struct live_mark mark)
 {
 	struct inside_record *entry = mark.record ? entry_of_record(thread, mark.record) : NULL;
 
-	if (!entry)
-		return;
-	counter__add(&blocks_of(entry)->failed, mark.weight);
-	stat(thread, AP_STAT_FAILED, mark.weight);
-	stat_in_regions(thread, AP_STAT_FAILED, 1);
+	if (entry)
+		ap_blocks__fail(blocks_of(entry), thread, mark.weight);
 }
 
 void live__return(struct thread *thread, struct live_mark mark, __u64 address, __u64 size_bytes)
@@ -473,12 +414,8 @@ void live__return(struct thread *thread, struct live_mark mark, __u64 address, _
 static void count_unknown_free(struct thread *thread, __u32 function)
 {
 	/* The block may just not have been sampled. */
-	if (process.samples)
-		return;
-	stat(thread,
-	     process.inherits ? AP_STAT_FREES_INHERITED
-			      : AP_STAT_FREES_UNKNOWN + ap_function__family(function),
-	     1);
+	if (!process.samples)
+		stat__add(thread, ap_stat__of_unknown_free(function, process.inherits), 1);
 }
 
 void live__free(struct thread *thread, __u32 function, __u64 address, bool is_outside)
@@ -488,9 +425,9 @@ void live__free(struct thread *thread, __u32 function, __u64 address, bool is_ou
 	if (!thread__is_ready(thread))
 		return;
 	if (likely(address && blocks__take(address, &block))) {
-		end_block(thread, &block, now_ns(), BLOCK_FREED);
+		end_block(thread, &block, now_ns(), AP_BLOCK_FREED);
 		if (!is_outside)
-			end_in_regions(thread, &block, false);
+			ap_regions__end_block(thread, block.size_bytes, AP_BLOCK_FREED);
 		return;
 	}
 	if (is_outside)
@@ -498,7 +435,7 @@ void live__free(struct thread *thread, __u32 function, __u64 address, bool is_ou
 	if (address)
 		count_unknown_free(thread, function);
 	else
-		stat(thread, AP_STAT_FREES_NULL, 1);
+		stat__add(thread, AP_STAT_FREES_NULL, 1);
 }
 
 void live__move(struct live_move *move, __u64 address)
@@ -509,7 +446,7 @@ void live__move(struct live_move *move, __u64 address)
 		move->entry_ns = now_ns();
 }
 
-static void end_old(struct thread *thread, const struct live_move *move, enum block_end how,
+static void end_old(struct thread *thread, const struct live_move *move, enum ap_block_end how,
 		    __u64 size_bytes, __u32 weight)
 {
 	__u64 old_bytes = move->has_old ? move->old.size_bytes : 0;
@@ -519,21 +456,9 @@ static void end_old(struct thread *thread, const struct live_move *move, enum bl
 	else if (!move->is_outside)
 		count_unknown_free(thread, move->function);
 	if (move->has_old && !move->is_outside)
-		end_in_regions(thread, &move->old, how == BLOCK_MOVED);
-	if (how != BLOCK_MOVED)
-		return;
-	stat(thread, AP_STAT_REALLOCATIONS, weight);
-	stat_in_regions(thread, AP_STAT_REALLOCATIONS, 1);
-	/* The old block may just not have been sampled. */
-	if (process.samples)
-		return;
-	if (size_bytes > old_bytes) {
-		stat(thread, AP_STAT_GROWN_BYTES, size_bytes - old_bytes);
-		stat_in_regions(thread, AP_STAT_GROWN_BYTES, size_bytes - old_bytes);
-	} else {
-		stat(thread, AP_STAT_SHRUNK_BYTES, old_bytes - size_bytes);
-		stat_in_regions(thread, AP_STAT_SHRUNK_BYTES, old_bytes - size_bytes);
-	}
+		ap_regions__end_block(thread, old_bytes, how);
+	if (how == AP_BLOCK_MOVED)
+		ap_move__count(thread, weight, old_bytes, size_bytes);
 }
 
 void live__moved(struct thread *thread, const struct live_move *move, struct live_mark mark,
@@ -546,21 +471,22 @@ void live__moved(struct thread *thread, const struct live_move *move, struct liv
 		return;
 	if (!result && move->address && !size_bytes) {
 		if (mark.record)
-			stat(thread, AP_STAT_RELEASED, mark.weight);
-		end_old(thread, move, BLOCK_FREED, 0, 0);
+			stat__add(thread, AP_STAT_RELEASED, mark.weight);
+		end_old(thread, move, AP_BLOCK_FREED, 0, 0);
 		return;
 	}
 	if (!result) {
 		fail(thread, mark);
 		if (frees && move->address)
-			end_old(thread, move, BLOCK_FREED, 0, 0);
+			end_old(thread, move, AP_BLOCK_FREED, 0, 0);
 		else if (move->has_old && blocks__put(move->address, &move->old, &stale))
-			stat(thread, AP_STAT_DROPPED, move->old.weight);
+			stat__add(thread, AP_STAT_DROPPED, move->old.weight);
 		return;
 	}
 	added = mark.record && begin_block(thread, mark, result, size_bytes);
 	if (move->address)
-		end_old(thread, move, added ? BLOCK_MOVED : BLOCK_FREED, size_bytes, mark.weight);
+		end_old(thread, move, added ? AP_BLOCK_MOVED : AP_BLOCK_FREED, size_bytes,
+			mark.weight);
 	thread->owner->sequence++;
 	if (added)
 		count_block(thread, mark, size_bytes);
@@ -569,7 +495,7 @@ void live__moved(struct thread *thread, const struct live_move *move, struct liv
 void live__lose(struct thread *current, struct live_mark mark, const struct ap_block *ended)
 {
 	if (current && mark.record)
-		stat(current, AP_STAT_UNTRACKED + AP_UNTRACKED_NESTED, mark.weight);
+		stat__add(current, AP_STAT_UNTRACKED + AP_UNTRACKED_NESTED, mark.weight);
 	if (current && ended)
-		stat(current, AP_STAT_DROPPED, ended->weight);
+		stat__add(current, AP_STAT_DROPPED, ended->weight);
 }

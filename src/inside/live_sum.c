@@ -23,7 +23,7 @@ void live_sum__publish(struct thread *thread)
 	if ((__u64)now > most)
 		__atomic_compare_exchange_n(&live->max_bytes, &most, now, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
-	if ((__u64)now > mark + (mark >> 7) &&
+	if (ap_peak__is_over(now, mark) &&
 	    __atomic_compare_exchange_n(&live->mark_bytes, &mark, now, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		__atomic_fetch_add(&live->generation, 1, __ATOMIC_RELAXED);

@@ -3,12 +3,8 @@
 #ifndef ALLOCPROF_INSIDE_LIVE_SUM_H
 #define ALLOCPROF_INSIDE_LIVE_SUM_H
 
+#include "counting.h"
 #include "process.h"
-
-static inline int significant_bits(__u64 value)
-{
-	return value ? 64 - __builtin_clzll(value) : 0;
-}
 
 /* Adds what the thread has kept for itself. */
 void live_sum__publish(struct thread *thread);

@@ -4,9 +4,9 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
+#include "counting.h"
 #include "memory.h"
 #include "record_abi.h"
-#include "sample.h"
 #include "walk.h"
 
 #define STACK_TRIES 64
