@@ -3,11 +3,10 @@
 #ifndef ALLOCPROF_INSIDE_CALL_H
 #define ALLOCPROF_INSIDE_CALL_H
 
-#include "claim.h"
 #include "code.h"
 #include "counting.h"
 #include "live.h"
-#include "next.h"
+#include "objects.h"
 #include "own.h"
 #include "process.h"
 #include "regions.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "code.h"
 
-#include "kept.h"
 #include "maps.h"
 #include "memory.h"
 #include "objects.h"

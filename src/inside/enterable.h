@@ -23,4 +23,8 @@ bool program__has_path(const struct program *program);
  * its own; without, that is found when it runs. */
 int program__refusal(const struct program *program, bool looks);
 
+/* Whether one of the libraries in a value of LD_PRELOAD is a sanitizer's (-fsanitize=address, thread, leak and so on), whose
+ * allocator must be the first. */
+bool sanitizer__is_preloaded(const char *value);
+
 #endif

@@ -12,6 +12,7 @@
 
 #include "abi.h"
 #include "inside_abi.h"
+#include "sys.h"
 
 /* Maps the header of the measurement in @directory. False if there is none that this library can use. */
 bool memory__open(const char *directory);
@@ -78,6 +79,105 @@ bool memory__is_left(void);
 static inline bool header__has_ended(const struct inside_header *header)
 {
 	return __atomic_load_n(&header->gate, __ATOMIC_RELAXED) == INSIDE_STOPPED;
+}
+
+/* A hash table in shared memory that one thread writes, and that grows. */
+
+struct table {
+	char *entries;
+	__u32 shift; /* log2 of the room */
+	__u32 n;     /* entries in use */
+};
+
+struct table_kind {
+	size_t entry_bytes;
+	/* Hash of an entry in use; 0 for a free one. */
+	__u64 (*hash)(const void *entry);
+};
+
+/* Makes room for one more entry. *@published is the place that allocprof reads; it sees the table as it was
+ * before or as it is now. Entries move if that returns true and table->shift has changed. False: no room. */
+bool table__reserve(struct table *table, const struct table_kind *kind, __u64 *published);
+
+/* The first entry to look at for a hash, and the one behind @entry. The table has entries. */
+static inline void *table__first(const struct table *table, size_t entry_bytes, __u64 hash)
+{
+	return table->entries + (hash & ((1ULL << table->shift) - 1)) * entry_bytes;
+}
+
+static inline void *table__next(const struct table *table, size_t entry_bytes, const void *entry)
+{
+	char *next = (char *)entry + entry_bytes;
+
+	return next == table->entries + (entry_bytes << table->shift) ? table->entries : next;
+}
+
+/*
+ * A table of what was found out by system calls, for all threads, without locks. The low bits of a key say for which generation
+ * it holds: with the next one all of it is void, and is replaced bit by bit. Within a generation nothing is removed.
+ */
+
+struct kept {
+	__u64 key; /* 0: free */
+	__u64 value;
+} __attribute__((aligned(16)));
+
+#define KEPT_TRIES 8
+
+/* @generation_bits: of a key. */
+struct kept_table {
+	struct kept *slots;
+	__u32 shift; /* log2 of their number */
+	__u32 generation_bits;
+};
+
+static inline __u64 kept__key(const struct kept_table *table, __u64 what, __u32 generation)
+{
+	return what << table->generation_bits | (generation & ((1U << table->generation_bits) - 1));
+}
+
+static inline struct kept *kept__slot(const struct kept_table *table, __u64 key, int attempt)
+{
+	__u64 first = key * 0x9e3779b97f4a7c15ULL >> (64 - table->shift);
+
+	return &table->slots[(first + attempt) & ((1U << table->shift) - 1)];
+}
+
+static inline bool kept__is_void(const struct kept_table *table, __u64 found, __u64 key)
+{
+	return !found || (found ^ key) & ((1U << table->generation_bits) - 1);
+}
+
+static inline bool kept__find(const struct kept_table *table, __u64 key, __u64 *value)
+{
+	for (int i = 0; i < KEPT_TRIES; i++) {
+		const struct kept *slot = kept__slot(table, key, i);
+		__u64 found = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+
+		if (found == key) {
+			*value = __atomic_load_n(&slot->value, __ATOMIC_ACQUIRE);
+			return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == key;
+		}
+		/* It would be here. */
+		if (kept__is_void(table, found, key))
+			return false;
+	}
+	return false;
+}
+
+/* False: there is no room before the next generation. */
+static inline bool kept__put(const struct kept_table *table, __u64 key, __u64 value)
+{
+	for (int i = 0; i < KEPT_TRIES; i++) {
+		struct kept *slot = kept__slot(table, key, i), was = *slot;
+
+		if (was.key == key)
+			return true;
+		if (kept__is_void(table, was.key, key) &&
+		    pair__replace(&slot->key, was.key, was.value, key, value))
+			return true;
+	}
+	return false;
 }
 
 #endif

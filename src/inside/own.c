@@ -7,7 +7,6 @@
 
 #include "interface_abi.h"
 #include "memory.h"
-#include "next.h"
 #include "objects.h"
 #include "sys.h"
 

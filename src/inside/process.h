@@ -3,10 +3,49 @@
 #ifndef ALLOCPROF_INSIDE_PROCESS_H
 #define ALLOCPROF_INSIDE_PROCESS_H
 
-#include "claim.h"
+#include <linux/types.h>
+#include <stdbool.h>
+
 #include "inside_abi.h"
+#include "memory.h"
 #include "sys.h"
-#include "table.h"
+
+/*
+ * A call that has a thread's memory for itself. A signal's handler may interrupt it, call the allocator again, and leave by a jump
+ * (siglongjmp(3)), after which nobody gives the memory back.
+ */
+
+/* Lies in the stack of the call. */
+struct claim {
+	__u64 sign; /* CLAIM_SIGN ^ the struct's address */
+	/* The frame of the function that the program has called: its caller's frame pointer, and the return address. */
+	const __u64 *frame;
+	__u64 return_address;
+};
+
+#define CLAIM_SIGN 0x6d69616c6361704fULL
+
+/* Returns the claim's address. */
+static inline __u64 claim__sign(struct claim *claim, const __u64 *frame)
+{
+	__u64 address = (__u64)claim;
+
+	claim->frame = frame;
+	claim->return_address = frame[1];
+	__atomic_store_n(&claim->sign, CLAIM_SIGN ^ address, __ATOMIC_RELEASE);
+	/* cppcheck-suppress uninitvar ; what was filled here is not read. */
+	return address;
+}
+
+/* Afterwards, or its place would look as that of an earlier call that a jump has left. */
+static inline void claim__end(struct claim *claim)
+{
+	__atomic_store_n(&claim->sign, 0, __ATOMIC_RELEASE);
+}
+
+/* Whether the call whose claim is at @address, and which has not ended, will never go on. False if it may. @now is a claim of the
+ * calling function. */
+bool claim__is_gone(__u64 address, const struct claim *now);
 
 /* The last call of a counted function, while an allocator's own functions are counted, too: such a function may end in
  * a jump to another one. */
@@ -142,5 +181,33 @@ void process__renamed(void);
 
 /* In the child of a fork, which may never allocate. */
 void process__forked(void);
+
+/* What process.c and stand_ins.c show each other of threads. */
+
+/* All stand-ins of the process, linked by next. */
+struct thread *stand_ins__first(void);
+
+/* In a forked child, whose only thread has none. */
+void stand_ins__forget(void);
+
+/* A thread begins with the memory of one that has ended: so have its calls. */
+void thread__drop_claims(struct thread *thread);
+
+/* What follows is of process.c. */
+
+/* A thread's memory, with counters of their own; NULL if there is none. */
+struct thread *thread__new(__u32 tid, const char *comm);
+
+/* Before a thread, or a stand-in, that nobody else has counts: @take tries to give it the walker of another one. False: there is no
+ * memory. */
+bool thread__have_walker(struct thread *thread, bool (*take)(struct thread *thread));
+
+/* Gives @thread what another one has that has nothing to do with the counters: its walker, and what it knows of entries. */
+void thread__give(struct thread *thread, struct thread *from);
+
+bool thread__has_comm(const struct thread *thread, const char *comm);
+
+/* Puts the thread before the others of a list that only grows. */
+void thread__push(struct thread **list, struct thread *thread);
 
 #endif

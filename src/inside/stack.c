@@ -5,8 +5,8 @@
 #include <asm/unistd.h>
 
 #include "code.h"
-#include "kept.h"
 #include "maps.h"
+#include "memory.h"
 
 #define PAGE_BITS 12
 #define PAGE	  (1 << PAGE_BITS)

@@ -16,13 +16,11 @@
 #include "exec.h"
 #include "live.h"
 #include "memory.h"
-#include "next.h"
 #include "objects.h"
 #include "own.h"
 #include "process.h"
-#include "shown.h"
-#include "spared.h"
 #include "stack.h"
+#include "sys.h"
 
 #define EXPORT		 __attribute__((visibility("default")))
 #define NEXT(name, type) ((type)next__get(NEXT_##name))

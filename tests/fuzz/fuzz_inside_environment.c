@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "enterable.h"
 #include "environment.h"
 #include "fuzz.h"
 #include "inside_abi.h"
 #include "inside_host.h"
-#include "sanitizer.h"
 
 #define DIRECTORY   "/d"
 #define MAX_ENTRIES 64

@@ -23,7 +23,6 @@
 #include "inside_host.h"
 #include "maps.h"
 #include "objects.h"
-#include "sanitizer.h"
 #include "stack.h"
 
 static void data_path(const char *name, char path[PATH_MAX])
