@@ -6,8 +6,22 @@
 #include "blocks.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
-#include "records.bpf.h"
 #include "sample.bpf.h"
+#include "waits.bpf.h"
+
+static long records__look(__u32 index, __u64 *until_ns)
+{
+	return !records__are_few() || bpf_ktime_get_ns() >= *until_ns;
+}
+
+__noinline int records__await(void)
+{
+	__u64 until_ns;
+
+	ring__wake(AP_RECORD_GROW);
+	wait__for(records__look, &until_ns, &until_ns, AP_WAIT_NS);
+	return 0;
+}
 
 static __always_inline void lifetime__send(const struct ap_lifetime_key *key,
 					   const struct ap_block *block)

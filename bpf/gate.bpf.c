@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The program that opens and closes the measured window of a process (docs/windows.md). */
 #include "gate.bpf.h"
-#include "kernel_stack.bpf.h"
+#include "kernel.h"
 
 struct ap_gate gate;
 

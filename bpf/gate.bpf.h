@@ -12,14 +12,7 @@
 extern struct ap_gate gate;
 
 /* By module: code of the functions of --within. */
-struct within_ranges_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, struct ap_within);
-};
-
-extern struct within_ranges_map within_ranges SEC(".maps");
+DECLARE_MAP(within_ranges, HASH, 1024, 0, __u32, struct ap_within);
 
 static __always_inline bool gate__is_open(const struct process *process)
 {

@@ -6,12 +6,67 @@
 #ifndef ALLOCPROF_HIT_BPF_H
 #define ALLOCPROF_HIT_BPF_H
 
+#include "abi.h"
 #include "arch.bpf.h"
 #include "fault.bpf.h"
+#include "kernel.h"
 #include "maps.bpf.h"
-#include "nest.bpf.h"
-#include "sites.bpf.h"
 #include "trampoline.bpf.h"
+
+DECLARE_MAP(sites, ARRAY, AP_MAX_SITES, 0, __u32, struct ap_site);
+
+/* Return addresses of calls in the allocator's own code, found by disassembly. */
+DECLARE_MAP(internal_returns, HASH, 65536, BPF_F_NO_PREALLOC, struct ap_internal_return, __u8);
+
+/*
+ * Calls of AP_NESTING_OUTERMOST sources, beneath which no other allocator call counts. A thread has
+ * a note here from the entry of such a function to its return.
+ */
+
+struct nest {
+	__u64 sp; /* at the entry, where it points to the return address */
+	__u64 return_address;
+	__u32 site;
+	__u32 pad; /* 0 */
+};
+
+/* By thread; preallocated like tail_calls. */
+DECLARE_MAP(nests, HASH, 16384, 0, __u64, struct nest);
+
+/* Whether @sp is on the thread's alternate signal stack (sigaltstack(2)). */
+static __always_inline bool sp__is_on_signal_stack(__u64 sp)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	return sp - task->sas_ss_sp < task->sas_ss_size;
+}
+
+/*
+ * Returns 1 if the hit is beneath the call that its thread has a note of. Since a longjmp leaves
+ * notes behind, the stack is read: while the call is under way, its return address, or a return
+ * probe's trampoline, is still there. A function that the call tail-called has the same SP. If that
+ * function @ends the call, as malloc does, it returns in its place, and the note is deleted.
+ */
+int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends);
+
+/* Notes the call. */
+int nest__enter(__u64 sp, __u64 return_address, __u32 site);
+
+/* A function returns; @sp is SP after the return. */
+static __always_inline void nest__leave(__u64 sp)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct nest *nest = bpf_map_lookup_elem(&nests, &thread);
+
+	if (nest && arch__caller_sp(nest->sp) <= sp &&
+	    sp__is_on_signal_stack(nest->sp) == sp__is_on_signal_stack(sp))
+		bpf_map_delete_elem(&nests, &thread);
+}
+
+/*
+ * A hit of a probe: its arguments, and whether the application or the allocator itself made the
+ * call (docs/semantics.md, "internal").
+ */
 
 /* Note of a tail call that a hit's arguments force: the thread's next hit of @function with this SP
  * and return address is internal. */
@@ -25,14 +80,7 @@ struct tail_call {
 /* By thread. Preallocated, since allocation may fail where the kernel cannot sleep. An entry lives
  * only until the thread's next hit, so the size bounds the number of threads between two such
  * hits. */
-struct tail_calls_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, struct tail_call);
-};
-
-extern struct tail_calls_map tail_calls SEC(".maps");
+DECLARE_MAP(tail_calls, HASH, 16384, 0, __u64, struct tail_call);
 
 /* Note of a hit whose function may tail-call another probed function of an allocator with an
  * interface of its own. The thread's next hit is that tail call if SP, return address and arguments
@@ -47,14 +95,7 @@ struct jump {
 };
 
 /* By thread; preallocated like tail_calls. */
-struct jumps_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, struct jump);
-};
-
-extern struct jumps_map jumps SEC(".maps");
+DECLARE_MAP(jumps, HASH, 16384, 0, __u64, struct jump);
 
 /* The alignment of every malloc on 64-bit targets (2 * sizeof(size_t)). Aligned functions tail-call
  * malloc for no more. */

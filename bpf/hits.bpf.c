@@ -1,86 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The programs at the probes of stat and record without --live, and those beside them in all modes. */
 #include "arch.bpf.h"
-#include "changes.bpf.h"
-#include "counting.bpf.h"
 #include "fault.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
-#include "kernel_stack.bpf.h"
-#include "nest.bpf.h"
+#include "kernel.h"
 #include "process.bpf.h"
 #include "recording.bpf.h"
 #include "regions.bpf.h"
 #include "waits.bpf.h"
-#include "window.bpf.h"
+#include "walk.bpf.h"
 #include "within.bpf.h"
 
 __u64 counts_inserted;
-
-/* Global, so that the verifier does not follow each case into the caller. */
-__noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n)
-{
-	switch (n) {
-	case 1:
-		return first;
-	case 2:
-		return second;
-	case 3:
-		return third;
-	case 4:
-		return fourth;
-	}
-	return 0;
-}
-
-__noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
-{
-	__u64 thread = bpf_get_current_pid_tgid(), now = 0;
-	struct nest *nest = bpf_map_lookup_elem(&nests, &thread);
-
-	if (!nest || nest->sp < sp ||
-	    sp__is_on_signal_stack(nest->sp) != sp__is_on_signal_stack(sp))
-		return 0;
-	if (nest->sp == sp) {
-		if (nest->return_address != return_address || nest->site == site)
-			return 0;
-		if (ends)
-			bpf_map_delete_elem(&nests, &thread);
-		return 1;
-	}
-	if (bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp))) {
-		/* Once, since the note may be of a stack that is gone. */
-		stat__add(AP_STAT_CALLS_UNREAD);
-		bpf_map_delete_elem(&nests, &thread);
-		return 0;
-	}
-	return now && (now == nest->return_address || now == trampoline__address());
-}
-
-__noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
-{
-	__u64 thread = bpf_get_current_pid_tgid();
-	struct nest nest = { .sp = sp, .return_address = return_address, .site = site };
-
-	if (bpf_map_update_elem(&nests, &thread, &nest, BPF_ANY))
-		stat__add(AP_STAT_NOT_NESTED);
-	return 0;
-}
-
-static long ring__look(__u32 index, __u64 *until_ns)
-{
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.wait_below_bytes ||
-	       bpf_ktime_get_ns() >= *until_ns;
-}
-
-__noinline int ring__await(void)
-{
-	__u64 until_ns;
-
-	if (config.wait_below_bytes)
-		wait__for(ring__look, &until_ns, &until_ns, AP_LONG_WAIT_NS);
-	return 0;
-}
 
 static __always_inline void count_entry(struct pt_regs *ctx)
 {

@@ -19,6 +19,29 @@
 #define NULL ((void *)0)
 #endif
 
+/* A map that several objects use, of the type struct NAME_map: declared in a header, and defined in shared_maps.bpf.c. */
+#define DECLARE_MAP(name, map_type, n, flags, key_type, value_type)                                \
+	struct name##_map {                                                                        \
+		__uint(type, BPF_MAP_TYPE_##map_type);                                             \
+		__uint(max_entries, n);                                                            \
+		__uint(map_flags, flags);                                                          \
+		__type(key, key_type);                                                             \
+		__type(value, value_type);                                                         \
+	};                                                                                         \
+	extern struct name##_map name SEC(".maps")
+
+/* An array of @n maps of the type @inner. */
+#define DECLARE_MAPS(name, n, inner)                                                               \
+	struct name##_map {                                                                        \
+		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);                                          \
+		__uint(max_entries, n);                                                            \
+		__type(key, __u32);                                                                \
+		__array(values, inner);                                                            \
+	};                                                                                         \
+	extern struct name##_map name SEC(".maps")
+
+#define DEFINE_MAP(name) struct name##_map name SEC(".maps")
+
 /* Other CPUs and user space change the value concurrently. */
 #define LOAD(value) (*(volatile __typeof__(value) *)&(value))
 
@@ -242,5 +265,47 @@ struct bpf_iter__task {
 
 /* Inodes that only the kernel itself opens; linux/fs.h. */
 #define S_PRIVATE 512
+
+/* Functions that tell of what kind a mapping is. */
+
+/* linux/magic.h */
+#define HUGETLBFS_MAGIC 0x958458f6
+
+/* Anonymous shared memory and huge pages are backed by the kernel's own files. */
+static __always_inline bool vma__is_anonymous(const struct vm_area_struct *vma)
+{
+	const struct file *file = vma->vm_file;
+
+	if (!file)
+		return true;
+	return file->f_inode->i_flags & S_PRIVATE ||
+	       (file->f_inode->i_sb->s_magic == HUGETLBFS_MAGIC && !file->f_inode->i_nlink);
+}
+
+/* Returns whether a process handles the page faults of the mapping by userfaultfd(2). */
+static __always_inline bool vma__has_handler(const struct vm_area_struct *vma)
+{
+	return bpf_core_field_exists(vma->vm_userfaultfd_ctx.ctx) && vma->vm_userfaultfd_ctx.ctx;
+}
+
+/*
+ * Since Linux 6.13 functions of a BPF program that need 64 bytes of stack or more have it in memory that the program
+ * has once per processor. The kernel believes that no program of this type is preempted by itself. One at a uprobe is,
+ * where the kernel is preemptible: two threads then write to the same stack, hits are lost or walks go wrong, and
+ * pointers among what is overwritten have made the kernel fault.
+ */
+
+/*
+ * Each program at a uprobe begins with it. A program that contains a tail call has its stack on the thread's kernel
+ * stack, as in older kernels: the verifier looks for tail calls before it removes code that is never executed, such as this.
+ */
+static __always_inline void kernel_stack__use(void *ctx)
+{
+	__u64 never = 0;
+
+	barrier_var(never);
+	if (never)
+		bpf_tail_call(ctx, NULL, 0);
+}
 
 #endif

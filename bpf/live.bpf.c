@@ -3,51 +3,21 @@
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
 #include "calls.bpf.h"
-#include "changes.bpf.h"
-#include "counting.bpf.h"
 #include "fault.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
-#include "kernel_stack.bpf.h"
+#include "kernel.h"
 #include "live_hit.bpf.h"
 #include "process.bpf.h"
-#include "records.bpf.h"
+#include "recording.bpf.h"
 #include "regions.bpf.h"
 #include "waits.bpf.h"
-#include "window.bpf.h"
+#include "walk.bpf.h"
 #include "within.bpf.h"
 
 struct ap_live live;
 __u64 lifetimes_inserted;
 struct ap_thread fresh_thread;
-
-static long records__look(__u32 index, __u64 *until_ns)
-{
-	return !records__are_few() || bpf_ktime_get_ns() >= *until_ns;
-}
-
-__noinline int records__await(void)
-{
-	__u64 until_ns;
-
-	ring__wake(AP_RECORD_GROW);
-	wait__for(records__look, &until_ns, &until_ns, AP_WAIT_NS);
-	return 0;
-}
-
-/* Global, so that the verifier does not follow each path into the caller. */
-__noinline int significant_bits(__u64 value)
-{
-	int n = 0;
-
-	for (int step = 32; step; step >>= 1) {
-		if (value >> step) {
-			value >>= step;
-			n += step;
-		}
-	}
-	return n + (value != 0);
-}
 
 /* Whether returns from the site's function are probed. */
 static __always_inline bool site__returns(__u32 index)

@@ -4,8 +4,8 @@
 #define ALLOCPROF_LIVE_HIT_BPF_H
 
 #include "arch.bpf.h"
+#include "blocks.bpf.h"
 #include "hit.bpf.h"
-#include "records.bpf.h"
 #include "recording.bpf.h"
 #include "sample.bpf.h"
 #include "scratch.bpf.h"

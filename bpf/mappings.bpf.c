@@ -7,11 +7,10 @@
 #include <asm-generic/errno-base.h>
 
 #include "arch.bpf.h"
-#include "counting.bpf.h"
+#include "kernel.h"
 #include "process.bpf.h"
+#include "recording.bpf.h"
 #include "regions.bpf.h"
-#include "source.bpf.h"
-#include "vma.bpf.h"
 #include "waits.bpf.h"
 #include "within.bpf.h"
 

@@ -19,14 +19,10 @@ extern struct ring_map ring SEC(".maps");
 /* Waits for a limited time until user space has read most of it. */
 int ring__await(void);
 
-struct stats_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AP_STATS);
-	__type(key, __u32);
-	__type(value, __u64);
-};
+/* The number of significant bits of @value. */
+int significant_bits(__u64 value);
 
-extern struct stats_map stats SEC(".maps");
+DECLARE_MAP(stats, PERCPU_ARRAY, AP_STATS, 0, __u32, __u64);
 
 static __always_inline void stat__add_many(__u32 which, __u64 n)
 {

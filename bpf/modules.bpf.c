@@ -5,14 +5,12 @@
  */
 #include <asm-generic/errno-base.h>
 
-#include "changes.bpf.h"
 #include "fault.bpf.h"
 #include "gate.bpf.h"
+#include "kernel.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "scratch.bpf.h"
-#include "tables.bpf.h"
-#include "vma.bpf.h"
 #include "waits.bpf.h"
 #include "walk.bpf.h"
 
@@ -474,20 +472,6 @@ int BPF_PROG(on_map, struct vm_area_struct *vma)
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process)
 		__sync_fetch_and_add(&process->generation, 1);
-	return 0;
-}
-
-/* Global like mm__has_vdso_at(). */
-__noinline __u32 mm__seq(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct mm_struct___6_4 *mm_6_4 = (void *)task->mm;
-	struct mm_struct___6_13 *mm_6_13 = (void *)mm_6_4;
-
-	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
-		return mm_6_13->mm_lock_seq.sequence;
-	if (bpf_core_field_exists(mm_6_4->mm_lock_seq))
-		return mm_6_4->mm_lock_seq;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #define ALLOCPROF_PROCESS_BPF_H
 
 #include "maps.bpf.h"
+#include "tracepoint_abi.h"
 
 enum process_state {
 	PROCESS_COUNTED,
@@ -44,15 +45,7 @@ struct process {
 	__s64 live_bytes, live_blocks;
 };
 
-struct processes_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, struct process);
-};
-
-extern struct processes_map processes SEC(".maps");
+DECLARE_MAP(processes, HASH, 65536, BPF_F_NO_PREALLOC, __u32, struct process);
 
 /* The process that seed_process() searches for, in allocprof's PID namespace. */
 extern __u32 seed_pid;
@@ -84,6 +77,188 @@ static __always_inline struct process *process__hit(void)
 	if (process && !process->is_hit)
 		process->is_hit = 1;
 	return process;
+}
+
+/* Changes of a process's mappings, after which what is cached of them is invalid. */
+
+/* 1: on_map() is attached */
+extern __u32 on_map_is_attached;
+
+/* Detects what on_map() does not see: code that was moved or unmapped. Without on_map() and
+ * mm_lock_seq it has to detect all changes: between a dlclose() and a dlopen() that maps as many
+ * pages there, the loader allocates, and that hit sees another number of executable pages. */
+static __always_inline void process__refresh(struct process *process)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 exec_pages = task->mm->exec_vm;
+
+	if (process->exec_pages != exec_pages) {
+		process->exec_pages = exec_pages;
+		__sync_fetch_and_add(&process->generation, 1);
+	}
+}
+
+/* The kernel's count of changes of the process's mappings; 0 if it has none. */
+__u32 mm__seq(void);
+
+/* A number that changes with each change of the process's mappings, also when a heap grows; 0 if
+ * on_map() is attached, or the kernel has none. */
+static __always_inline __u32 mappings__seq(void)
+{
+	return on_map_is_attached ? 0 : mm__seq();
+}
+
+/* The programs at the tracepoints of fork, exec and exit share this (tracepoint_abi.h). */
+
+/* Number of events at a tracepoint whose marks are kept, a power of two: the leading program leaves a mark for each. */
+#define EVENTS_KNOWN 1024
+
+/* The program that is attached first; user space sets it before it attaches the others. */
+extern __u32 leading_program;
+/* Events that the leading program has not seen, and another has. The kernel counts how often it skipped the leading one, so
+ * the difference is what none has seen. */
+extern __u64 events_rescued[AP_TRACEPOINTS];
+extern __u32 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN]; /* ids of tasks, or 0 */
+
+/* Notes that @program sees the event of the task @pid at @at. Returns whether another program has seen it before. */
+static __always_inline bool tracepoint__see(enum ap_tracepoint at,
+					    enum ap_tracepoint_program program, __u32 pid)
+{
+	__u32 *seen = &events_seen[at][pid % EVENTS_KNOWN];
+	bool is_leading = program == LOAD(leading_program), is_seen;
+
+	if (!config.preempts)
+		return false;
+	is_seen = !is_leading && LOAD(*seen) == pid;
+	if (!is_leading && !is_seen)
+		__sync_fetch_and_add(&events_rescued[at], 1);
+	/* The last program removes the mark: the task may come here again, or another task that gets its id. */
+	LOAD(*seen) = program == AP_AGAIN ? 0 : pid;
+	return is_seen;
+}
+
+/*
+ * Finds programs that take memory from the kernel without ever hitting a probe: their allocator is
+ * unknown or has no symbols. They are checked when they end, by exit or exec, and when the
+ * recording ends. A program that allocates nothing takes hardly any memory.
+ */
+
+/* What programs take that allocate nothing. A static C library grows the heap for thread-local
+ * storage: glibc by less than a page. A dynamic linker maps the libraries' data: some 100 KiB for
+ * the C library, 50 more for OpenSSL. */
+#define START_BRK_BYTES	 4096
+#define START_DATA_PAGES 64
+
+static __always_inline __u64 mm__brk_bytes(struct mm_struct *mm)
+{
+	return BPF_CORE_READ(mm, brk) - BPF_CORE_READ(mm, start_brk);
+}
+
+/* Notes the memory of a new image. */
+static __always_inline void unprobed__begin(struct process *process, struct task_struct *task)
+{
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+
+	process->taken_bytes = 0;
+	if (!mm)
+		return;
+	process->first_data_pages = BPF_CORE_READ(mm, data_vm);
+	process->first_brk_bytes = mm__brk_bytes(mm);
+}
+
+/* Memory that the image has taken so far, or 0 if one that allocates nothing may take as much. */
+static __always_inline __u64 unprobed__taken(const struct process *process, struct mm_struct *mm)
+{
+	__u64 pages = BPF_CORE_READ(mm, data_vm) - process->first_data_pages;
+	__u64 brk_bytes = mm__brk_bytes(mm) - process->first_brk_bytes;
+
+	if ((__s64)pages < 0)
+		pages = 0;
+	if ((__s64)brk_bytes <= START_BRK_BYTES && pages < START_DATA_PAGES)
+		return 0;
+	return pages << 12;
+}
+
+static __always_inline void unprobed__report(const struct process *process,
+					     struct task_struct *task, __u64 taken_bytes)
+{
+	struct ap_unprobed_record *record;
+
+	if (!taken_bytes)
+		return;
+	stat__add(AP_STAT_UNPROBED);
+	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	/* The process is still in the count of unprobed programs, but not named. */
+	if (!record)
+		return;
+	record->type = AP_RECORD_UNPROBED;
+	record->pid = process->pid;
+	record->size_bytes = taken_bytes;
+	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);
+	bpf_ringbuf_submit(record, 0);
+}
+
+/* The process exits. Before Linux 6.16 its mm is gone by now. */
+static __always_inline void unprobed__end(const struct process *process, struct task_struct *task)
+{
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+
+	if (config.finds_unprobed && !process->is_hit && !process->is_elsewhere)
+		unprobed__report(process, task,
+				 mm ? unprobed__taken(process, mm) : process->taken_bytes);
+}
+
+/* The current process if it has not hit a probe, or NULL. */
+static __always_inline struct process *unprobed__current(void)
+{
+	struct process *process = process__current();
+
+	return process && !process->is_hit ? process : NULL;
+}
+
+/*
+ * Whom the user may look at who runs allocprof by file capabilities: what ptrace(2) asks of somebody without
+ * capabilities, __ptrace_may_access() of the kernel.
+ */
+
+static __always_inline bool mm__is_dumpable(struct mm_struct *mm)
+{
+	struct mm_struct___6_18 *mm_6_18 = (void *)mm;
+	struct mm_struct___5_17 *mm_5_17 = (void *)mm;
+	unsigned long flags = 0;
+
+	if (!mm)
+		return false;
+	if (bpf_core_field_exists(mm_6_18->flags))
+		bpf_core_read(&flags, sizeof(flags), &mm_6_18->flags);
+	else
+		bpf_core_read(&flags, sizeof(flags), &mm_5_17->flags);
+	return (flags & MMF_DUMPABLE_MASK) == SUID_DUMP_USER;
+}
+
+/*
+ * Capabilities in a user namespace that the user has made are no gain, since the user has all of them there. All other
+ * capabilities are one.
+ */
+static __always_inline bool cred__is_callers(const struct cred *cred)
+{
+	__u64 permitted = ~0ULL;
+
+	if (!cred || BPF_CORE_READ(cred, uid.val) != config.user ||
+	    BPF_CORE_READ(cred, euid.val) != config.user ||
+	    BPF_CORE_READ(cred, suid.val) != config.user ||
+	    BPF_CORE_READ(cred, gid.val) != config.group ||
+	    BPF_CORE_READ(cred, egid.val) != config.group ||
+	    BPF_CORE_READ(cred, sgid.val) != config.group)
+		return false;
+	bpf_core_read(&permitted, sizeof(permitted), &cred->cap_permitted);
+	return !permitted || BPF_CORE_READ(cred, user_ns, owner.val) == config.user;
+}
+
+static __always_inline bool task__is_callers(struct task_struct *task)
+{
+	return cred__is_callers(BPF_CORE_READ(task, real_cred)) &&
+	       mm__is_dumpable(BPF_CORE_READ(task, mm));
 }
 
 #endif

@@ -2,7 +2,7 @@
 /* The program at the marks of regions (docs/regions.md). */
 #include "arch.bpf.h"
 #include "gate.bpf.h"
-#include "kernel_stack.bpf.h"
+#include "kernel.h"
 #include "process.bpf.h"
 #include "regions.bpf.h"
 

@@ -18,25 +18,10 @@ extern struct ap_regions regions;
 _Static_assert(AP_MAX_REGION_SETS <= 256, "struct hit has a byte for it");
 
 /* By thread. */
-struct region_threads_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64);
-	__type(value, struct ap_region_thread);
-};
-
-extern struct region_threads_map region_threads SEC(".maps");
+DECLARE_MAP(region_threads, HASH, 65536, BPF_F_NO_PREALLOC, __u64, struct ap_region_thread);
 
 /* By set. Few large entries, since the kernel allocates them one by one at the start. */
-struct region_counts_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AP_MAX_REGION_SETS);
-	__type(key, __u32);
-	__type(value, struct ap_region_counts);
-};
-
-extern struct region_counts_map region_counts SEC(".maps");
+DECLARE_MAP(region_counts, PERCPU_ARRAY, AP_MAX_REGION_SETS, 0, __u32, struct ap_region_counts);
 
 static __always_inline bool regions__are_active(void)
 {
@@ -66,9 +51,6 @@ static __noinline int region_set__add(__u32 set, __u32 which, __u64 n)
 		__sync_fetch_and_add(&of_set->stats[which], n);
 	return 0;
 }
-
-/* The number of significant bits of @value. */
-int significant_bits(__u64 value);
 
 /* The rules of counting are src/inside's, too. The caller is its set of open regions. */
 #define AP_CALLER			 __u32

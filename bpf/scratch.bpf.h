@@ -3,7 +3,6 @@
 #ifndef ALLOCPROF_SCRATCH_BPF_H
 #define ALLOCPROF_SCRATCH_BPF_H
 
-#include "changes.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "trampoline.bpf.h"
@@ -107,14 +106,7 @@ struct scratch {
 };
 
 /* User space sets the number of slots, a power of two, before load. */
-struct scratches_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 64);
-	__type(key, __u32);
-	__type(value, struct scratch);
-};
-
-extern struct scratches_map scratches SEC(".maps");
+DECLARE_MAP(scratches, ARRAY, 64, 0, __u32, struct scratch);
 
 /* An index with a bound that the verifier sees: without the barrier clang drops the mask that it
  * can prove redundant, by comparisons that the verifier does not track. */

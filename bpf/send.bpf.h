@@ -5,12 +5,51 @@
 #define ALLOCPROF_SEND_BPF_H
 
 #include "arch.bpf.h"
+#include "blocks.bpf.h"
 #include "hit.bpf.h"
-#include "records.bpf.h"
+#include "maps.bpf.h"
 #include "sample.bpf.h"
-#include "sent.bpf.h"
 #include "stack.bpf.h"
 #include "trampoline.bpf.h"
+
+/*
+ * Hashes of the stacks whose frames user space has, in sets. A full set evicts a hash, and CPUs may
+ * overwrite each other's: an evicted stack is sent again.
+ */
+
+#define SENT_WAYS 8
+
+struct sent_set {
+	__u64 stacks[SENT_WAYS]; /* 0: free */
+};
+
+DECLARE_MAP(stacks_sent, ARRAY, 32768, 0, __u32, struct sent_set);
+
+static __always_inline struct sent_set *sent__set(__u64 stack)
+{
+	__u32 at = stack & config.sent_mask;
+
+	return bpf_map_lookup_elem(&stacks_sent, &at);
+}
+
+static __always_inline bool sent__has(const struct sent_set *set, __u64 stack)
+{
+	for (int i = 0; i < SENT_WAYS; i++)
+		if (set->stacks[i] == stack)
+			return true;
+	return false;
+}
+
+static __always_inline void sent__add(struct sent_set *set, __u64 stack)
+{
+	for (int i = 0; i < SENT_WAYS; i++) {
+		if (!set->stacks[i]) {
+			set->stacks[i] = stack;
+			return;
+		}
+	}
+	set->stacks[stack >> 48 & (SENT_WAYS - 1)] = stack;
+}
 
 /* The map that programs count calls into; one entry, so that libbpf's template map is small. */
 struct counts_map {

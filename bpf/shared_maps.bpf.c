@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The maps that several objects use. This object is linked first: the linker of libbpf 1.1 and 1.5 loses
+ * The maps, settings and functions that several objects use. This object is linked first: the linker of libbpf 1.1 and 1.5 loses
  * the place of a map that was declared in an object before the one that defines it ("map relo failed to
  * find map").
  */
@@ -8,38 +8,35 @@
 #pragma clang diagnostic ignored "-Wunused-function"
 
 #include "blocks.bpf.h"
-#include "counting.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "maps.bpf.h"
-#include "nest.bpf.h"
 #include "process.bpf.h"
-#include "records.bpf.h"
+#include "recording.bpf.h"
 #include "regions.bpf.h"
 #include "scratch.bpf.h"
 #include "send.bpf.h"
-#include "sent.bpf.h"
-#include "sites.bpf.h"
-#include "tables.bpf.h"
+#include "waits.bpf.h"
+#include "walk.bpf.h"
 
-struct ring_map ring SEC(".maps");
-struct stats_map stats SEC(".maps");
+DEFINE_MAP(ring);
+DEFINE_MAP(stats);
 
-struct sites_map sites SEC(".maps");
-struct internal_returns_map internal_returns SEC(".maps");
+DEFINE_MAP(sites);
+DEFINE_MAP(internal_returns);
 
-struct processes_map processes SEC(".maps");
+DEFINE_MAP(processes);
 
-struct within_ranges_map within_ranges SEC(".maps");
+DEFINE_MAP(within_ranges);
 
-struct tail_calls_map tail_calls SEC(".maps");
-struct jumps_map jumps SEC(".maps");
+DEFINE_MAP(tail_calls);
+DEFINE_MAP(jumps);
 
-struct nests_map nests SEC(".maps");
+DEFINE_MAP(nests);
 
-struct site_counts_map site_counts SEC(".maps");
+DEFINE_MAP(site_counts);
 
-struct stacks_sent_map stacks_sent SEC(".maps");
+DEFINE_MAP(stacks_sent);
 
 /* Programs count into one map while user space drains the other, so that no counter changes while
  * it is read and deleted. Sizes in place of types, as in struct counts_map: Linux 6.1 takes a map with
@@ -57,20 +54,20 @@ struct {
  * use. */
 struct counts_maps counts SEC(".maps");
 
-struct unwind_chunks_map unwind_chunks SEC(".maps");
-struct unwind_tables_map unwind_tables SEC(".maps");
-struct unwind_slices_map unwind_slices SEC(".maps");
-struct unwind_rules_map unwind_rules SEC(".maps");
+DEFINE_MAP(unwind_chunks);
+DEFINE_MAP(unwind_tables);
+DEFINE_MAP(unwind_slices);
+DEFINE_MAP(unwind_rules);
 
-struct scratches_map scratches SEC(".maps");
+DEFINE_MAP(scratches);
 
-struct records_map records SEC(".maps");
-struct histograms_map histograms SEC(".maps");
-struct index_tables_map index_tables SEC(".maps");
+DEFINE_MAP(records);
+DEFINE_MAP(histograms);
+DEFINE_MAP(index_tables);
 struct free_map free_records SEC(".maps"), free_histograms SEC(".maps");
 
-struct live_tables_map live_tables SEC(".maps");
-struct threads_map threads SEC(".maps");
+DEFINE_MAP(live_tables);
+DEFINE_MAP(threads);
 
 /* Programs count into one map while user space drains the other, as with the counts. */
 struct {
@@ -83,5 +80,110 @@ struct {
 
 struct lifetimes_maps lifetimes SEC(".maps");
 
-struct region_threads_map region_threads SEC(".maps");
-struct region_counts_map region_counts SEC(".maps");
+DEFINE_MAP(region_threads);
+DEFINE_MAP(region_counts);
+
+/* Global, so that the verifier does not follow each case into the caller. */
+__noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n)
+{
+	switch (n) {
+	case 1:
+		return first;
+	case 2:
+		return second;
+	case 3:
+		return third;
+	case 4:
+		return fourth;
+	}
+	return 0;
+}
+
+__noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
+{
+	__u64 thread = bpf_get_current_pid_tgid(), now = 0;
+	struct nest *nest = bpf_map_lookup_elem(&nests, &thread);
+
+	if (!nest || nest->sp < sp ||
+	    sp__is_on_signal_stack(nest->sp) != sp__is_on_signal_stack(sp))
+		return 0;
+	if (nest->sp == sp) {
+		if (nest->return_address != return_address || nest->site == site)
+			return 0;
+		if (ends)
+			bpf_map_delete_elem(&nests, &thread);
+		return 1;
+	}
+	if (bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp))) {
+		/* Once, since the note may be of a stack that is gone. */
+		stat__add(AP_STAT_CALLS_UNREAD);
+		bpf_map_delete_elem(&nests, &thread);
+		return 0;
+	}
+	return now && (now == nest->return_address || now == trampoline__address());
+}
+
+__noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct nest nest = { .sp = sp, .return_address = return_address, .site = site };
+
+	if (bpf_map_update_elem(&nests, &thread, &nest, BPF_ANY))
+		stat__add(AP_STAT_NOT_NESTED);
+	return 0;
+}
+
+/* Global, so that the verifier checks it once. */
+__noinline __u32 mm__seq(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct___6_4 *mm_6_4 = (void *)task->mm;
+	struct mm_struct___6_13 *mm_6_13 = (void *)mm_6_4;
+
+	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
+		return mm_6_13->mm_lock_seq.sequence;
+	if (bpf_core_field_exists(mm_6_4->mm_lock_seq))
+		return mm_6_4->mm_lock_seq;
+	return 0;
+}
+
+__noinline int process__is_callers(void)
+{
+	return task__is_callers(bpf_get_current_task_btf());
+}
+
+static long ring__look(__u32 index, __u64 *until_ns)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.wait_below_bytes ||
+	       bpf_ktime_get_ns() >= *until_ns;
+}
+
+__noinline int ring__await(void)
+{
+	__u64 until_ns;
+
+	if (config.wait_below_bytes)
+		wait__for(ring__look, &until_ns, &until_ns, AP_LONG_WAIT_NS);
+	return 0;
+}
+
+/* Global, so that the verifier does not follow each path into the caller. */
+__noinline int significant_bits(__u64 value)
+{
+	int n = 0;
+
+	for (int step = 32; step; step >>= 1) {
+		if (value >> step) {
+			value >>= step;
+			n += step;
+		}
+	}
+	return n + (value != 0);
+}
+
+/* Which user space stores before load; tests/twin has its own. */
+#ifndef config
+const volatile struct ap_config config = {};
+#endif
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

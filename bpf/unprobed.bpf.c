@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The programs that check processes which have not hit a probe; those at exit are in processes.bpf.c. */
 #include "process.bpf.h"
-#include "tracepoints.bpf.h"
-#include "unprobed.bpf.h"
 
 /* Reports @process, which has not hit a probe, if it has taken memory: once, whichever program or thread comes first. */
 static __always_inline void unprobed__look(struct process *process, struct task_struct *task)

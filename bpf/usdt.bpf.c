@@ -4,13 +4,12 @@
  * memory, with the size and the block among their arguments.
  */
 #include "calls.bpf.h"
-#include "counting.bpf.h"
 #include "fault.bpf.h"
-#include "kernel_stack.bpf.h"
+#include "kernel.h"
 #include "live_hit.bpf.h"
 #include "process.bpf.h"
+#include "recording.bpf.h"
 #include "regions.bpf.h"
-#include "source.bpf.h"
 #include "within.bpf.h"
 
 /* By site. User space sets the number of entries before load. */

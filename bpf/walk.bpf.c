@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What walks look up: unwinds one frame by unwind rules, by its next instructions, or by frame pointers. */
 #include "arch.bpf.h"
+#include "blocks.bpf.h"
 #include "gate.bpf.h"
 #include "process.bpf.h"
-#include "records.bpf.h"
 #include "scratch.bpf.h"
-#include "tables.bpf.h"
 #include "trampoline.bpf.h"
 #include "waits.bpf.h"
 #include "walk.bpf.h"
-#include "window.bpf.h"
 
 struct ap_waits waits;
 

@@ -7,9 +7,9 @@
 #ifndef ALLOCPROF_WITHIN_BPF_H
 #define ALLOCPROF_WITHIN_BPF_H
 
-#include "changes.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
+#include "process.bpf.h"
 #include "stack.bpf.h"
 
 static __always_inline void lose(enum ap_lost reason)

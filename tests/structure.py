@@ -175,7 +175,36 @@ def check_programs():
     for path in sorted((SOURCE / "bpf").glob("*.bpf.c")):
         for name, body in re.findall(r'^SEC\("u(?:ret)?probe[^"]*"\)\n.*?(\w+)\(.*?\n\{\n(.*?)^\}', path.read_text(), re.M | re.S):
             if "\tkernel_stack__use(ctx);\n" not in body:
-                yield f"{path.relative_to(SOURCE)}: {name} runs at uprobes and lacks kernel_stack__use() (kernel_stack.bpf.h)"
+                yield f"{path.relative_to(SOURCE)}: {name} runs at uprobes and lacks kernel_stack__use() (kernel.h)"
+
+
+# What several programs call stands here, whichever header declares it: functions of all objects, and what walks ask of
+# mappings.
+SHARED_BY_PROGRAMS = {"shared_maps.bpf.c", "modules.bpf.c"}
+
+
+def functions(path):
+    """The functions of bpf/ that a file defines, by name with their bodies, and the names of those that it declares."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S)
+    text = re.sub(r"^#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
+    defined = re.findall(r"^[a-z_][^;{}]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", text, re.M | re.S)
+    return dict(defined), set(re.findall(r"^(?!static|extern)[a-z_][\w *]*?\b(\w+)\([^;{}]*\);", text, re.M))
+
+
+def check_calls():
+    """Functions of bpf/ stand where they are declared, and headers do not call each other in circles."""
+    read = {path.name: functions(path) for path in sorted((SOURCE / "bpf").glob("*.[ch]"))}
+    headers = [file for file in read if file.endswith(".h")]
+    place = {name: file for file in headers for name in {*read[file][0], *read[file][1]}}
+    graph = collections.defaultdict(set, {file: set() for file in headers})
+    for file, (defined, _) in read.items():
+        for name, body in defined.items():
+            at = place.get(name, file)
+            if file not in {at, at.replace(".h", ".c"), *SHARED_BY_PROGRAMS}:
+                yield f"bpf/{file} defines {name}(), which bpf/{at} declares"
+            graph[at] |= {place[called] for called in re.findall(r"\b\w+\b", body) if called in place} - {at}
+    for circle in circles(graph):
+        yield f"call each other: {', '.join(f'bpf/{file}' for file in circle)}"
 
 
 def check_jobs():
@@ -227,7 +256,7 @@ def main():
     by_name = {path.name: path for path in files()}
     allowed = folders()
     failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name),
-                *check_streams(), *check_programs(), *check_jobs(), *check_cited(),
+                *check_streams(), *check_programs(), *check_calls(), *check_jobs(), *check_cited(),
                 *check_sentences(), *check_length()]
     for failure in failures:
         print(f"structure: {failure}")
