@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a probe costs when its program does nothing. */
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-
-/* Filled as for allocprof, read by nobody. */
+#include "kernel.h"
 #include "sites.bpf.h"
 
-struct sites_map sites SEC(".maps");
-struct internal_returns_map internal_returns SEC(".maps");
+/* Filled as for allocprof, read by nobody. */
+DEFINE_MAP(sites);
+DEFINE_MAP(internal_returns);
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

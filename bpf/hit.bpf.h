@@ -6,17 +6,12 @@
 #ifndef ALLOCPROF_HIT_BPF_H
 #define ALLOCPROF_HIT_BPF_H
 
-#include "abi.h"
 #include "arch.bpf.h"
 #include "fault.bpf.h"
 #include "kernel.h"
 #include "maps.bpf.h"
+#include "sites.bpf.h"
 #include "trampoline.bpf.h"
-
-DECLARE_MAP(sites, ARRAY, AP_MAX_SITES, 0, __u32, struct ap_site);
-
-/* Return addresses of calls in the allocator's own code, found by disassembly. */
-DECLARE_MAP(internal_returns, HASH, 65536, BPF_F_NO_PREALLOC, struct ap_internal_return, __u8);
 
 /*
  * Calls of AP_NESTING_OUTERMOST sources, beneath which no other allocator call counts. A thread has
