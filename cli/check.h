@@ -9,7 +9,7 @@
 #include "array.h"
 #include "budget.h"
 #include "error.h"
-#include "series.h"
+#include "measure.h"
 
 struct measure;
 struct measure_surroundings;
@@ -76,20 +76,6 @@ int check__status(const struct check_result *results, size_t n);
 /* The worst verdict on @figure of the test and of its regions. */
 enum budget_verdict check_result__verdict(const struct check_result *result,
 					  enum budget_figure figure);
-
-/* Allocates room for the regions of @test in @runs runs. 0 or -ENOMEM. */
-int check_regions__prepare(struct check_result *result, const struct budget_test *test,
-			   size_t runs);
-/* Stores the figures of the regions in run @run, counted from 0. */
-void check_regions__take(struct check_result *result, const struct measure *measure,
-			 const struct profile *profile, size_t run);
-/*
- * Computes the figures after the last run. -ENOENT, with a sentence in the result, if the target
- * has no region of one of the names.
- */
-int check_regions__settle(struct check_result *result);
-int check_regions__update(struct check_result *result, bool *is_updated);
-void check_regions__release(struct check_result *result);
 
 /* "within", "over" and so on. */
 const char *check__outcome_name(enum check_outcome outcome);

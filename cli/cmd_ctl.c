@@ -8,11 +8,9 @@
 
 #include "cleanup.h"
 #include "command.h"
-#include "control_client.h"
-#include "control_directory.h"
+#include "control.h"
 #include "error.h"
 #include "message.h"
-#include "number_parse.h"
 #include "options.h"
 
 enum {

@@ -12,7 +12,6 @@
 #include "diff.h"
 #include "diff_output.h"
 #include "error.h"
-#include "number_parse.h"
 #include "options.h"
 #include "profile.h"
 #include "stack_groups.h"

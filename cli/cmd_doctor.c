@@ -13,7 +13,6 @@
 #include "number.h"
 #include "options.h"
 #include "probed_file.h"
-#include "probed_text.h"
 #include "profile.h"
 #include "text.h"
 

@@ -14,7 +14,8 @@
 #include "error.h"
 #include "graph_data.h"
 #include "graph_output.h"
-#include "number_parse.h"
+#include "options.h"
+#include "output_file.h"
 #include "path.h"
 #include "profile.h"
 

@@ -15,11 +15,10 @@
 #include "data_file_query.h"
 #include "error.h"
 #include "message.h"
-#include "number_parse.h"
 #include "options.h"
 #include "output_file.h"
 #include "query_output.h"
-#include "stat_print.h"
+#include "stat_report.h"
 #include "user_terminal.h"
 
 #define DEFAULT_CPU_NS (60 * NS_PER_S)

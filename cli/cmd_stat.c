@@ -10,16 +10,14 @@
 #include "error.h"
 #include "measure.h"
 #include "measure_gaps.h"
+#include "measure_options.h"
 #include "message.h"
-#include "number_parse.h"
 #include "options.h"
 #include "output_file.h"
-#include "series.h"
 #include "session.h"
 #include "stat_report.h"
 #include "stat_series.h"
 #include "user_terminal.h"
-#include "window_options.h"
 
 enum {
 	OPT_JSON = 256,

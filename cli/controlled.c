@@ -15,12 +15,11 @@
 
 #include "clock.h"
 #include "control.h"
-#include "control_directory.h"
 #include "data_file.h"
 #include "error.h"
 #include "measure_options.h"
+#include "message.h"
 #include "number.h"
-#include "progress.h"
 
 /* Attempts to read the live blocks while the target neither allocates nor frees, and further ones while it is held. */
 #define DUMP_TRIES 3

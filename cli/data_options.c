@@ -10,7 +10,6 @@
 #include "error.h"
 #include "message.h"
 #include "number.h"
-#include "number_parse.h"
 #include "options.h"
 #include "profile.h"
 #include "profile_runs.h"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Runs a target under a session, once or several times, with a line of progress and a list of what is probed. */
 #include "measure.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -13,10 +16,134 @@
 #include "command.h"
 #include "controlled.h"
 #include "error.h"
-#include "measure_progress.h"
+#include "measure_options.h"
 #include "message.h"
 #include "number.h"
-#include "probed_text.h"
+#include "options.h"
+#include "probed_file.h"
+#include "profile.h"
+#include "session.h"
+#include "text.h"
+#include "user_terminal.h"
+
+/* Room for a path and the text after it; longer lines are truncated. */
+#define LINE_BYTES 8192
+
+__attribute__((format(printf, 2, 3))) static void print_line(void (*print)(const char *line),
+							     const char *format, ...)
+{
+	char line[LINE_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	utf8__clean(line);
+	print(line);
+}
+
+static void print_function(const struct probed_function *function, void (*print)(const char *line))
+{
+	char names[LINE_BYTES / 2] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < function->n_aliases && used < sizeof(names); i++)
+		used += snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : " (also ",
+				 function->aliases[i]);
+	print_line(print, "  %s%s%s", profile__function_name(function->function), names,
+		   function->n_aliases ? ")" : "");
+	print_line(print, "      entry 0x%llx, probe at +%llu: %s", function->entry_offset,
+		   function->distance_bytes, function->instruction);
+	if (function->slow_reason)
+		print_line(print, "      single-stepped, two traps a call: %s",
+			   function->slow_reason);
+	else
+		print_line(print, "      emulated by the kernel: one trap a call");
+}
+
+void probed_text__print(const struct probed_file *file, void (*print)(const char *line))
+{
+	struct probed_function function;
+
+	print_line(print, "%s%s%s", file->path, file->build_id[0] ? ", build id " : "",
+		   file->build_id);
+	if (file->gap[0])
+		print_line(print, "  %s", file->gap);
+	for (size_t i = 0; probed_file__function(file, i, &function); i++)
+		print_function(&function, print);
+}
+
+struct measure_progress {
+	const struct measure *measure;
+	const struct session_attendant *next; /* the attendant that this one wraps, or NULL */
+	struct session_attendant attendant;   /* to be passed to session__run() */
+	struct progress progress;
+};
+
+static void show(const struct session *session, __u64 duration_ns)
+{
+	struct session_progress now;
+	char limit[48] = "", live[48] = "";
+
+	session__progress(session, &now);
+	if (duration_ns)
+		snprintf(limit, sizeof(limit), " of %s", number__time(duration_ns).text);
+	if (now.has_live)
+		snprintf(live, sizeof(live), ", %s live",
+			 number__bytes(now.live_size_bytes, false).text);
+	progress__draw("%s%s: %s calls, %s lost%s%s", number__time(now.elapsed_ns).text, limit,
+		       number__count(now.calls).text, number__count(now.lost).text, live,
+		       now.is_counting ? "" : ", not counting");
+}
+
+static int attend(struct session *session, void *context)
+{
+	struct measure_progress *progress = context;
+	const struct measure *measure = progress->measure;
+
+	if (!measure->quiet && progress__is_due(&progress->progress))
+		show(session, measure->duration_ns);
+	return progress->next ? progress->next->attend(session, progress->next->context) : 0;
+}
+
+/* @next may be NULL. */
+static void measure_progress__begin(struct measure_progress *progress,
+				    const struct measure *measure,
+				    const struct session_attendant *next)
+{
+	*progress = (struct measure_progress){
+		.measure = measure,
+		.next = next,
+		.attendant = {
+			.fd = next ? next->fd : -1,
+			.attend = attend,
+			.context = progress,
+		},
+	};
+	progress__begin(&progress->progress);
+}
+
+static bool has_terminal(pid_t pid, void *context)
+{
+	return terminal_users__has(context, pid);
+}
+
+static bool is_in_use(void *context)
+{
+	struct terminal_users terminal;
+
+	return !terminal_users__of(STDERR_FILENO, &terminal) &&
+	       session__visit_processes(context, has_terminal, &terminal);
+}
+
+/*
+ * Suppresses the progress line while a process that @session follows may write to our terminal. With NULL before the session
+ * is closed.
+ */
+static void measure_progress__yield_to(const struct session *session)
+{
+	progress__share(session ? is_in_use : NULL, (void *)session);
+}
 
 /* The command inherits the mask as it was, and its dispositions are never touched. With these blocked a closed pipe and a
  * limit of file sizes are errors of the writes. */
@@ -165,8 +292,20 @@ static void say_memory(const struct measure *measure, const struct session *sess
 			  : "--sample, and no --live, take less where that is too much");
 }
 
-int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
-		 struct session **out, int *status, struct error *error)
+static void measure__close(struct session *session)
+{
+	progress__clear();
+	measure_progress__yield_to(NULL);
+	session__close(session);
+}
+
+/*
+ * Opens a session, runs the target under it and finishes it. 0 with *@session open, or a negative
+ * errno with @error set, the exit status in *@status, and nothing open. The first run fills
+ * @surroundings; the caller releases them after the last.
+ */
+static int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
+			struct session **out, int *status, struct error *error)
 {
 	struct session_options options = measure->session;
 	struct controlled *controlled = NULL;
@@ -228,9 +367,115 @@ fail:
 	return err;
 }
 
-void measure__close(struct session *session)
+static int parse_runs(const char *text, const char *option, __u64 least, __u64 *runs,
+		      struct error *error)
 {
-	progress__clear();
-	measure_progress__yield_to(NULL);
-	session__close(session);
+	__u64 value;
+
+	if (number__parse_count(text, &value, error))
+		return -EINVAL;
+	if (value < least || value > SERIES_MAX_RUNS)
+		return error__set(error, -EINVAL,
+				  "'%.64s' is no number of runs; %s takes %llu to %d", text, option,
+				  least, SERIES_MAX_RUNS);
+	*runs = value;
+	return 0;
+}
+
+int series__parse(struct series *series, int key, const char *arg, struct error *error)
+{
+	switch (key) {
+	case 'r':
+		return parse_runs(arg, "-r", 1, &series->runs, error);
+	case OPT_WARMUP:
+		series->has_warmup = true;
+		return parse_runs(arg, "--warmup", 0, &series->warmup, error);
+	default:
+		return OPTIONS_UNKNOWN;
+	}
+}
+
+int series__check(struct series *series, const struct measure *measure, struct error *error)
+{
+	int err = 0;
+
+	if (series->has_warmup && !series->runs)
+		err = error__set(error, -EINVAL, "--warmup means nothing without -r");
+	else if (series->runs && measure->pid)
+		err = error__set(error, -EINVAL,
+				 "-r and -p together; only a command can be run again");
+	else if (series->runs && measure->duration_ns)
+		err = error__set(error, -EINVAL,
+				 "-r and --duration together; a command that goes on is not run "
+				 "again beside itself");
+	else if (series->runs && measure->session.window.paused)
+		err = error__set(error, -EINVAL,
+				 "-r and --paused together; only a single run can be controlled");
+	if (series->runs && !series->has_warmup)
+		series->warmup = 1;
+	return err;
+}
+
+/* Does one run. Returns 1 if it counts. */
+static int run_once(const struct measure *measure, struct measure_surroundings *surroundings,
+		    bool is_single, bool is_warmup, series_take take, void *context,
+		    struct series_end *end, struct error *error)
+{
+	const struct profile *profile;
+	struct measure one = *measure;
+	struct session *session;
+	int status, err;
+
+	one.repeats = !is_single;
+	err = measure__run(&one, surroundings, &session, &status, error);
+	if (err) {
+		end->status = status;
+		return err;
+	}
+	profile = session__profile(session);
+	end->interrupted = profile->totals.run.interrupted;
+	if (measure_surroundings__was_interrupted(surroundings))
+		end->interrupted = true;
+	if (!end->status)
+		end->status = window_options__status(profile);
+	if (is_single || (!is_warmup && !end->interrupted)) {
+		err = take(context, session, end->counted + 1, error);
+		if (err)
+			end->status = EXIT_OURS;
+		else
+			err = 1;
+	}
+	measure__close(session);
+	return err;
+}
+
+int series__run(const struct series *series, const struct measure *measure,
+		struct measure_surroundings *surroundings, series_take take, void *context,
+		struct series_end *end, struct error *error)
+{
+	off_t input = series->runs ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
+	__u64 runs = series->warmup + (series->runs ? series->runs : 1);
+	int err = 0;
+
+	*end = (struct series_end){ 0 };
+	for (__u64 run = 0; run < runs && !end->interrupted; run++) {
+		if (input >= 0)
+			lseek(STDIN_FILENO, input, SEEK_SET);
+		err = run_once(measure, surroundings, !series->runs, run < series->warmup, take,
+			       context, end, error);
+		if (err < 0)
+			break;
+		end->counted += err;
+		err = 0;
+		/* A signal may have arrived while @take handled the run. */
+		if (run + 1 < runs && measure_surroundings__was_interrupted(surroundings))
+			end->interrupted = true;
+	}
+	if (!err && !end->counted) {
+		if (!end->status)
+			end->status = 128 + SIGINT;
+		err = error__set(error, -EINTR,
+				 "interrupted before a run that counts was over; nothing is kept");
+	}
+	return err;
 }

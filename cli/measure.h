@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs a target under a session; handles signals and the exit status. */
+/* Runs a target under a session, once or several times; handles signals and the exit status. */
 #ifndef ALLOCPROF_MEASURE_H
 #define ALLOCPROF_MEASURE_H
 
+#include <argp.h>
+#include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "measure_options.h"
+#include "profile_runs.h"
 #include "user.h"
+
+struct error;
+struct measure;
+struct probed_file;
+struct session;
 
 /*
  * Signal mask and limits as they were before measuring, which the command inherits. Zeroed at
@@ -20,19 +29,57 @@ struct measure_surroundings {
 	struct target_user user; /* of --user */
 };
 
-/*
- * Opens a session, runs the target under it and finishes it. 0 with *@session open, or a negative
- * errno with @error set, the exit status in *@status, and nothing open. The first run fills
- * @surroundings; the caller releases them after the last.
- */
-int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
-		 struct session **session, int *status, struct error *error);
-
-/* Closes what measure__run() opened. */
-void measure__close(struct session *session);
-
 /* Whether a signal that ends the measurement has arrived since the last check. */
 bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings);
 void measure_surroundings__release(struct measure_surroundings *surroundings);
+
+#define SERIES_MAX_RUNS PROFILE_MAX_RUNS
+
+enum {
+	OPT_WARMUP = 0x300,
+};
+
+/* Rows of an argp table; @default_warmup is a string. */
+/* clang-format off */
+#define SERIES_OPTIONS(default_warmup) \
+	{ "repeat", 'r', "N", 0, "Run the command N times, one after the other", 0 }, \
+	{ "warmup", OPT_WARMUP, "N", 0, "Before these, run it N times that do not count (default " default_warmup ")", 0 }
+/* clang-format on */
+
+/* Zeroed is a single run. */
+struct series {
+	__u64 runs;   /* runs that count; 0: -r was not given, there is one */
+	__u64 warmup; /* runs before them that do not count */
+	bool has_warmup;
+};
+
+/* How it ended. */
+struct series_end {
+	int status;	  /* of the first run that failed, else 0; of the series if that failed */
+	size_t counted;	  /* runs that counted */
+	bool interrupted; /* a signal ended the series before its last run */
+};
+
+/* Called after each run that counts, @run from 1, with its finished session; an error ends the series. */
+typedef int (*series_take)(void *context, struct session *session, size_t run, struct error *error);
+
+/* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+int series__parse(struct series *series, int key, const char *arg, struct error *error);
+
+/* Checks that the options go together, and fills in defaults. 0, or -EINVAL with @error set. */
+int series__check(struct series *series, const struct measure *measure, struct error *error);
+
+/*
+ * Runs @measure. An interrupted run does not count in a series, but does if it is the only one. A
+ * run whose command fails counts. Each run reads standard input from the same offset, if that is
+ * seekable. The caller owns @surroundings. 0, -EINTR if no run counted, or another negative errno
+ * with @error set; *@end is set in any case.
+ */
+int series__run(const struct series *series, const struct measure *measure,
+		struct measure_surroundings *surroundings, series_take take, void *context,
+		struct series_end *end, struct error *error);
+
+/* Prints a file that was found, and its probed functions, line by line. */
+void probed_text__print(const struct probed_file *file, void (*print)(const char *line));
 
 #endif

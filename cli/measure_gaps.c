@@ -15,7 +15,6 @@
 #include "recording_text.h"
 #include "session.h"
 #include "text.h"
-#include "window_options.h"
 
 static void say_gap(const struct profile_gap *gap, measure_gaps_say say, void *context)
 {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* What stderr gets: sentences, and one line of progress that they replace. */
 #include "message.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "clock.h"
 #include "error.h"
-#include "progress.h"
 #include "text.h"
+#include "user_terminal.h"
 
 void message__print(const char *fmt, ...)
 {
@@ -25,4 +29,95 @@ void message__print(const char *fmt, ...)
 void message__error(const struct error *error, int err)
 {
 	message__print("%s", error->text[0] ? error->text : strerror(-err));
+}
+
+#define WAIT_NS	 2000000000ULL
+#define PAUSE_NS 500000000ULL
+
+/* There is one line on one terminal, whoever draws it. */
+static struct {
+	bool is_forbidden;
+	bool is_shown;
+	__u64 drawn_ns; /* CLOCK_MONOTONIC; the last attempt to draw */
+	bool (*is_in_use)(void *context);
+	void *context;
+} line;
+
+void progress__begin(struct progress *progress)
+{
+	*progress = (struct progress){ .start_ns = clock__now_ns() };
+}
+
+bool progress__is_due(const struct progress *progress)
+{
+	__u64 now = clock__now_ns();
+
+	return now - progress->start_ns >= WAIT_NS && now - line.drawn_ns >= PAUSE_NS;
+}
+
+/* Whether no other process writes to the terminal; false while we are in the background. */
+static bool is_terminal_ours(void)
+{
+	pid_t group = tcgetpgrp(STDERR_FILENO);
+
+	if (group >= 0 && group != getpgrp())
+		return false;
+	return !line.is_in_use || !line.is_in_use(line.context);
+}
+
+/* A line that wraps could not be erased. */
+static size_t find_width(const struct terminal *terminal)
+{
+	struct winsize size = { 0 };
+
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col > 1 ? size.ws_col - 1 : 1;
+	return terminal->columns - 1;
+}
+
+void progress__draw(const char *format, ...)
+{
+	struct terminal terminal = terminal__of(stderr);
+	char text[512];
+	va_list args;
+
+	line.drawn_ns = clock__now_ns();
+	if (line.is_forbidden || !terminal.redraws)
+		return;
+	if (!is_terminal_ours()) {
+		/* Another process may have overwritten the line by now. */
+		line.is_shown = false;
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fputc('\r', stderr);
+	terminal__print(&terminal, text, find_width(&terminal));
+	fputs("\033[K", stderr);
+	line.is_shown = true;
+}
+
+bool progress__is_shown(void)
+{
+	return line.is_shown;
+}
+
+void progress__clear(void)
+{
+	if (line.is_shown && is_terminal_ours())
+		fputs("\r\033[K", stderr);
+	line.is_shown = false;
+}
+
+void progress__forbid(void)
+{
+	line.is_forbidden = true;
+	line.is_shown = false;
+}
+
+void progress__share(bool (*is_in_use)(void *context), void *context)
+{
+	line.is_in_use = is_in_use;
+	line.context = context;
 }

@@ -3,6 +3,10 @@
 #ifndef ALLOCPROF_RECORD_SUMMARY_H
 #define ALLOCPROF_RECORD_SUMMARY_H
 
+#include <linux/types.h>
+#include <stdbool.h>
+
+struct live_totals;
 struct profile;
 struct selection;
 
@@ -15,5 +19,12 @@ void record_summary__print_log(const struct profile *profile, const char *path);
 void record_summary__print_lost_events(const struct profile *profile, const char *path);
 /* The same for several runs; @what describes them. */
 void record_summary__print_runs(const char *what, const char *path);
+
+/*
+ * Prints three lines on stderr: allocations, live blocks, temporary ones. @totals: of a sampled
+ * profile, else NULL. @unseen: profile__unseen_bytes() of it. @target_runs: the target is still running.
+ */
+void live_summary__print(const struct live_totals *live, const struct selection *totals,
+			 __u64 unseen, bool target_runs);
 
 #endif

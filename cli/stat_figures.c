@@ -20,6 +20,12 @@ static bool is_selected(const struct measure *measure, const struct function_tot
 	return false;
 }
 
+const struct ap_site_counts *stat_totals__counts(const struct profile *profile,
+						 const struct region *region, int i)
+{
+	return region ? &region->counts[i] : &profile->totals.functions[i].counts;
+}
+
 bool stat_totals__shows(const struct measure *measure, const struct profile *profile, int i)
 {
 	return profile->totals.functions[i].probed &&
@@ -61,8 +67,7 @@ static struct stat_totals add_up(const struct measure *measure, const struct pro
 	struct stat_totals totals = { 0 };
 
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		const struct ap_site_counts *counts =
-			region ? &region->counts[i] : &profile->totals.functions[i].counts;
+		const struct ap_site_counts *counts = stat_totals__counts(profile, region, i);
 
 		if (!stat_totals__shows(measure, profile, i))
 			continue;

@@ -26,6 +26,9 @@ struct stat_totals {
 	bool knows_frees;    /* free was among the selected functions */
 };
 
+/* The counts of function @i in the run, or, if it is not NULL, in @region. */
+const struct ap_site_counts *stat_totals__counts(const struct profile *profile,
+						 const struct region *region, int i);
 /* Whether function @i was selected and probed. */
 bool stat_totals__shows(const struct measure *measure, const struct profile *profile, int i);
 struct stat_totals stat_totals__of(const struct measure *measure, const struct profile *profile);

@@ -11,7 +11,6 @@
 #include "measure.h"
 #include "number.h"
 #include "profile.h"
-#include "stat_print.h"
 #include "stat_report.h"
 #include "table.h"
 #include "text.h"

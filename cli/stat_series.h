@@ -6,7 +6,7 @@
 #include <json-c/json.h>
 #include <stdio.h>
 
-#include "series.h"
+#include "measure.h"
 #include "stat_figures.h"
 
 struct error;

@@ -15,7 +15,6 @@
 #include "options.h"
 #include "profile.h"
 #include "profile_offline.h"
-#include "progress.h"
 #include "symbols.h"
 
 static void free_demangler(struct demangler **demangler)

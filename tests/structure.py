@@ -19,7 +19,7 @@ MAX_LINES = 800
 # Stems that may depend on each other: a header that shows what files share with each other includes the one that shows
 # the same to all others. And why.
 CIRCLES = {
-    ("cli/message", "cli/progress", "cli/user_terminal"):
+    ("cli/message", "cli/user_terminal"):
         "what is written must clear the line of progress, and the pager's end must be said",
     ("src/diff/diff", "src/diff/diff_align", "src/diff/diff_keys", "src/diff/diff_pair"):
         "diff.h is what a comparison is made of, diff.c calls the steps that make it",

@@ -1,19 +1,131 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Turns records of blocks, blocks that were not freed and lifetimes into a profile, and keeps the time line. */
 #include "live_collector.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "abi.h"
 #include "array.h"
 #include "clock.h"
 #include "collector.h"
 #include "lifetimes.h"
-#include "live_notes.h"
 #include "live_spaces.h"
 #include "profile.h"
 #include "record_abi.h"
 #include "sampling.h"
 #include "timeline.h"
+
+/* User space's part of the records of --live: their numbers, which are never reused, and their blocks that were not freed. */
+struct live_note {
+	__u32 number; /* 0: none assigned */
+	__u64 discarded, discarded_bytes;
+	struct profile_estimate of_discarded; /* with sampling */
+	__u64 oldest_ns; /* birth of the oldest live block, 0 if none is live */
+};
+
+struct live_notes {
+	__u32 max_records;
+	struct live_note *notes; /* by the record's index */
+	size_t n_notes;
+	__u32 *counts; /* profile counts, by the record's number - 1 */
+	size_t counts_room;
+	__u32 n_numbers;
+};
+
+static void live_notes__release(struct live_notes *notes)
+{
+	free(notes->notes);
+	free(notes->counts);
+}
+
+static int get(struct live_notes *notes, __u32 index, struct live_note **note)
+{
+	if (index >= notes->max_records)
+		return -EINVAL;
+	if (array__reserve_zeroed(&notes->notes, &notes->n_notes, (size_t)index + 1,
+				  sizeof(*notes->notes)))
+		return -ENOMEM;
+	*note = &notes->notes[index];
+	return 0;
+}
+
+/* A unique number for the record that is at @index now; indexes are reused, numbers are not.
+ * -ENOMEM, or -EINVAL for an invalid index. */
+static int live_notes__number(struct live_notes *notes, __u32 index, __u32 *number)
+{
+	struct live_note *note;
+	int err = get(notes, index, &note);
+
+	if (err)
+		return err;
+	if (!note->number) {
+		if (notes->n_numbers == UINT32_MAX ||
+		    array__reserve(&notes->counts, &notes->counts_room,
+				   (size_t)notes->n_numbers + 1, sizeof(*notes->counts)))
+			return -ENOMEM;
+		notes->counts[notes->n_numbers++] = 0;
+		note->number = notes->n_numbers;
+	}
+	*number = note->number;
+	return 0;
+}
+
+/* Notes blocks of the record at @index that were not freed: discarded by an exec, or live since
+ * @birth_ns (CLOCK_MONOTONIC). -ENOMEM, -EINVAL. */
+static int live_notes__add_discarded(struct live_notes *notes, __u32 index,
+				     const struct ap_count *sum,
+				     const struct profile_estimate *estimate)
+{
+	struct live_note *note;
+	int err = get(notes, index, &note);
+
+	if (err)
+		return err;
+	note->discarded += sum->calls;
+	note->discarded_bytes = profile__add_up(note->discarded_bytes, sum->size_bytes);
+	profile_estimate__add(&note->of_discarded, estimate);
+	return 0;
+}
+
+static int live_notes__add_live(struct live_notes *notes, __u32 index, __u64 birth_ns)
+{
+	struct live_note *note;
+	int err = get(notes, index, &note);
+
+	if (!err && (!note->oldest_ns || birth_ns < note->oldest_ns))
+		note->oldest_ns = birth_ns;
+	return err;
+}
+
+/* The note at @index; an empty one if nothing was noted. */
+static const struct live_note *live_notes__get(const struct live_notes *notes, __u32 index)
+{
+	static const struct live_note none;
+
+	return index < notes->n_notes ? &notes->notes[index] : &none;
+}
+
+/* The index is another record's from here on. */
+static void live_notes__clear(struct live_notes *notes, __u32 index)
+{
+	if (index < notes->n_notes)
+		notes->notes[index] = (struct live_note){ 0 };
+}
+
+/* The profile's count of the record with @number, 0 if it has none. */
+static __u32 live_notes__count(const struct live_notes *notes, __u32 number)
+{
+	return number && number <= notes->n_numbers ? notes->counts[number - 1] : 0;
+}
+
+static void live_notes__set_count(struct live_notes *notes, const struct live_note *note,
+				  __u32 count)
+{
+	if (note->number)
+		notes->counts[note->number - 1] = count;
+}
 
 /* At most 1/SAMPLE_SHARE of the time is spent on reading the processes' memory sizes; with many
  * processes the first moments are further apart. */

@@ -19,7 +19,11 @@ struct window_options {
 };
 
 /* Whether any of them is set. */
-bool window_options__any(const struct window_options *options);
+static inline bool window_options__any(const struct window_options *options)
+{
+	return options->within || options->start_on || options->stop_on || options->delay_ns ||
+	       options->paused;
+}
 
 /* Sizes of a run's maps, 0 for the default; tests make them small to check that every loss is
  * reported. */
@@ -91,9 +95,18 @@ struct session_options {
 };
 
 /* Whether stacks are walked: for counts by stack, or for --within. */
-bool session_options__walk(const struct session_options *options);
+static inline bool session_options__walk(const struct session_options *options)
+{
+	return options->stacks || options->window.within;
+}
+
 /* Whether the window has functions that open or close it. */
-bool session_options__have_functions(const struct session_options *options);
+static inline bool session_options__have_functions(const struct session_options *options)
+{
+	const struct window_options *window = &options->window;
+
+	return window->within || window->start_on || window->stop_on;
+}
 
 /* Progress of a running session. */
 struct session_progress {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* `allocprof ctl`: the directory of running recordings, the socket of each, and both of its sides. */
 #include "control.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,10 +13,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
-#include "control_directory.h"
 #include "error.h"
 #include "file.h"
 
@@ -298,4 +302,204 @@ void control__close(struct control *control)
 	if (control->epoll >= 0)
 		close(control->epoll);
 	free(control);
+}
+
+char *control_directory__path(void)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char *path;
+
+	if (!geteuid())
+		return strdup("/run/allocprof");
+	if (!runtime || *runtime != '/' || asprintf(&path, "%s/allocprof", runtime) < 0)
+		return NULL;
+	return path;
+}
+
+int control_directory__open(bool make, struct error *error)
+{
+	_cleanup_(free_ptr) char *path = control_directory__path();
+	struct stat st;
+	int fd;
+
+	if (!path)
+		return error__set(error, -ENOENT,
+				  "there is no directory for the sockets of recordings; set "
+				  "XDG_RUNTIME_DIR");
+	if (make && mkdir(path, 0700) && errno != EEXIST)
+		return error__set(error, -errno, "cannot make %s: %s", path, strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return error__set(error, -errno, "cannot open %s: %s", path, strerror(errno));
+	if (!fstat(fd, &st) && st.st_uid == geteuid() && !(st.st_mode & 077))
+		return fd;
+	close(fd);
+	return error__set(error, -EPERM,
+			  "%s is not used: it is another user's, or open to others; remove it",
+			  path);
+}
+
+void control_directory__address(int directory, const char *name, struct sockaddr_un *address)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s", directory,
+		 name);
+}
+
+void control_directory__name(pid_t pid, char name[CONTROL_NAME_SIZE])
+{
+	snprintf(name, CONTROL_NAME_SIZE, "%d.sock", pid);
+}
+
+pid_t control_directory__pid(const char *name)
+{
+	char *end;
+	long pid;
+
+	if (*name < '1' || *name > '9')
+		return 0;
+	pid = strtol(name, &end, 10);
+	return !strcmp(end, ".sock") && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+int control_directory__connect(int directory, const char *name)
+{
+	struct timeval patience = { .tv_sec = CONTROL_PATIENCE_SECONDS };
+	struct sockaddr_un address;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	control_directory__address(directory, name, &address);
+	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static int ask(int fd, const char *request, bool *is_done, char reply[CONTROL_MAX_REPLY])
+{
+	ssize_t len;
+
+	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
+		return -errno;
+	do
+		len = recv(fd, reply, CONTROL_MAX_REPLY - 1, 0);
+	while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return -errno;
+	if (len < 2)
+		return -ECONNRESET;
+	reply[len] = '\0';
+	*is_done = reply[0] == '0';
+	memmove(reply, reply + 2, len - 1);
+	return 0;
+}
+
+int control_client__ask(pid_t pid, const char *request, bool *is_done,
+			char reply[CONTROL_MAX_REPLY], struct error *error)
+{
+	_cleanup_(close_fd) int directory = control_directory__open(false, error);
+	_cleanup_(close_fd) int fd = -1;
+	char name[CONTROL_NAME_SIZE];
+	int err;
+
+	if (directory < 0)
+		return directory;
+	control_directory__name(pid, name);
+	fd = control_directory__connect(directory, name);
+	err = fd < 0 ? fd : ask(fd, request, is_done, reply);
+	if (err)
+		return error__set(error, err,
+				  "the recording %d does not answer: %s; it may have just ended",
+				  pid, strerror(-err));
+	return 0;
+}
+
+/* Parses an answer of the form "process\tstate\tsince\tcommand". */
+static bool read_who(char *text, struct control_recording *one)
+{
+	const char *process = strsep(&text, "\t");
+	const char *state = strsep(&text, "\t"), *since = strsep(&text, "\t");
+
+	if (!text)
+		return false;
+	one->target = atoi(process);
+	snprintf(one->state, sizeof(one->state), "%s", state);
+	snprintf(one->since, sizeof(one->since), "%s", since);
+	snprintf(one->command, sizeof(one->command), "%s", text);
+	return true;
+}
+
+/* Asks the recording at @name what it records; false if it does not answer. Removes stale
+ * sockets. */
+static bool ask_who(int directory, const char *name, struct control_recording *one)
+{
+	_cleanup_(close_fd) int fd = control_directory__connect(directory, name);
+	struct timeval patience = { .tv_sec = CONTROL_PATIENCE_SECONDS };
+	char reply[CONTROL_MAX_REPLY];
+	bool is_done;
+
+	if (fd == -ECONNREFUSED)
+		unlinkat(directory, name, 0);
+	if (fd < 0)
+		return false;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return !ask(fd, "who", &is_done, reply) && is_done && read_who(reply, one);
+}
+
+static int add(struct control_recordings *recordings, const struct control_recording *one)
+{
+	if (array__reserve(&recordings->list, &recordings->room, recordings->n + 1,
+			   sizeof(*recordings->list)))
+		return -ENOMEM;
+	recordings->list[recordings->n++] = *one;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return ((const struct control_recording *)a)->pid -
+	       ((const struct control_recording *)b)->pid;
+}
+
+int control_recordings__find(struct control_recordings *recordings, struct error *error)
+{
+	int directory = control_directory__open(false, error);
+	const struct dirent *entry;
+	DIR *entries;
+	int err = 0;
+
+	if (directory == -ENOENT) {
+		/* There has been no recording yet. */
+		if (error)
+			error->text[0] = '\0';
+		return 0;
+	}
+	if (directory < 0)
+		return directory;
+	entries = fdopendir(directory);
+	if (!entries) {
+		close(directory);
+		return -ENOMEM;
+	}
+	while (!err && (entry = readdir(entries))) {
+		struct control_recording one = { .pid = control_directory__pid(entry->d_name) };
+
+		if (one.pid && ask_who(directory, entry->d_name, &one))
+			err = add(recordings, &one);
+	}
+	closedir(entries);
+	if (recordings->n)
+		qsort(recordings->list, recordings->n, sizeof(*recordings->list), compare);
+	return err;
+}
+
+void control_recordings__release(struct control_recordings *recordings)
+{
+	free(recordings->list);
+	*recordings = (struct control_recordings){ 0 };
 }

@@ -1,16 +1,51 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The server side of `allocprof ctl`: a socket that takes requests to a running recording. No
- * function blocks, and input is bounded, so that no client can delay the recording.
- */
+/* `allocprof ctl`: requests to a running recording, by a socket. */
 #ifndef ALLOCPROF_CONTROL_H
 #define ALLOCPROF_CONTROL_H
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/un.h>
 
 struct control;
 struct error;
+
+/* The directory of running recordings, with a UNIX socket PID.sock for each. */
+
+/* Maximum length of a request: a word and a path. */
+#define CONTROL_MAX_REQUEST 4352
+/* Maximum length of an answer: "0 " (done) or "1 " (failed), and one line. */
+#define CONTROL_MAX_REPLY 8192
+
+/* /run/allocprof for root, a directory in XDG_RUNTIME_DIR for others; to be freed by the caller.
+ * NULL if there is none. */
+char *control_directory__path(void);
+
+/* Opens the directory, and with @make creates it. -ENOENT; -EPERM with *@error set if others could
+ * write to it. */
+int control_directory__open(bool make, struct error *error);
+
+/* The address of @name in it, of any path length. */
+void control_directory__address(int directory, const char *name, struct sockaddr_un *address);
+
+/* Time limit to connect to a recording and to learn what it records. */
+#define CONTROL_PATIENCE_SECONDS 5
+
+/* "PID.sock" */
+#define CONTROL_NAME_SIZE 32
+void control_directory__name(pid_t pid, char name[CONTROL_NAME_SIZE]);
+/* The pid in a socket's name, 0 if the name has another form. */
+pid_t control_directory__pid(const char *name);
+
+/* A socket connected to @name. -ECONNREFUSED: the socket is stale; -ENOENT, … */
+int control_directory__connect(int directory, const char *name);
+
+/*
+ * The server: a socket that takes requests to a running recording. No function blocks, and input is bounded, so that no
+ * client can delay the recording.
+ */
 
 /* Handles the text of a client's @request, which control__reply() must answer, now or later. */
 typedef void (*control_handle_fn)(void *context, __u64 client, const char *request);
@@ -32,5 +67,27 @@ void control__reply(struct control *control, __u64 client, bool is_done, const c
 /* Removes the socket's name; waiting clients can still be answered. */
 void control__hide(struct control *control);
 void control__close(struct control *control);
+
+/* The client. */
+
+struct control_recording {
+	pid_t pid;    /* of allocprof */
+	pid_t target; /* first process of the recording */
+	char state[32], since[32], command[256];
+};
+
+struct control_recordings {
+	struct control_recording *list; /* sorted by pid */
+	size_t n, room;
+};
+
+/* Finds all running recordings that answer, and removes stale sockets. */
+int control_recordings__find(struct control_recordings *recordings, struct error *error);
+void control_recordings__release(struct control_recordings *recordings);
+
+/* Sends @request to the recording @pid and waits for its answer, without a time limit. @reply gets
+ * the text, *@is_done whether it was carried out. */
+int control_client__ask(pid_t pid, const char *request, bool *is_done,
+			char reply[CONTROL_MAX_REPLY], struct error *error);
 
 #endif

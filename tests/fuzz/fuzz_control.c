@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "control_client.h"
-#include "control_directory.h"
 #include "error.h"
 #include "fuzz.h"
 

@@ -5,7 +5,7 @@
 
 #include "error.h"
 #include "number.h"
-#include "number_parse.h"
+#include "options.h"
 
 static void test_prints(void **state)
 {

@@ -69,9 +69,9 @@ static inline const struct engine_operations *session__operations(const struct s
 void session__take_shares(struct session_options *options, struct memory_group *group);
 
 /* session_engines.c: opens the engine that was asked for. */
+int session__open_engine(struct session *session, struct error *error);
 /* Whether @err, of an engine that was opened, says that the kernel refuses uprobes or bpf(2). */
 bool session__lacks_uprobes(int err);
-int session__open_engine(struct session *session, struct error *error);
 
 /* Sets at->file to the next file that was found to have allocators or defined sources, probed or not; false if there are no
  * more yet. */

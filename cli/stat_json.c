@@ -1,153 +1,146 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The report of `allocprof stat` as JSON (allocprof-stat(5)): its run, and the regions that the target marks. */
 #include "stat_report.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
+#include "gap_text.h"
 #include "json.h"
 #include "measure.h"
 #include "measure_gaps.h"
+#include "measure_options.h"
 #include "number.h"
 #include "profile.h"
 #include "recording_text.h"
 #include "stat_figures.h"
-#include "stat_print.h"
-#include "stat_regions.h"
+#include "table.h"
+#include "terminal.h"
 #include "text.h"
 
-/* The columns of a terminal that is as narrow as they come. */
-#define PARAGRAPH_COLUMNS 80
-
-static void print_completeness(const struct profile *profile, FILE *to)
+/* The same as JSON. */
+static json_object *functions_object(const struct measure *measure, const struct profile *profile,
+				     const struct region *region)
 {
-	char reasons[512] = "";
-	size_t len = 0;
+	json_object *functions = json_object_new_object();
 
-	measure_gaps__visit(profile, false, stat_print__gap, to);
-	for (int reason = 0; reason < AP_LOST_REASONS && len < sizeof(reasons); reason++)
-		if (profile__lost(profile, reason))
-			len += snprintf(reasons + len, sizeof(reasons) - len, "%s%s %s",
-					len ? ", " : "",
-					number__count(profile__lost(profile, reason)).text,
-					profile__lost_name(reason));
-	stat_print__count(to, profile__ledger(profile, "lost"), "lost", reasons);
-}
+	for (int i = 0; i < AP_FUNCTIONS; i++) {
+		const struct function_totals *function = &profile->totals.functions[i];
+		const struct ap_site_counts *counts = stat_totals__counts(profile, region, i);
+		json_object *entry, *aliases;
 
-static void print_live(const struct live_totals *live, FILE *to)
-{
-	const __u64 *stats = live->stats;
-	char note[96];
-
-	stat_print__count(to, stats[AP_STAT_FREED_BYTES], "bytes freed",
-			  "by frees and reallocations");
-	/* At the peak those of ended processes are gone. */
-	snprintf(note, sizeof(note), "in %s %.8s%s", number__count(live->blocks).text,
-		 plural__of("block{|s}", live->blocks).text,
-		 live->size_bytes > live->peak_bytes ? ", with those that ended processes left"
-						     : "");
-	stat_print__count(to, live->size_bytes, "bytes live at the end", note);
-	stat_print__count(to, live->peak_bytes, "bytes live at the peak", "");
-	stat_print__count(to, stats[AP_STAT_TEMPORARY], "temporary allocations",
-			  "freed before the thread's next one");
-	stat_print__count(to, stats[AP_STAT_FAILED], "failed requests", "");
-	if (live->discarded)
-		stat_print__count(to, live->discarded, "blocks discarded", "by exec");
-	if (live_totals__frees_unknown(live))
-		stat_print__count(to, live_totals__frees_unknown(live), "frees of unknown blocks",
-				  "allocated before the start, or unseen");
-	if (stats[AP_STAT_FREES_INHERITED])
-		stat_print__count(to, stats[AP_STAT_FREES_INHERITED], "frees of inherited blocks",
-				  "allocated before a fork");
-	if (live->unfinished)
-		stat_print__count(to, live->unfinished, "calls did not return", "");
-	if (stats[AP_STAT_UNMATCHED])
-		stat_print__count(to, stats[AP_STAT_UNMATCHED], "frees unseen",
-				  "of blocks whose address was handed out again");
-	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
-		if (stats[AP_STAT_UNTRACKED + reason])
-			stat_print__count(to, stats[AP_STAT_UNTRACKED + reason],
-					  "calls whose blocks are not followed",
-					  profile__untracked_name(reason));
-}
-
-/* Prints each line of @text as a paragraph, of words in PARAGRAPH_COLUMNS. */
-static void print_paragraphs(char *text, FILE *to)
-{
-	for (char *line; (line = strsep(&text, "\n")) && *line;) {
-		size_t column = 0;
-
-		for (char *word; (word = strsep(&line, " "));) {
-			size_t len = strlen(word);
-			bool fits = column && column + 1 + len <= PARAGRAPH_COLUMNS;
-
-			fprintf(to, "%s %s", fits ? "" : "\n", word);
-			column = fits ? column + 1 + len : 1 + len;
+		if (!stat_totals__shows(measure, profile, i))
+			continue;
+		entry = json_object_new_object();
+		json__add(functions, source_names__function(&measure->sources.names, i), entry);
+		json__add(entry, "calls", json__count(counts->calls));
+		if (!region)
+			json__add(entry, "internal", json__count(counts->internal));
+		json__add(entry, "bytes", json__count(counts->size_bytes));
+		if (profile__function_maps(i) && !region) {
+			json__add(entry, "failed", json__count(counts->failed));
+			json__add(entry, "returned_bytes", json__count(counts->returned_bytes));
 		}
-		fputs("\n", to);
+		if (region)
+			continue;
+		aliases = json_object_new_array();
+		for (size_t j = 0; j < function->n_aliases; j++)
+			json_object_array_add(aliases, json__string(function->aliases[j]));
+		json__add(entry, "aliases", aliases);
 	}
+	return functions;
 }
 
-static void print_beside(const struct profile *profile, FILE *to)
+static void add_totals(json_object *root, const struct stat_totals *totals, bool live, __u64 failed)
 {
-	_cleanup_(free_ptr) char *heaps = NULL, *beside = NULL;
+	__s64 remaining = totals->allocations - totals->deallocations;
+	bool knows_frees = totals->knows_frees;
 
-	if (!recording_text__beside(profile, false, &beside))
-		print_paragraphs(beside, to);
-	if (!recording_text__own_heaps(profile__meta(profile, "own_heaps"), &heaps))
-		print_paragraphs(heaps, to);
+	json__add(root, "allocations", json__count(totals->allocations));
+	json__add(root, "reallocations", json__count(totals->reallocations));
+	json__add(root, "deallocations", knows_frees ? json__count(totals->deallocations) : NULL);
+	json__add(root, "bytes_allocated",
+		  json__count(live ? totals->bytes_allocated : totals->allocations_size_bytes));
+	json__add(root, "bytes_deallocated", live ? json__count(totals->bytes_deallocated) : NULL);
+	json__add(root, "bytes_reallocated",
+		  live ? json_object_new_int64(totals->bytes_reallocated) : NULL);
+	json__add(root, "failed", live ? json__count(failed) : NULL);
+	json__add(root, "total_allocations",
+		  json__count(totals->allocations + totals->reallocations));
+	json__add(root, "remaining_allocations",
+		  knows_frees ? json_object_new_int64(remaining) : NULL);
+	json__add(root, "total_allocated_bytes", json__count(stat_totals__total_bytes(totals)));
 }
 
-int stat_report__text(const struct measure *measure, const struct profile *profile, size_t columns,
-		      FILE *to)
+static bool is_in_words(enum gap kind, bool of_regions)
 {
-	struct stat_totals totals = stat_totals__of(measure, profile);
+	if (of_regions)
+		return gap__is_of_regions(kind) && kind > GAP_REGION_UNNOTICED;
+	return kind >= GAP_PROGRAMS_UNCOUNTED && kind <= GAP_ALLOCATOR_HIDDEN;
+}
 
-	fputc('\n', to);
-	if (measure->pid)
-		fprintf(to, " Allocation counts for process %d%s%s%s:\n\n", measure->pid,
-			profile__meta(profile, "attached_command") ? " (" : "",
-			profile__meta(profile, "attached_command") ?: "",
-			profile__meta(profile, "attached_command") ? ")" : "");
-	else
-		stat_print__command(to, columns, measure->argv, "':\n");
-	stat_print__functions(measure, profile, NULL, to);
-	fputc('\n', to);
-	stat_print__totals(&totals, profile->totals.has_live, to);
-	if (profile->totals.has_live)
-		print_live(&profile->totals.live, to);
-	if (totals.knows_mappings) {
-		stat_print__count(to, totals.returned_bytes, "bytes given back to the kernel",
-				  "by munmap, mremap and brk");
-		stat_print__count(to, totals.mappings_failed, "mappings refused",
-				  totals.mappings_failed ? "they are among the calls" : "");
+/* Returns the sentences on files that mark regions, or on what the engine alone knows to be missing. */
+static json_object *gaps_array(const struct profile *profile, bool of_regions)
+{
+	json_object *gaps = json_object_new_array();
+	const struct profile_gap *gap;
+
+	for (size_t at = 0; profile__next_gap(profile, &at, &gap);) {
+		_cleanup_(free_ptr) char *sentence = NULL;
+
+		if (!is_in_words(gap->kind, of_regions))
+			continue;
+		sentence = gap_text__sentence(gap);
+		json_object_array_add(gaps, sentence ? json__string(sentence) : NULL);
 	}
-	stat_print__count(to, profile->totals.processes,
-			  plural__of("process{|es}", profile->totals.processes).text, "");
-	print_completeness(profile, to);
-	if (profile->totals.window.why)
-		stat_print__sentence(to, "nothing was measured: %s", profile->totals.window.why);
-	stat_regions__print(measure, profile, columns, to);
-	fprintf(to, "\n%*.6f seconds elapsed\n", STAT_NUMBER_COLUMNS,
-		profile->totals.run.elapsed_seconds);
-	if (!measure->pid && !profile->totals.run.runs)
-		fprintf(to, "%*.6f seconds user\n%*.6f seconds sys\n", STAT_NUMBER_COLUMNS,
-			profile->totals.run.user_seconds, STAT_NUMBER_COLUMNS,
-			profile->totals.run.system_seconds);
-	if (profile->totals.run.runs)
-		fprintf(to, "\n Process %d goes on without probes.\n", profile->totals.run.pid);
-	else if (profile->totals.run.is_attached)
-		fprintf(to, "\n Process %d has ended, and the counting with it.\n",
-			profile->totals.run.pid);
-	print_beside(profile, to);
-	if (profile->totals.processes_left)
-		fprintf(to,
-			"\n Of the processes that the command started, %s %s on without probes.\n",
-			number__count(profile->totals.processes_left).text,
-			plural__of("go{es|}", profile->totals.processes_left).text);
-	fputc('\n', to);
-	return fflush(to) ? -errno : 0;
+	return gaps;
+}
+
+static json_object *region_object(const struct measure *measure, const struct profile *profile,
+				  const struct region *region)
+{
+	struct stat_totals totals = stat_totals__of_region(measure, profile, region);
+	json_object *object = json_object_new_object();
+
+	json__add(object, "entered", json__count(region->entered));
+	json__add(object, "functions", functions_object(measure, profile, region));
+	add_totals(object, &totals, profile->totals.has_live, region->stats[AP_STAT_FAILED]);
+	return object;
+}
+
+static json_object *gaps_object(const struct profile *profile)
+{
+	json_object *object = json_object_new_object();
+
+	for (enum gap gap = GAP_REGION_DEPTH; gap <= GAP_REGION_UNNOTICED; gap++)
+		json__add(object, gap__key(gap) + strlen("region_"),
+			  json__count(profile__gap(profile, gap)));
+	json__add(object, "files", gaps_array(profile, true));
+	return object;
+}
+
+/* Adds the keys about regions to @root; none if there are no regions. */
+static void add_regions(json_object *root, const struct measure *measure,
+			const struct profile *profile)
+{
+	const struct profile_totals *totals = &profile->totals;
+	json_object *object;
+
+	if (!totals->n_regions && !profile__has_gaps(profile, true))
+		return;
+	object = json_object_new_object();
+	for (size_t i = 0; i < totals->n_regions; i++)
+		json__add(object, totals->regions[i].name,
+			  region_object(measure, profile, &totals->regions[i]));
+	json__add(root, "regions", object);
+	json__add(root, "regions_complete",
+		  json_object_new_boolean(!profile__has_gaps(profile, true)));
+	json__add(root, "regions_gaps", gaps_object(profile));
 }
 
 /* An object with two strings for each line "WORD REST". */
@@ -386,14 +379,14 @@ json_object *stat_report__object(const struct measure *measure, const struct pro
 	json__add(root, "basis",
 		  json_object_new_string(profile->totals.has_live ? "allocations" : "requests"));
 	json__add(root, "complete", json_object_new_boolean(profile__is_complete(profile)));
-	json__add(root, "functions", stat_print__functions_object(measure, profile, NULL));
-	stat_print__add_totals(root, &totals, profile->totals.has_live,
-			       profile->totals.live.stats[AP_STAT_FAILED]);
+	json__add(root, "functions", functions_object(measure, profile, NULL));
+	add_totals(root, &totals, profile->totals.has_live,
+		   profile->totals.live.stats[AP_STAT_FAILED]);
 	json__add(root, "internal", json__count(totals.internal));
 	if (profile->totals.has_live)
 		add_live(root, &profile->totals.live);
 	add_window(root, measure, profile);
-	stat_regions__add(root, measure, profile);
+	add_regions(root, measure, profile);
 	json__add(root, "relabelled", json__count(profile->totals.relabelled));
 	json__add(root, "lost", json_lost(profile));
 	json__add(root, "processes_left", json__count(profile->totals.processes_left));
@@ -406,7 +399,7 @@ json_object *stat_report__object(const struct measure *measure, const struct pro
 	json__add(root, "engine", json__string(profile__engine(profile)));
 	if (profile->totals.n_second_programs)
 		json__add(root, "uprobe_programs", json_second(profile));
-	gaps = stat_print__gaps_array(profile, false);
+	gaps = gaps_array(profile, false);
 	if (json_object_array_length(gaps))
 		json__add(root, "engine_gaps", gaps);
 	else
