@@ -13,7 +13,6 @@
 #include "export_samples.h"
 #include "json.h"
 #include "profile_runs.h"
-#include "run_clocks.h"
 #include "stack_view.h"
 #include "string_ids.h"
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The ledger of a profile: what happened to each event, and whether the sums agree. */
+/* The ledger and the gaps of a profile: what happened to each event, what is lacking, and whether figures that say the same agree. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+#include "cleanup.h"
+#include "gaps.h"
 #include "profile.h"
 #include "profile_internal.h"
 
@@ -136,4 +141,296 @@ bool profile__ledger_adds_up(const struct profile *profile)
 	       profile__ledger(profile, "events") == profile__add_up(counted, lost) &&
 	       (!profile__sample_bytes(profile) ||
 		profile__ledger(profile, "sampled") == counted_calls(profile));
+}
+
+static __u64 hash_gap(const struct profile *profile, const struct profile_gap *gap)
+{
+	__u64 hash = hash_string(profile->index->seed, gap->object);
+
+	return hash_mix(hash_mix(hash_string(hash, gap->detail), gap->kind), gap->run);
+}
+
+static bool match_gap(const void *profile, __u32 id, const void *key)
+{
+	const struct profile_gap *gap = &((const struct profile *)profile)->gaps[id - 1];
+	const struct profile_gap *wanted = key;
+
+	return gap->kind == wanted->kind && gap->run == wanted->run &&
+	       !strcmp(gap->object, wanted->object) && !strcmp(gap->detail, wanted->detail);
+}
+
+int profile__add_gap(struct profile *profile, const struct profile_gap *more)
+{
+	struct profile_index *index = profile->index;
+	struct profile_gap gap = *more;
+	__u32 found;
+	__u64 hash;
+
+	gap.object = gap.object ?: "";
+	gap.detail = gap.detail ?: "";
+	gap.number = profile__add_up(gap.number, 0);
+	gap.size_bytes = profile__add_up(gap.size_bytes, 0);
+	hash = hash_gap(profile, &gap);
+	found = hash_table__find(&index->gaps, hash, match_gap, profile, &gap);
+	if (found) {
+		struct profile_gap *sum = &profile->gaps[found - 1];
+
+		sum->number = profile__add_up(sum->number, gap.number);
+		sum->size_bytes = profile__add_up(sum->size_bytes, gap.size_bytes);
+		return 0;
+	}
+	gap.object = strdup(gap.object);
+	gap.detail = strdup(gap.detail);
+	if (!gap.object || !gap.detail ||
+	    profile_index__append(&index->gaps, hash, &profile->gaps, &index->gaps_room,
+				  &profile->n_gaps, &gap, sizeof(gap))) {
+		free((char *)gap.object);
+		free((char *)gap.detail);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int profile__add_gaps_of(struct profile *profile, const struct profile *from, __u32 run, __u32 to)
+{
+	int err = 0;
+
+	/* More come while those of the same profile are added up. */
+	for (size_t i = 0, n = from->n_gaps; i < n && !err; i++) {
+		struct profile_gap gap = from->gaps[i];
+
+		if (gap.run != run)
+			continue;
+		gap.run = to;
+		err = profile__add_gap(profile, &gap);
+	}
+	return err;
+}
+
+bool profile__next_gap(const struct profile *profile, size_t *at, const struct profile_gap **gap)
+{
+	while (*at < profile->n_gaps) {
+		*gap = &profile->gaps[(*at)++];
+		if (!(*gap)->run)
+			return true;
+	}
+	return false;
+}
+
+bool profile__has_gaps(const struct profile *profile, bool of_regions)
+{
+	const struct profile_gap *gap;
+
+	for (size_t at = 0; profile__next_gap(profile, &at, &gap);)
+		if (gap__is_of_regions(gap->kind) == of_regions)
+			return true;
+	return false;
+}
+
+__u64 profile__gap(const struct profile *profile, enum gap kind)
+{
+	const struct profile_gap *gap;
+	__u64 sum = 0;
+
+	for (size_t at = 0; profile__next_gap(profile, &at, &gap);)
+		if (gap->kind == kind)
+			sum = profile__add_up(sum, gap->number);
+	return sum;
+}
+
+void profile__free_gaps(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_gaps; i++) {
+		free((char *)profile->gaps[i].object);
+		free((char *)profile->gaps[i].detail);
+	}
+	free(profile->gaps);
+	hash_table__release(&profile->index->gaps);
+}
+
+/* Takes "NAME: 3 processes, 4096 bytes" or "others: 3 processes" apart. */
+static bool read_program(char *line, struct profile_gap *gap)
+{
+	char *colon = strrchr(line, ':');
+	int n = colon ? sscanf(colon, ": %llu %*[a-z], %llu bytes", &gap->number, &gap->size_bytes)
+		      : 0;
+
+	if (n < 1)
+		return false;
+	*colon = '\0';
+	gap->kind = n == 1 ? GAP_OTHERS_UNPROBED : GAP_PROGRAM_UNPROBED;
+	gap->object = n == 1 ? "" : line;
+	gap->detail = "";
+	return true;
+}
+
+/* Longer lines are cut. */
+#define OLD_LINE 1024
+
+static int add_old_lines(struct profile *profile, __u32 run, const char *key, const char *lines)
+{
+	bool are_programs = !strcmp(key, "unprobed_programs");
+	int err = 0;
+
+	while (*lines && !err) {
+		size_t len = strcspn(lines, "\n");
+		_cleanup_(free_ptr) char *line = strndup(lines, len < OLD_LINE ? len : OLD_LINE);
+		struct profile_gap gap = {
+			.run = run, .kind = GAP_SENTENCE, .object = line, .detail = key
+		};
+
+		if (!line)
+			return -ENOMEM;
+		if (are_programs)
+			(void)read_program(line, &gap);
+		err = profile__add_gap(profile, &gap);
+		lines += len + (lines[len] == '\n');
+	}
+	return err;
+}
+
+int profile__add_old_gap(struct profile *profile, __u32 run, const char *key, const char *value)
+{
+	static const char *const lists[] = {
+		"unprobed_allocators", "unknown_functions", "unprobed_programs", "refused_programs",
+		"engine_gaps",	       "live_gaps",	    "lacking_sources",
+	};
+	int kind = gap__by_key(key), err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		if (!strcmp(lists[i], key)) {
+			err = add_old_lines(profile, run, key, value);
+			return err ? err : 1;
+		}
+	if (kind < 0 || kind >= GAP_NUMBERS)
+		return 0;
+	err = profile__add_gap(profile,
+			       &(struct profile_gap){ .run = run,
+						      .kind = (enum gap)kind,
+						      .number = strtoull(value, NULL, 10) });
+	return err ? err : 1;
+}
+
+/* Those of all buckets, and the least and the greatest sum of sizes that so many blocks have. */
+static void sum_sizes(const __u64 buckets[PROFILE_BUCKETS], __u64 *blocks, double *least,
+		      double *greatest)
+{
+	double size = 1;
+
+	*blocks = buckets[0];
+	*least = *greatest = 0;
+	for (int i = 1; i < PROFILE_BUCKETS; i++, size *= 2) {
+		*blocks = profile__add_up(*blocks, buckets[i]);
+		*least += size * (double)buckets[i];
+		*greatest += 2 * size * (double)buckets[i];
+	}
+}
+
+/* Sums that reached PROFILE_MAX say nothing, nor do those of blocks whose sizes were lost. */
+static bool sizes_add_up(const struct profile_blocks *blocks)
+{
+	double least, greatest;
+	__u64 n;
+
+	sum_sizes(blocks->sizes, &n, &least, &greatest);
+	if (n > blocks->allocations || blocks->size_bytes >= PROFILE_MAX)
+		return n <= blocks->allocations;
+	return (double)blocks->size_bytes >= least &&
+	       (n < blocks->allocations || (double)blocks->size_bytes <= greatest);
+}
+
+/* Sums that reached PROFILE_MAX say nothing. */
+static bool is_part(__u64 part, __u64 whole)
+{
+	return part <= whole || part >= PROFILE_MAX;
+}
+
+/* A call that has returned has failed, or has one block at the most. Lifetimes of blocks whose end was not seen are in no
+ * histogram, as those for which there was no room. */
+static bool counts_add_up(const struct profile_count *count, const struct profile_blocks *blocks)
+{
+	double unused[2];
+	__u64 lifetimes;
+
+	sum_sizes(blocks->lifetimes, &lifetimes, &unused[0], &unused[1]);
+	return is_part(profile__add_up(blocks->allocations, blocks->failed), count->calls) &&
+	       is_part(blocks->peak, blocks->allocations) &&
+	       is_part(blocks->peak_bytes, blocks->size_bytes) && is_part(lifetimes, blocks->frees);
+}
+
+/* Blocks of a count by epochs. */
+struct of_epochs {
+	__u64 blocks, size_bytes, live, live_bytes;
+};
+
+/* Adds up all lifetimes: those of each count by its id - 1, and their blocks. */
+static __u64 sum_lifetimes(const struct profile *profile, struct of_epochs *sums)
+{
+	struct profile_lifetime lifetime;
+	__u64 blocks = 0;
+	__u32 at = 0;
+
+	while (profile__next_lifetime(profile, &at, &lifetime)) {
+		struct of_epochs *sum = &sums[lifetime.count - 1];
+
+		blocks = profile__add_up(blocks, lifetime.blocks);
+		sum->blocks = profile__add_up(sum->blocks, lifetime.blocks);
+		sum->size_bytes = profile__add_up(sum->size_bytes, lifetime.size_bytes);
+		if (lifetime.died != PROFILE_LIVE)
+			continue;
+		sum->live = profile__add_up(sum->live, lifetime.blocks);
+		sum->live_bytes = profile__add_up(sum->live_bytes, lifetime.size_bytes);
+	}
+	return blocks;
+}
+
+static bool epochs_add_up(const struct of_epochs *sum, const struct profile_blocks *blocks)
+{
+	return is_part(sum->blocks, blocks->allocations) &&
+	       is_part(sum->size_bytes, blocks->size_bytes) &&
+	       is_part(sum->live, profile_blocks__live(blocks)) &&
+	       is_part(sum->live_bytes, profile_blocks__live_bytes(blocks));
+}
+
+/* Whether the epochs say of no count that it has more blocks, nor of all together that there are none. Some of them may
+ * have been lost. */
+static bool lifetimes_add_up(const struct profile *profile, __u64 allocations)
+{
+	_cleanup_(free_ptr) struct of_epochs *sums = calloc(profile->n_counts + 1, sizeof(*sums));
+	struct profile_blocks blocks;
+	__u64 of_epochs;
+
+	/* Nothing is known of the file then, and nothing is wrong with it. */
+	if (!sums)
+		return true;
+	of_epochs = sum_lifetimes(profile, sums);
+	for (size_t i = 0; i < profile->n_counts; i++)
+		if (profile__count_blocks(profile, &profile->counts[i], &blocks) &&
+		    !epochs_add_up(&sums[i], &blocks))
+			return false;
+	return of_epochs <= allocations && (of_epochs || !allocations);
+}
+
+bool profile__blocks_add_up(const struct profile *profile)
+{
+	struct profile_blocks blocks;
+	__u64 allocations = 0;
+
+	if (profile->index->is_without_stacks)
+		return profile->index->blocks_add_up;
+	/* Estimates are rounded, and what was read while the target ran is of several moments. */
+	if (profile__sample_bytes(profile) || profile__gap(profile, GAP_TORN))
+		return true;
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		const struct profile_count *count = &profile->counts[i];
+
+		if (!profile__count_blocks(profile, count, &blocks))
+			continue;
+		if (!sizes_add_up(&blocks) || !counts_add_up(count, &blocks))
+			return false;
+		allocations = profile__add_up(allocations, blocks.allocations);
+	}
+	/* Those of blocks that are in no count are none of these figures. */
+	return !profile__has_blocks(profile) || !profile__meta(profile, "epoch_ns") ||
+	       lifetimes_add_up(profile, allocations);
 }

@@ -7,7 +7,12 @@
 #ifndef ALLOCPROF_PROFILE_RUNS_H
 #define ALLOCPROF_PROFILE_RUNS_H
 
+#include <linux/types.h>
+
 #include "profile.h"
+
+struct error;
+struct profile;
 
 /* The limit of `record -r`. */
 #define PROFILE_MAX_RUNS 10000
@@ -42,5 +47,14 @@ int profile__take_run(const struct profile *profile, __u32 run, struct profile *
  * also for a duplicate entry. */
 int profile__add_run_meta(struct profile *profile, __u32 run, const char *key, const char *value);
 int profile__add_run_ledger(struct profile *profile, __u32 run, const char *name, __u64 value);
+
+struct run_clock {
+	__u64 end_ns;	/* since its start */
+	__u64 epoch_ns; /* of its lifetimes; 0: without --live */
+};
+
+/* *@clocks, to be freed, has profile__n_runs() elements, by number of the run - 1. 0, -ENOMEM, or
+ * -EINVAL for a damaged file, with @error set. */
+int run_clocks__read(const struct profile *profile, struct run_clock **clocks, struct error *error);
 
 #endif

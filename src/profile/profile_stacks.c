@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The frames and stacks of a profile, each kept once. */
-#include "profile_internal.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 #include "array.h"
 #include "hash_table.h"
 #include "profile.h"
+#include "profile_internal.h"
 
 static bool match_frame(const void *owner, __u32 id, const void *key)
 {

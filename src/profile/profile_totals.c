@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Totals of a recording, to which each of its engines adds. */
-#include "profile_internal.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
+#include "profile_internal.h"
 
 void site_counts__add(struct ap_site_counts *sum, const struct ap_site_counts *more)
 {

@@ -10,7 +10,6 @@
 #include "error.h"
 #include "profile.h"
 #include "profile_runs.h"
-#include "run_clocks.h"
 
 /* A shorter recording is all beginning and end. */
 #define LEAST_EPOCHS 16

@@ -10,7 +10,6 @@
 #include "error.h"
 #include "profile.h"
 #include "profile_runs.h"
-#include "run_clocks.h"
 
 /* A shorter half would have quarters of one epoch; a longer one is a damaged file. */
 #define LEAST_EPOCHS 8

@@ -3,9 +3,8 @@
 
 #include <errno.h>
 
-#include "lifetimes.h"
-#include "profile.h"
 #include "timeline.h"
+#include "profile.h"
 
 /* Entries that were taken out of a struct lifetimes. */
 struct taken {

@@ -4,7 +4,7 @@
 #define ALLOCPROF_FILTER_INTERNAL_H
 
 #include "filter.h"
-#include "run_clocks.h"
+#include "profile_runs.h"
 
 struct profile_count;
 struct profile_lifetime;
