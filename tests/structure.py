@@ -21,12 +21,8 @@ MAX_LINES = 800
 CIRCLES = {
     ("cli/message", "cli/user_terminal"):
         "what is written must clear the line of progress, and the pager's end must be said",
-    ("src/diff/diff", "src/diff/diff_align", "src/diff/diff_keys", "src/diff/diff_pair"):
-        "diff.h is what a comparison is made of, diff.c calls the steps that make it",
     ("src/sources/source_line", "src/sources/sources"):
         "sources.h is what the line is read into, sources.c reads files of lines",
-    ("src/profile/profile_copy", "src/profile/profile_runs"):
-        "adding a run copies its profile, and a copy keeps what each of its runs had",
     ("src/symbols/dwarf", "src/symbols/dwarf_places"):
         "dwarf_internal.h shows the steps of dwarf_places.c to each other",
     ("src/profile/profile", "src/profile/profile_totals", "src/profile/source_names"):

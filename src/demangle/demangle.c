@@ -10,8 +10,7 @@
 #include "cleanup.h"
 #include "clone_suffix.h"
 #include "coprocess.h"
-#include "demangle_base.h"
-#include "demangle_isolated.h"
+#include "demangle_internal.h"
 #include "error.h"
 #include "hash_table.h"
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "diff_pair.h"
-
+/* Finds pairs of stacks that differ in frames and are probably the same, by aligning their frames. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
-#include "diff_align.h"
 #include "diff_internal.h"
-#include "diff_keys.h"
 #include "hash_table.h"
 
 /* Similarity in thousandths from which on two stacks are a pair; from DIFF_ALIGN_LEAST on they are
@@ -349,4 +347,353 @@ out:
 	free(pairing.candidates);
 	free(pairing.pairs);
 	return err;
+}
+
+/* Cost of a frame that only one stack has. */
+#define GAP	   1000
+#define IMPOSSIBLE (4 * GAP)
+#define NOT_FILLED (UINT32_MAX / 2)
+
+/* Work units: one is the time of a cell, some nanoseconds. */
+#define WORK_ALIGN   32
+#define WORK_COMPARE 64
+
+/* Similarity of names that differ in the module or in clone suffixes. */
+#define ALMOST_ALIKE 950
+/* Factor for names of different modules, in thousandths. */
+#define IN_OTHER_MODULE 800
+
+/* The part of two stacks between their common prefix and suffix. */
+struct diff_region {
+	const __u32 *a, *b;
+	__u32 n_a, n_b;
+	__u32 band;
+};
+
+struct diff_aligner *diff_aligner__new(const struct diff *diff)
+{
+	struct diff_aligner *aligner = calloc(1, sizeof(*aligner));
+
+	if (!aligner)
+		return NULL;
+	aligner->diff = diff;
+	for (size_t i = 0; i < diff->n_names; i++) {
+		if (diff->names[i].canonical >= aligner->n_canonical)
+			aligner->n_canonical = diff->names[i].canonical + 1;
+	}
+	for (int side = 0; side < DIFF_SIDES; side++)
+		aligner->is_known[side] = calloc(aligner->n_canonical + 1, sizeof(bool));
+	aligner->cells = calloc(DIFF_ALIGN_CELLS, sizeof(*aligner->cells));
+	aligner->names = calloc(diff->n_names + 1, sizeof(*aligner->names));
+	if (!aligner->is_known[DIFF_BEFORE] || !aligner->is_known[DIFF_AFTER] || !aligner->cells ||
+	    !aligner->names) {
+		diff_aligner__free(aligner);
+		return NULL;
+	}
+	for (size_t i = 0; i < diff->n_names; i++) {
+		for (int side = 0; side < DIFF_SIDES; side++)
+			aligner->is_known[side][diff->names[i].canonical] |=
+				diff->names[i].is_in[side];
+	}
+	return aligner;
+}
+
+void diff_aligner__free(struct diff_aligner *aligner)
+{
+	if (!aligner)
+		return;
+	free(aligner->is_known[DIFF_BEFORE]);
+	free(aligner->is_known[DIFF_AFTER]);
+	free(aligner->cells);
+	free(aligner->known);
+	hash_table__release(&aligner->known_index);
+	for (size_t i = 0; aligner->names && i < aligner->diff->n_names; i++)
+		free(aligner->names[i].pairs);
+	free(aligner->names);
+	free(aligner);
+}
+
+/* On ENOMEM the name is similar to no other. */
+static const struct diff_align_name *pairs_of(struct diff_aligner *aligner, __u32 name)
+{
+	struct diff_align_name *to = &aligner->names[name];
+	__u16 pairs[DIFF_NAME_PAIRS];
+
+	if (to->pairs)
+		return to;
+	to->n_pairs = diff_name__pairs(aligner->diff->names[name].function, pairs);
+	to->pairs = malloc((to->n_pairs + 1) * sizeof(*pairs));
+	if (to->pairs)
+		memcpy(to->pairs, pairs, to->n_pairs * sizeof(*pairs));
+	else
+		to->n_pairs = 0;
+	return to;
+}
+
+/* Similarity of two different names, in thousandths. */
+static unsigned int compare_names(struct diff_aligner *aligner, __u32 a, __u32 b)
+{
+	const struct diff_name *name_a = &aligner->diff->names[a];
+	const struct diff_name *name_b = &aligner->diff->names[b];
+	const struct diff_align_name *pairs_a, *pairs_b;
+	unsigned int similarity;
+
+	if (name_a->canonical == name_b->canonical)
+		return ALMOST_ALIKE;
+	if (!diff_name__is_comparable(name_a, name_b))
+		return 0;
+	pairs_a = pairs_of(aligner, a);
+	pairs_b = pairs_of(aligner, b);
+	similarity = diff_name__shared_pairs(pairs_a->pairs, pairs_a->n_pairs, pairs_b->pairs,
+					     pairs_b->n_pairs);
+	if (similarity > ALMOST_ALIKE)
+		similarity = ALMOST_ALIKE;
+	return strcmp(name_a->module, name_b->module) ? similarity * IN_OTHER_MODULE / 1000
+						      : similarity;
+}
+
+static bool match_known(const void *owner, __u32 id, const void *key)
+{
+	const struct diff_aligner *aligner = owner;
+
+	return !memcmp(aligner->known[id - 1].names, key, sizeof(aligner->known->names));
+}
+
+/* Cached similarity of two names. */
+static unsigned int similarity_of(struct diff_aligner *aligner, __u32 a, __u32 b)
+{
+	struct diff_align_known known = { .names = { a < b ? a : b, a < b ? b : a } };
+	__u64 hash = hash_mix(hash_mix(0, known.names[0]), known.names[1]);
+	__u32 id = hash_table__find(&aligner->known_index, hash, match_known, aligner, known.names);
+
+	if (id)
+		return aligner->known[id - 1].similarity;
+	known.similarity = compare_names(aligner, known.names[0], known.names[1]);
+	aligner->work += WORK_COMPARE;
+	/* On ENOMEM the result is not cached. */
+	if (!array__reserve(&aligner->known, &aligner->known_room, aligner->n_known + 1,
+			    sizeof(known)) &&
+	    !hash_table__insert(&aligner->known_index, hash, aligner->n_known + 1))
+		aligner->known[aligner->n_known++] = known;
+	return known.similarity;
+}
+
+/* Whether each name exists on one side only, so that one may be the other's new name. */
+static bool may_be_renamed(const struct diff_aligner *aligner, __u32 a, __u32 b)
+{
+	__u32 x = aligner->diff->names[a].canonical, y = aligner->diff->names[b].canonical;
+	bool *const *known = aligner->is_known;
+
+	return known[DIFF_BEFORE][x] != known[DIFF_AFTER][x] &&
+	       known[DIFF_BEFORE][y] != known[DIFF_AFTER][y] &&
+	       known[DIFF_BEFORE][x] != known[DIFF_BEFORE][y];
+}
+
+static __u32 cost_of_change(struct diff_aligner *aligner, __u32 a, __u32 b)
+{
+	unsigned int similarity;
+
+	if (a == b)
+		return 0;
+	similarity = similarity_of(aligner, a, b);
+	if (similarity < DIFF_NAMES_ALIKE && !may_be_renamed(aligner, a, b))
+		return IMPOSSIBLE;
+	return 1000 - similarity;
+}
+
+static __u32 min(__u32 a, __u32 b)
+{
+	return a < b ? a : b;
+}
+
+static __u32 *cell(const struct diff_aligner *aligner, const struct diff_region *region, __u32 i,
+		   __u32 j)
+{
+	return &aligner->cells[(size_t)i * (region->n_b + 1) + j];
+}
+
+/* Only a band around the diagonal is filled. */
+static __u32 cost_at(const struct diff_aligner *aligner, const struct diff_region *region, __u32 i,
+		     __u32 j)
+{
+	if (i > j + region->band || j > i + region->band)
+		return NOT_FILLED;
+	return *cell(aligner, region, i, j);
+}
+
+static __u32 cheapest(struct diff_aligner *aligner, const struct diff_region *region, __u32 i,
+		      __u32 j)
+{
+	__u32 cost = NOT_FILLED;
+
+	if (!i && !j)
+		return 0;
+	if (i)
+		cost = min(cost, cost_at(aligner, region, i - 1, j) + GAP);
+	if (j)
+		cost = min(cost, cost_at(aligner, region, i, j - 1) + GAP);
+	if (i && j)
+		cost = min(cost,
+			   cost_at(aligner, region, i - 1, j - 1) +
+				   cost_of_change(aligner, region->a[i - 1], region->b[j - 1]));
+	return cost;
+}
+
+/* Returns the cost of the last cell, or any value above @most if it is greater than that. */
+static __u32 fill_cells(struct diff_aligner *aligner, const struct diff_region *region, __u32 most)
+{
+	__u32 least = 0;
+
+	for (__u32 i = 0; i <= region->n_a; i++) {
+		__u32 from = i > region->band ? i - region->band : 0;
+		__u32 to = min(i + region->band, region->n_b);
+
+		least = NOT_FILLED;
+		for (__u32 j = from; j <= to; j++) {
+			__u32 cost = cheapest(aligner, region, i, j);
+
+			*cell(aligner, region, i, j) = cost;
+			least = min(least, cost);
+		}
+		aligner->work += 2 * region->band + 1;
+		if (least > most)
+			return least;
+	}
+	return cost_at(aligner, region, region->n_a, region->n_b);
+}
+
+/*
+ * Most alignments stay near the diagonal. A path that leaves the band has more gaps than the band
+ * is wide, so a cost that is not greater than those gaps is the minimum. False if it exceeds @most.
+ */
+static bool widen_band(struct diff_aligner *aligner, struct diff_region *region, __u32 most)
+{
+	__u32 longer = region->n_a > region->n_b ? region->n_a : region->n_b;
+	__u32 cost;
+
+	for (region->band = longer - min(region->n_a, region->n_b) + 1;; region->band *= 2) {
+		cost = fill_cells(aligner, region, most);
+		if (cost <= (region->band + 1) * GAP || (region->band + 1) * GAP > most ||
+		    region->band >= longer)
+			return cost <= most;
+	}
+}
+
+/* Adjacent unmatched frames of both stacks, none of which is a renamed other. */
+struct gaps {
+	bool a, b;
+};
+
+static void note_change(struct diff_aligner *aligner, __u32 a, __u32 b,
+			struct diff_alignment *alignment)
+{
+	const struct diff_name *names = aligner->diff->names;
+
+	if (names[a].canonical == names[b].canonical)
+		return;
+	if (!may_be_renamed(aligner, a, b))
+		alignment->is_doubtful = true;
+	if (similarity_of(aligner, a, b) < DIFF_NAMES_ALIKE)
+		alignment->is_by_name = false;
+}
+
+/* Follows the cheapest path back from the last cell. */
+static void trace_back(struct diff_aligner *aligner, const struct diff_region *region,
+		       struct diff_alignment *alignment, enum diff_edit *edits, size_t *n_edits)
+{
+	struct gaps gaps = { 0 };
+	size_t n = 0;
+
+	for (__u32 i = region->n_a, j = region->n_b; i || j;) {
+		__u32 cost = cost_at(aligner, region, i, j);
+		enum diff_edit edit;
+
+		if (i && j &&
+		    cost == cost_at(aligner, region, i - 1, j - 1) +
+				    cost_of_change(aligner, region->a[i - 1], region->b[j - 1])) {
+			edit = DIFF_EDIT_SAME;
+			i--;
+			j--;
+			note_change(aligner, region->a[i], region->b[j], alignment);
+			gaps = (struct gaps){ 0 };
+		} else if (i && cost == cost_at(aligner, region, i - 1, j) + GAP) {
+			edit = DIFF_EDIT_A_ONLY;
+			i--;
+			gaps.a = true;
+		} else {
+			edit = DIFF_EDIT_B_ONLY;
+			j--;
+			gaps.b = true;
+		}
+		if (edit != DIFF_EDIT_SAME)
+			alignment->is_by_name = false;
+		if (gaps.a && gaps.b)
+			alignment->is_doubtful = true;
+		if (edits)
+			edits[n] = edit;
+		n++;
+	}
+	*n_edits = n;
+}
+
+static void reverse(enum diff_edit *edits, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		enum diff_edit edit = edits[i];
+
+		edits[i] = edits[n - 1 - i];
+		edits[n - 1 - i] = edit;
+	}
+}
+
+bool diff_aligner__align(struct diff_aligner *aligner, __u32 a, __u32 b,
+			 struct diff_alignment *alignment, enum diff_edit *edits, size_t *n_edits)
+{
+	const struct diff *diff = aligner->diff;
+	bool swapped = diff__compare_stacks(diff, a, b) > 0;
+	const struct diff_stack *stack_a = &diff->stacks[swapped ? b : a];
+	const struct diff_stack *stack_b = &diff->stacks[swapped ? a : b];
+	const __u32 *frames_a = diff_stack__frames(diff, stack_a);
+	const __u32 *frames_b = diff_stack__frames(diff, stack_b);
+	__u32 shorter = min(stack_a->n_frames, stack_b->n_frames);
+	__u32 longer = stack_a->n_frames + stack_b->n_frames - shorter;
+	__u32 head = 0, tail = 0;
+	struct diff_region region;
+	size_t n = 0;
+
+	while (head < shorter && frames_a[head] == frames_b[head])
+		head++;
+	while (tail < shorter - head &&
+	       frames_a[stack_a->n_frames - 1 - tail] == frames_b[stack_b->n_frames - 1 - tail])
+		tail++;
+	region = (struct diff_region){
+		.a = frames_a + head,
+		.b = frames_b + head,
+		.n_a = stack_a->n_frames - head - tail,
+		.n_b = stack_b->n_frames - head - tail,
+	};
+	aligner->work += WORK_ALIGN + head + tail;
+	if ((__u64)(region.n_a + 1) * (region.n_b + 1) > DIFF_ALIGN_CELLS)
+		return false;
+	if (!widen_band(aligner, &region, (1000 - DIFF_ALIGN_LEAST) * longer))
+		return false;
+	*alignment = (struct diff_alignment){
+		.similarity = 1000 - cost_at(aligner, &region, region.n_a, region.n_b) / longer,
+		.is_by_name = true,
+	};
+	trace_back(aligner, &region, alignment, edits ? edits + head : NULL, &n);
+	if (!edits)
+		return true;
+	reverse(edits + head, n);
+	for (__u32 i = 0; i < head; i++)
+		edits[i] = DIFF_EDIT_SAME;
+	for (__u32 i = 0; i < tail; i++)
+		edits[head + n + i] = DIFF_EDIT_SAME;
+	*n_edits = head + n + tail;
+	for (size_t i = 0; swapped && i < *n_edits; i++) {
+		if (edits[i] != DIFF_EDIT_SAME)
+			edits[i] =
+				edits[i] == DIFF_EDIT_A_ONLY ? DIFF_EDIT_B_ONLY : DIFF_EDIT_A_ONLY;
+	}
+	return true;
 }

@@ -8,7 +8,6 @@
 #include "array.h"
 #include "cleanup.h"
 #include "diff_internal.h"
-#include "diff_modules.h"
 #include "filter.h"
 #include "hash_table.h"
 #include "list_sort.h"

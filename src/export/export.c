@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "export_formats.h"
+#include "export_internal.h"
+#include "folded.h"
 
 static const struct {
 	const char *name;
@@ -55,4 +56,11 @@ int export__write(enum export_format format, const struct export_input *input, F
 	if (fflush(to) || ferror(to))
 		return errno ? -errno : -EIO;
 	return 0;
+}
+
+int export_collapsed__write(const struct export_input *input, FILE *to)
+{
+	const struct folded_options options = { .cost = input->cost, .counts = input->counts };
+
+	return folded__write(input->profile, input->view, &options, to);
 }

@@ -9,12 +9,10 @@
 
 #include "cleanup.h"
 #include "error.h"
-#include "export_formats.h"
-#include "export_samples.h"
+#include "export_internal.h"
 #include "json.h"
 #include "profile_runs.h"
 #include "stack_view.h"
-#include "string_ids.h"
 
 /* The unit of time. */
 #define UNIT_NS 1000

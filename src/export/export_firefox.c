@@ -9,14 +9,15 @@
  * their stacks, and the tree of the stacks is walked once for each column, which needs no more memory
  * than the deepest stack.
  */
+#include "export_firefox.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "cleanup.h"
-#include "export_firefox.h"
-#include "export_formats.h"
+#include "export_internal.h"
 #include "json.h"
 #include "path.h"
 #include "recording_text.h"

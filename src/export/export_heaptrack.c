@@ -26,12 +26,10 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
-#include "export_formats.h"
-#include "export_samples.h"
+#include "export_internal.h"
 #include "gzip.h"
 #include "hash_table.h"
 #include "stack_view.h"
-#include "string_ids.h"
 #include "text.h"
 
 /* Each block is a line or two: so many take a minute, and their viewers more. The numbers of a damaged file go up to 2^63. */

@@ -6,8 +6,7 @@
 
 #include "cleanup.h"
 #include "completeness.h"
-#include "export_formats.h"
-#include "export_samples.h"
+#include "export_internal.h"
 #include "json.h"
 #include "json_profile.h"
 #include "profile_runs.h"

@@ -10,8 +10,7 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "export_formats.h"
-#include "export_samples.h"
+#include "export_internal.h"
 #include "gzip.h"
 #include "pprof_tables.h"
 #include "recording_text.h"

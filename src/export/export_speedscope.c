@@ -10,11 +10,9 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "export_formats.h"
-#include "export_samples.h"
+#include "export_internal.h"
 #include "json.h"
 #include "stack_view.h"
-#include "string_ids.h"
 
 static const struct {
 	const char *name, *unit;

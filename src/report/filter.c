@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Applies the options of a filter to a profile, and finds what programs freed because they ended. */
 #include "filter.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "cleanup.h"
@@ -9,6 +11,7 @@
 #include "filter_internal.h"
 #include "pattern.h"
 #include "profile.h"
+#include "profile_runs.h"
 #include "suppressions.h"
 
 bool filter__has_live(const struct profile *profile)
@@ -249,4 +252,92 @@ bool filter__selects_all(const struct filter_options *options)
 {
 	return !filter__selects_blocks(options) && !options->min_size_bytes &&
 	       !options->has_max_size && !options->n_rules && !options->suppressions;
+}
+
+/* A shorter recording is all beginning and end. */
+#define LEAST_EPOCHS 16
+/* What is freed at an end is so many times what is allocated in the same epoch. */
+#define FREED_BY_ALLOCATED 4
+/* --leaks goes back before the end only if that freed a quarter (one part in LEAST_SHARE) of what was live, and LEAST_BYTES. */
+#define LEAST_SHARE 4
+#define LEAST_BYTES (1ULL << 20)
+
+/* The bytes that were allocated and freed in one epoch. */
+struct change {
+	__u64 allocated_bytes, freed_bytes;
+};
+
+static bool has_ended(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_processes; i++)
+		if (!profile->processes[i].end_ns)
+			return false;
+	return profile->n_processes;
+}
+
+static void sum_up(const struct profile *profile, struct change *changes, __u64 n)
+{
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
+
+	while (profile__next_lifetime(profile, &at, &lifetime)) {
+		__u32 end = profile_lifetime__end_epoch(&lifetime);
+
+		if (lifetime.born < n)
+			changes[lifetime.born].allocated_bytes = profile__add_up(
+				changes[lifetime.born].allocated_bytes, lifetime.size_bytes);
+		/* What an exit took along is as good as freed. */
+		if (end < n)
+			changes[end].freed_bytes =
+				profile__add_up(changes[end].freed_bytes, lifetime.size_bytes);
+	}
+}
+
+/* Looks for the moment in the second half from which on only the end frees, and most was live. */
+static void look(const struct change *changes, __u64 n, __u64 epoch_ns, __u64 end_ns,
+		 struct exit_frees *out)
+{
+	__s64 fallen_bytes = 0, most_bytes = 0;
+	__u64 epoch = 0, live_bytes = 0;
+
+	for (__u64 i = n; i-- > n / 2;) {
+		const struct change *change = &changes[i];
+
+		if (change->allocated_bytes > change->freed_bytes / FREED_BY_ALLOCATED &&
+		    change->allocated_bytes > (__u64)most_bytes / 1024)
+			break;
+		fallen_bytes += (__s64)(change->freed_bytes - change->allocated_bytes);
+		if (fallen_bytes > most_bytes) {
+			most_bytes = fallen_bytes;
+			epoch = i;
+		}
+	}
+	for (__u64 i = 0; i < epoch; i++)
+		live_bytes += changes[i].allocated_bytes - changes[i].freed_bytes;
+	if (!epoch || (__u64)most_bytes < LEAST_BYTES ||
+	    (__u64)most_bytes < live_bytes / LEAST_SHARE)
+		return;
+	*out = (struct exit_frees){ epoch, end_ns - epoch * epoch_ns, most_bytes };
+}
+
+int exit_frees__find(const struct profile *profile, struct exit_frees *out, struct error *error)
+{
+	_cleanup_(free_ptr) struct run_clock *clocks = NULL;
+	_cleanup_(free_ptr) struct change *changes = NULL;
+	int err = run_clocks__read(profile, &clocks, error);
+	__u64 n;
+
+	*out = (struct exit_frees){ 0 };
+	if (err || profile__n_runs(profile) != 1 || !clocks[0].epoch_ns || !has_ended(profile))
+		return err;
+	n = clocks[0].end_ns / clocks[0].epoch_ns + !!(clocks[0].end_ns % clocks[0].epoch_ns);
+	/* It went on for long after the last block, or is damaged. */
+	if (n < LEAST_EPOCHS || n > 2 * AP_MAX_EPOCHS)
+		return 0;
+	changes = calloc(n, sizeof(*changes));
+	if (!changes)
+		return error__set(error, -ENOMEM, "cannot tell what the end freed: out of memory");
+	sum_up(profile, changes, n);
+	look(changes, n, clocks[0].epoch_ns, clocks[0].end_ns, out);
+	return 0;
 }

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "exit_frees.h"
 #include "selection.h"
 
 struct error;
@@ -20,6 +19,21 @@ struct profile;
 struct profile_count;
 struct stack_groups;
 struct suppressions;
+
+/* What a program frees because it ends: what was live before that began, and after it, and how long it took. */
+struct exit_frees {
+	__u64 epoch; /* the first of the end; 0: not much was freed then */
+	__u64 took_ns;
+	__u64 freed_bytes;
+};
+
+/*
+ * Finds the last moments of a recording whose processes have all ended, if they freed a fourth and 1 MiB or more of
+ * what was live: exit handlers, an interpreter that takes itself apart, or a program that is tidy. They are the epochs at the end
+ * in which little was allocated beside what was freed. *@out is zero for several runs, and if there are none such. 0, -ENOMEM,
+ * or -EINVAL for a damaged file, with @error set.
+ */
+int exit_frees__find(const struct profile *profile, struct exit_frees *out, struct error *error);
 
 /* A time, or a share of the recording's duration. */
 struct filter_time {

@@ -7,10 +7,10 @@
 #include "cleanup.h"
 #include "error.h"
 #include "filter_internal.h"
-#include "js_tier.h"
 #include "pattern.h"
 #include "profile.h"
 #include "stack_groups.h"
+#include "stack_view.h"
 #include "suppressions.h"
 
 /* Parses text that consists only of digits. */

@@ -76,4 +76,8 @@ const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size
 /* The same as indexes into the places of a view with_places. */
 const __u32 *stack_view__places(const struct stack_view *view, __u32 stack, size_t *n_frames);
 
+/* V8 puts a mark before a function's name that says which of its compilers made the code: one function is "JS:~f", "JS:^f",
+ * "JS:+f" and "JS:*f" by turns (v8/src/objects/code-kind.cc, CodeKindToMarker()). @name without the mark, to be freed; NULL if it has none, or on ENOMEM. */
+char *js_tier__remove(const char *name);
+
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "demangle.h"
-#include "demangle_simple.h"
+#include "demangle_internal.h"
 #include "error.h"
 #include "fuzz.h"
 #include "text.h"

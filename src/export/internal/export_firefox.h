@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "export_samples.h"
-#include "string_ids.h"
+#include "export_internal.h"
 
 /* No stack, and no number. */
 #define FIREFOX_NONE UINT32_MAX

@@ -1,14 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The selected stacks of an export, one after the other, and what is known of the recording. */
-#ifndef ALLOCPROF_EXPORT_SAMPLES_H
-#define ALLOCPROF_EXPORT_SAMPLES_H
+/* What the writers of formats share: the selected stacks one after the other, and texts by number. */
+#ifndef ALLOCPROF_EXPORT_INTERNAL_H
+#define ALLOCPROF_EXPORT_INTERNAL_H
 
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
-#include "export_input.h"
+#include "export.h"
+#include "hash_table.h"
 #include "profile.h"
+
+struct error;
+struct export_input;
+
+/* Each writes @input to @to; 0, -ENOMEM, or the negative errno of a write. The caller finds errors of
+ * @to that remain, and flushes it. */
+int export_pprof__write(const struct export_input *input, FILE *to);
+int export_speedscope__write(const struct export_input *input, FILE *to);
+int export_collapsed__write(const struct export_input *input, FILE *to);
+int export_json__write(const struct export_input *input, FILE *to);
+int export_dhat__write(const struct export_input *input, FILE *to);
+int export_firefox__write(const struct export_input *input, FILE *to);
+int export_heaptrack__write(const struct export_input *input, FILE *to);
+
+/* -EFBIG with @error set if there are more blocks than the format has use for. */
+int export_heaptrack__check(const struct export_input *input, struct error *error);
 
 /* The selected blocks of one count: of one stack, process, thread name and function. */
 struct export_sample {
@@ -55,5 +73,17 @@ __u64 export__start_ns(const struct export_input *input);
 /* Sets the text to the title, followed by the remarks in brackets, for formats that have no other
  * place for remarks. The caller frees it. 0 or -ENOMEM. */
 int export__headline(const struct export_input *input, char **text);
+
+/* Zeroed is empty. To be released. */
+struct string_ids {
+	const char **texts; /* by number - 1; the caller's, which must outlive it */
+	size_t n, room;
+	struct hash_table index;
+	__u64 seed;
+};
+
+/* The number of @text, from 1. 0 or -ENOMEM. */
+int string_ids__add(struct string_ids *ids, const char *text, __u32 *id);
+void string_ids__release(struct string_ids *ids);
 
 #endif
