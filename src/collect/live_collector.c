@@ -10,12 +10,12 @@
 #include "array.h"
 #include "clock.h"
 #include "collector.h"
-#include "timeline.h"
 #include "live_notes.h"
 #include "live_spaces.h"
 #include "profile.h"
 #include "record_abi.h"
 #include "sampling.h"
+#include "timeline.h"
 
 /* User space's part of the records of --live: their numbers, which are never reused, and their blocks that were not freed. */
 struct live_note {

@@ -88,7 +88,7 @@ void profile__forget_counts(struct profile *profile)
 }
 
 /* Fields of struct profile_blocks other than histograms. */
-static const size_t numbers[] = {
+static const size_t number_offsets[] = {
 	offsetof(struct profile_blocks, failed),
 	offsetof(struct profile_blocks, allocations),
 	offsetof(struct profile_blocks, size_bytes),
@@ -103,12 +103,12 @@ static const size_t numbers[] = {
 	offsetof(struct profile_blocks, oldest_ns),
 };
 
-#define N_BLOCK_NUMBERS (ARRAY_SIZE(numbers))
+#define N_BLOCK_NUMBERS (ARRAY_SIZE(number_offsets))
 #define MAX_PACKED	(2 + LEB128_MAX * N_BLOCK_NUMBERS + 2 * (1 + PROFILE_BUCKETS * (1 + LEB128_MAX)))
 
 static __u64 *number(struct profile_blocks *blocks, size_t i)
 {
-	return (__u64 *)((char *)blocks + numbers[i]);
+	return (__u64 *)((char *)blocks + number_offsets[i]);
 }
 
 /* Writes the number of used buckets, and each as its index and its value. */

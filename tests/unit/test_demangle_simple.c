@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "demangle.h"
 #include "demangle_internal.h"
 #include "demangle_names.h"
-#include "unit.h"
 
 static struct demangler *new_demangler(void)
 {

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "timeline.h"
 #include "profile.h"
+#include "timeline.h"
 
 /* Entries that were taken out of a struct lifetimes. */
 struct taken {
