@@ -10,7 +10,6 @@
 #include "array.h"
 #include "clock.h"
 #include "collector.h"
-#include "live_notes.h"
 #include "live_spaces.h"
 #include "profile.h"
 #include "record_abi.h"

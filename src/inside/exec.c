@@ -36,12 +36,12 @@ static struct {
 static void lock(__u64 *mask)
 {
 	const __u64 all = ~0ULL;
-	__u32 self = sys__pid(), holder = 0;
+	__u32 own = sys__pid(), holder = 0;
 
 	sys(__NR_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)mask, sizeof(all), 0, 0);
-	while (!__atomic_compare_exchange_n(&shown.holder, &holder, self, false, __ATOMIC_ACQUIRE,
+	while (!__atomic_compare_exchange_n(&shown.holder, &holder, own, false, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
-		if (holder == self) {
+		if (holder == own) {
 			holder = 0;
 			sys(__NR_sched_yield, 0, 0, 0, 0, 0, 0);
 		}
