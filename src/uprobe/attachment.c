@@ -1,17 +1,145 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "attachment.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "clock.h"
 #include "error.h"
 #include "translator.h"
+
+/* link_create of union bpf_attr for uprobe_multi, Linux 6.6. */
+struct link_create {
+	__u32 prog_fd;
+	__u32 target_fd;
+	__u32 attach_type;
+	__u32 flags;
+	__u64 path;
+	__u64 offsets;
+	__u64 ref_ctr_offsets;
+	__u64 cookies;
+	__u32 n;
+	__u32 multi_flags;
+	__u32 pid;
+	__u32 pad;
+};
+
+/* BPF_OBJ_PIN of union bpf_attr, Linux 6.5. */
+struct object_pin {
+	__u64 path;
+	__u32 bpf_fd;
+	__u32 file_flags;
+	__s32 path_fd;
+	__u32 pad; /* the kernel refuses anything but 0 */
+};
+
+/* BPF_F_PATH_FD: path is relative to path_fd. */
+#define PIN_PATH_FD (1U << 14)
+
+/* BPF_F_UPROBE_MULTI_RETURN */
+#define MULTI_RETURN 1
+
+int uprobe_multi__attach_type(enum uprobe_kind kind)
+{
+	return kind == UPROBE_SESSION ? ATTACH_TYPE_UPROBE_SESSION : ATTACH_TYPE_UPROBE_MULTI;
+}
+
+int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, const __u64 *offsets,
+		       const __u64 *cookies, const __u64 *semaphores, __u32 n, pid_t pid)
+{
+	struct link_create attr = {
+		.prog_fd = prog_fd,
+		.attach_type = uprobe_multi__attach_type(kind),
+		.multi_flags = kind == UPROBE_RETURN ? MULTI_RETURN : 0,
+		.path = (__u64)(uintptr_t)path,
+		.offsets = (__u64)(uintptr_t)offsets,
+		.ref_ctr_offsets = (__u64)(uintptr_t)semaphores,
+		.cookies = (__u64)(uintptr_t)cookies,
+		.n = n,
+		.pid = pid,
+	};
+	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* A file system that nobody else sees, and which ends when it is closed. Negative: none. */
+static int mount_bpf(void)
+{
+	_cleanup_(close_fd) int context = fsopen("bpf", FSOPEN_CLOEXEC);
+
+	if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return -1;
+	return fsmount(context, FSMOUNT_CLOEXEC, 0);
+}
+
+void uprobe_multi__leave(int link_fd)
+{
+	/* The kernel releases a link whose file name goes away last from a worker of its own. */
+	_cleanup_(close_fd) int mount = mount_bpf();
+	struct object_pin attr = {
+		.path = (__u64)(uintptr_t) "probes",
+		.bpf_fd = link_fd,
+		.file_flags = PIN_PATH_FD,
+		.path_fd = mount,
+	};
+
+	if (mount >= 0)
+		syscall(SYS_bpf, BPF_OBJ_PIN, &attr, sizeof(attr));
+	/* Before the mount. Without a name this waits. */
+	close(link_fd);
+}
+
+/* Whether the kernel supports links of @kind; sets *@prog to a program for them. */
+static bool knows(enum uprobe_kind kind, int *prog)
+{
+	const struct bpf_insn instructions[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = uprobe_multi__attach_type(kind));
+	__u64 offset = 0, cookie = 0;
+
+	*prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2,
+			      &options);
+	/* A directory cannot be probed, but only a kernel that supports the link checks that. */
+	return *prog >= 0 &&
+	       uprobe_multi__link(*prog, kind, "/", &offset, &cookie, NULL, 1, 0) == -EBADF;
+}
+
+bool uprobe_session__supported(void)
+{
+	_cleanup_(close_fd) int prog = -1;
+
+	return knows(UPROBE_SESSION, &prog);
+}
+
+bool uprobe_multi__supported(bool *pid_works)
+{
+	_cleanup_(close_fd) int prog = -1;
+	__u64 offset = 0, cookie = 0;
+	int err;
+
+	*pid_works = false;
+	if (!knows(UPROBE_ENTRY, &prog))
+		return false;
+	/* Kernels with the fixed pid filter (Linux 6.10) check for a negative pid first. */
+	err = uprobe_multi__link(prog, UPROBE_ENTRY, "/proc/self/exe", &offset, &cookie, NULL, 1,
+				 -1);
+	*pid_works = err == -EINVAL;
+	return true;
+}
 
 struct attachment {
 	int multi_fd;			  /* -1: one link per probe */

@@ -13,13 +13,12 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "attachment.h"
 #include "cleanup.h"
 #include "confinement.h"
 #include "error.h"
 #include "kernel_types.h"
-#include "sleepable.h"
 #include "tracepoints.h"
-#include "uprobe_multi.h"
 #include "user.h"
 
 static bool has_capability(const struct __user_cap_data_struct *data, int capability)

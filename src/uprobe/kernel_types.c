@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernel_types.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi.h"
 #include "array.h"
 #include "cleanup.h"
 #include "file.h"
@@ -451,4 +455,166 @@ int kernel_types__pick(const struct kernel_types *types, const struct btf *local
 	free(pick.strings);
 	hash_table__release(&pick.names);
 	return err;
+}
+
+/* libbpf's callback has no context but what is the same for all objects. */
+static _Thread_local const struct sleepable *used;
+
+void sleepable__find(struct sleepable *sleepable, const struct kernel_types *types)
+{
+	sleepable->lock = kernel_types__function(types, "bpf_rcu_read_lock");
+	sleepable->unlock = kernel_types__function(types, "bpf_rcu_read_unlock");
+}
+
+/* Replaces the numbers that stand for the functions. */
+static void set_functions(const struct sleepable *sleepable, struct bpf_insn *instructions,
+			  size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct bpf_insn *call = &instructions[i];
+
+		if (call->code != (BPF_JMP | BPF_CALL) || call->src_reg ||
+		    (call->imm != AP_CALL_RCU_READ_LOCK && call->imm != AP_CALL_RCU_READ_UNLOCK))
+			continue;
+		call->src_reg = BPF_PSEUDO_KFUNC_CALL;
+		call->imm =
+			call->imm == AP_CALL_RCU_READ_LOCK ? sleepable->lock : sleepable->unlock;
+	}
+}
+
+/*
+ * Linux 6.2 has the functions. Since 6.9 the lock may be held while a function of the program is called, which has what else
+ * is needed.
+ */
+bool sleepable__supported(const struct kernel_types *types)
+{
+	struct bpf_insn instructions[] = {
+		{ .code = BPF_JMP | BPF_CALL, .imm = AP_CALL_RCU_READ_LOCK },
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 3 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = AP_CALL_RCU_READ_UNLOCK },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+		/* The function. */
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .prog_flags = BPF_F_SLEEPABLE);
+	_cleanup_(close_fd) int program = -1;
+	struct sleepable sleepable;
+
+	sleepable__find(&sleepable, types);
+	if (!sleepable.lock || !sleepable.unlock)
+		return false;
+	set_functions(&sleepable, instructions, ARRAY_SIZE(instructions));
+	program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_sleepable", "GPL", instructions,
+				ARRAY_SIZE(instructions), &options);
+	return program >= 0;
+}
+
+/* libbpf calls it when it has appended the functions that the program calls. */
+static int prepare_sleepable(struct bpf_program *program, struct bpf_prog_load_opts *options,
+			     long cookie)
+{
+	_cleanup_(free_ptr) struct bpf_insn *instructions = NULL;
+	size_t n = bpf_program__insn_cnt(program);
+
+	if (!used)
+		return 0;
+	instructions = malloc(n * sizeof(*instructions));
+	if (!instructions)
+		return -ENOMEM;
+	memcpy(instructions, bpf_program__insns(program), n * sizeof(*instructions));
+	set_functions(used, instructions, n);
+	options->prog_flags |= BPF_F_SLEEPABLE;
+	return bpf_program__set_insns(program, instructions, n);
+}
+
+static int registered;
+
+static void register_section(void)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, options, .prog_prepare_load_fn = prepare_sleepable);
+
+	registered = libbpf_register_prog_handler("sleepable", BPF_PROG_TYPE_KPROBE, 0, &options);
+}
+
+int sleepable__take_over(void)
+{
+	/* Never taken back, as in tracing.c. */
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_section);
+	return registered < 0 ? registered : 0;
+}
+
+void sleepable__use(const struct sleepable *sleepable)
+{
+	used = sleepable;
+}
+
+/* libbpf's callback has no context but what is the same for all objects. */
+static _Thread_local const struct kernel_types *used_types;
+
+static __u32 find_target(enum bpf_attach_type type, const char *name)
+{
+	char iterator[128];
+
+	switch (type) {
+	case BPF_TRACE_RAW_TP:
+		return kernel_types__tracepoint(used_types, name);
+	case BPF_TRACE_FENTRY:
+		return kernel_types__function(used_types, name);
+	case BPF_TRACE_ITER:
+		snprintf(iterator, sizeof(iterator), "bpf_iter_%s", name);
+		return kernel_types__function(used_types, iterator);
+	default:
+		return 0;
+	}
+}
+
+/* libbpf reads the kernel's types if a program is of this type before it is loaded, so it becomes so only now. */
+static int prepare_tracing(struct bpf_program *program, struct bpf_prog_load_opts *options,
+			   long cookie)
+{
+	const char *name = strchr(bpf_program__section_name(program), '/');
+
+	if (used_types && name)
+		options->attach_btf_id = find_target(options->expected_attach_type, name + 1);
+	if (!options->attach_btf_id)
+		return -ESRCH;
+	return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+}
+
+static int registered;
+
+static void register_sections(void)
+{
+	static const struct {
+		const char *section;
+		enum bpf_attach_type type;
+	} sections[] = {
+		{ "tp_btf/", BPF_TRACE_RAW_TP },
+		{ "fentry/", BPF_TRACE_FENTRY },
+		{ "iter/", BPF_TRACE_ITER },
+	};
+	LIBBPF_OPTS(libbpf_prog_handler_opts, options, .prog_prepare_load_fn = prepare_tracing);
+
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && registered >= 0; i++)
+		registered = libbpf_register_prog_handler(sections[i].section,
+							  BPF_PROG_TYPE_RAW_TRACEPOINT,
+							  sections[i].type, &options);
+}
+
+int tracing__take_over(void)
+{
+	/* They are never taken back: with the last one libbpf 1.1 frees its list, and uses it again. */
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_sections);
+	return registered < 0 ? registered : 0;
+}
+
+void tracing__use(const struct kernel_types *types)
+{
+	used_types = types;
 }

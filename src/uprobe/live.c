@@ -7,15 +7,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bpf_maps.h"
 #include "clock.h"
 #include "collector.h"
-#include "counters.h"
 #include "live_collector.h"
 #include "live_records.h"
-#include "map_batch.h"
 #include "profile.h"
 #include "record_abi.h"
-#include "slots.h"
 
 /* Capacity of the first table; each further one has four times as many. */
 #define FIRST_TABLE 262144

@@ -12,7 +12,7 @@
 #include "abi.h"
 #include "allocator.h"
 #include "allocprof.skel.h"
-#include "counters.h"
+#include "bpf_maps.h"
 #include "error.h"
 #include "interface.h"
 #include "tracepoints.h"

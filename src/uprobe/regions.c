@@ -11,13 +11,13 @@
 
 #include "array.h"
 #include "attachment.h"
+#include "bpf_maps.h"
 #include "cleanup.h"
-#include "counters.h"
 #include "error.h"
 #include "profile.h"
+#include "profile_totals.h"
 #include "region_counts_abi.h"
 #include "region_marks.h"
-#include "profile_totals.h"
 
 struct region_file {
 	dev_t device;

@@ -18,8 +18,8 @@
 #include "abi.h"
 #include "allocprof.skel.h"
 #include "array.h"
+#include "bpf_maps.h"
 #include "cleanup.h"
-#include "counters.h"
 #include "error.h"
 
 struct programs {

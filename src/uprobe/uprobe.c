@@ -12,6 +12,7 @@
 
 #include "allocprof.skel.h"
 #include "array.h"
+#include "bpf_maps.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "collector.h"
@@ -26,10 +27,8 @@
 #include "regions.h"
 #include "ring_reader.h"
 #include "runtimes.h"
-#include "slots.h"
 #include "table_cache.h"
 #include "tracepoints.h"
-#include "unwind_maps.h"
 #include "uprobe_engine.h"
 
 static int handle_record(void *context, void *record, size_t size)

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "allocprof.skel.h"
+#include "array.h"
+#include "bpf_maps.h"
 #include "clock.h"
 #include "collector.h"
 #include "error.h"
@@ -17,13 +19,75 @@
 #include "file.h"
 #include "gate.h"
 #include "live.h"
-#include "map_batch.h"
 #include "mappings.h"
 #include "probes.h"
+#include "record_abi.h"
 #include "regions.h"
 #include "ring_reader.h"
 #include "runtimes.h"
 #include "target.h"
+#include "tracepoints.h"
+
+bool uprobe__finds_unprobed(const struct uprobe *uprobe)
+{
+	const __u64 allocating = AP_ALL_FUNCTIONS & ~AP_FREEING;
+
+	return (uprobe->kernel.exit_tracepoints || uprobe->kernel.exit_hook) &&
+	       (uprobe->options.functions & allocating) == allocating;
+}
+
+/* Selects the programs to load. */
+void uprobe__choose_unprobed(struct uprobe *uprobe)
+{
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	bool finds = uprobe__finds_unprobed(uprobe), hooks = finds && uprobe->kernel.exit_hook;
+
+	tracepoints__choose(skeleton, AP_TRACEPOINT_PREPARE_EXEC, finds && !hooks,
+			    uprobe__is_preempted(uprobe));
+	bpf_program__set_autoload(skeleton->progs.on_exit_memory, hooks);
+	bpf_program__set_autoload(skeleton->progs.on_exec_memory, hooks);
+	bpf_program__set_autoload(skeleton->progs.look_at_processes, finds);
+}
+
+int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error)
+{
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	struct {
+		struct bpf_program *program;
+		struct bpf_link **link;
+	} hooks[] = {
+		{ skeleton->progs.on_exit_memory, &skeleton->links.on_exit_memory },
+		{ skeleton->progs.on_exec_memory, &skeleton->links.on_exec_memory },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++) {
+		if (!bpf_program__autoload(hooks[i].program))
+			continue;
+		*hooks[i].link = bpf_program__attach_trace(hooks[i].program);
+		if (!*hooks[i].link)
+			return error__set(
+				error, -errno,
+				"cannot trace when processes release their memory (%s): %s",
+				bpf_program__name(hooks[i].program), strerror(errno));
+	}
+	return 0;
+}
+
+void uprobe__look_for_unprobed(struct uprobe *uprobe)
+{
+	if (uprobe__finds_unprobed(uprobe) &&
+	    uprobe__iterate(uprobe->skeleton->progs.look_at_processes))
+		uprobe->counters->unread++;
+}
+
+int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t size)
+{
+	const struct ap_unprobed_record *unprobed = record;
+
+	if (size < sizeof(*unprobed) || unprobed->type != AP_RECORD_UNPROBED)
+		return 0;
+	return unprobed__add(&uprobe->unprobed, unprobed);
+}
 
 /* Maximum interval between reads of events (engine.h). */
 #define TICK_MS 100

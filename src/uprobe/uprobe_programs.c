@@ -14,16 +14,15 @@
 
 #include "allocprof.skel.h"
 #include "array.h"
+#include "attachment.h"
+#include "bpf_maps.h"
 #include "cleanup.h"
 #include "error.h"
 #include "kernel_types.h"
 #include "mappings.h"
 #include "sampling.h"
-#include "slots.h"
 #include "sources.h"
 #include "tracepoints.h"
-#include "tracing.h"
-#include "uprobe_multi.h"
 #include "user.h"
 
 /* With live: records take at most 1/SESSION_RECORDS_SHARE of the memory. KEY_BYTES is for the key, and a

@@ -16,22 +16,46 @@
 
 #include "allocator.h"
 #include "allocprof.skel.h"
+#include "bpf_maps.h"
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
 #include "error.h"
 #include "executable_parts.h"
 #include "gate.h"
+#include "isolation.h"
 #include "live.h"
 #include "mappings.h"
 #include "probes.h"
 #include "regions.h"
 #include "ring_reader.h"
 #include "runtimes.h"
-#include "slots.h"
 #include "sources.h"
 #include "target.h"
 #include "user.h"
+
+int uprobe__isolate(const struct uprobe *uprobe, int fd, const char *path, bool makes)
+{
+	struct isolation *isolation = uprobe->target->isolation;
+	struct stat st;
+	int copy = -ENOENT;
+
+	if (!isolation)
+		return fd;
+	if (makes)
+		copy = isolation__copy(isolation, fd, path);
+	else if (!fstat(fd, &st))
+		copy = isolation__find(isolation, &st);
+	return copy < 0 ? fd : copy;
+}
+
+int uprobe__original(int fd, void *context)
+{
+	const struct uprobe *uprobe = context;
+	const struct isolation *isolation = uprobe->target->isolation;
+
+	return isolation ? isolation__original(isolation, fd) : -ENOENT;
+}
 
 /* Finds @pid in allocprof's PID namespace, as the process to follow or as allocprof itself. */
 static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, bool waits, bool is_elsewhere,

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "abi.h"
+#include "bpf_maps.h"
 #include "collector.h"
-#include "count_maps.h"
 #include "profile.h"
-#include "unwind_tables.h"
 #include "record_abi.h"
+#include "unwind_tables.h"
 
 static int write_nothing(void *context, enum unwind_map map, __u32 index, const void *value)
 {

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "abi.h"
+#include "bpf_maps.h"
 #include "collector.h"
-#include "counters.h"
 #include "live.h"
 #include "profile.h"
-#include "unwind_tables.h"
 #include "record_abi.h"
+#include "unwind_tables.h"
 
 #define DRAIN_AT   8
 #define THREADS_FD 1001

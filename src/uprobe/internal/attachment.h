@@ -8,7 +8,49 @@
 #include <sys/types.h>
 
 #include "probe_program.h"
-#include "uprobe_multi.h"
+
+/*
+ * Creates BPF_TRACE_UPROBE_MULTI links by bpf(2) itself: libbpf supports them since 1.3, but Debian
+ * 12 has 1.1, and a <linux/bpf.h> of that age.
+ */
+
+/* enum bpf_attach_type of Linux 6.6 */
+#define ATTACH_TYPE_UPROBE_MULTI 48
+/* Likewise of Linux 6.13 */
+#define ATTACH_TYPE_UPROBE_SESSION 57
+
+enum uprobe_kind {
+	UPROBE_ENTRY,	/* at the offset */
+	UPROBE_RETURN,	/* at the return of the function whose entry is at the offset */
+	UPROBE_SESSION, /* at both, with one program */
+};
+
+/*
+ * Creates a link with @n probes at @offsets in the file at @path, with @cookies and, unless it is
+ * NULL, @semaphores (file offsets, 0: none), for the process @pid, or all if it is 0. The program
+ * must have been loaded with the kind's attach type. Returns a file descriptor, whose close
+ * detaches the probes, or a negative errno.
+ */
+int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, const __u64 *offsets,
+		       const __u64 *cookies, const __u64 *semaphores, __u32 n, pid_t pid);
+
+/*
+ * Closes the link, and has the kernel detach the probes by itself where it can: programs may run for a few
+ * more milliseconds, and this does not wait for the grace periods that close(2) waits for.
+ */
+void uprobe_multi__leave(int link_fd);
+
+/* The attach type to load the link's programs with. */
+int uprobe_multi__attach_type(enum uprobe_kind kind);
+
+/* Whether the kernel supports session links. */
+bool uprobe_session__supported(void);
+
+/* Whether the kernel supports these links. Sets *@pid_works to whether their pid filter matches a
+ * whole process; some kernels from 6.6 to 6.9 match only one thread. */
+bool uprobe_multi__supported(bool *pid_works);
+
+/* Probes in one file: one link with uprobe_multi, else one link each. */
 
 struct attachment;
 struct error;

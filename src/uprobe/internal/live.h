@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #include "abi.h"
-#include "profile_totals.h"
 #include "live_records.h"
+#include "profile_totals.h"
 
 struct collector;
 struct counters;

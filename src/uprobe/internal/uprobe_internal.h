@@ -5,14 +5,13 @@
 
 #include <time.h>
 
-#include "count_maps.h"
-#include "counters.h"
+#include "bpf_maps.h"
 #include "engine.h"
 #include "event_abi.h"
 #include "event_log.h"
 #include "kernel.h"
+#include "kernel_types.h"
 #include "mapping_events.h"
-#include "sleepable.h"
 #include "target.h"
 #include "unprobed.h"
 
