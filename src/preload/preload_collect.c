@@ -20,7 +20,6 @@
 #include "libraries.h"
 #include "live_collector.h"
 #include "mapped_file.h"
-#include "preload_within.h"
 #include "profile.h"
 #include "program_kind.h"
 #include "runtimes.h"

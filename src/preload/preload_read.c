@@ -13,6 +13,60 @@
 #include "file.h"
 #include "profile_totals.h"
 
+/*
+ * An index of images by the number of their process and that number's PID namespace. To find those of a process does not take
+ * reading the list of images, which may be long.
+ */
+
+static bool has_pid(const void *owner, __u32 id, const void *wanted)
+{
+	const struct pid_image *of_pid = &((const struct pid_images *)owner)->list[id - 1];
+	const struct pid_image *key = wanted;
+
+	return of_pid->pid == key->pid && of_pid->pid_namespace == key->pid_namespace;
+}
+
+static __u64 hash_of(const struct pid_images *images, __u64 pid_namespace, __u32 pid)
+{
+	return hash_mix(hash_mix(images->seed, pid_namespace), pid);
+}
+
+const struct pid_image *pid_images__find(const struct pid_images *images, __u64 pid_namespace,
+					 __u32 pid)
+{
+	const struct pid_image key = { .pid_namespace = pid_namespace, .pid = pid };
+	__u32 id = hash_table__find(&images->index, hash_of(images, pid_namespace, pid), has_pid,
+				    images, &key);
+
+	return id ? &images->list[id - 1] : NULL;
+}
+
+int pid_images__add(struct pid_images *images, __u64 pid_namespace, __u32 pid, int image,
+		    bool has_exited)
+{
+	struct pid_image *of_pid = (struct pid_image *)pid_images__find(images, pid_namespace, pid);
+
+	if (!of_pid) {
+		if (array__reserve(&images->list, &images->room, images->n + 1,
+				   sizeof(*images->list)) ||
+		    hash_table__insert(&images->index, hash_of(images, pid_namespace, pid),
+				       images->n + 1))
+			return -ENOMEM;
+		of_pid = &images->list[images->n++];
+		*of_pid = (struct pid_image){ .pid_namespace = pid_namespace, .pid = pid };
+	}
+	of_pid->last = image;
+	/* The number is another process's from then on. */
+	of_pid->not_exited = has_exited ? -1 : image;
+	return 0;
+}
+
+void pid_images__release(struct pid_images *images)
+{
+	hash_table__release(&images->index);
+	free(images->list);
+}
+
 __u64 reader__add(__u64 sum, __u64 n)
 {
 	if (n > AP_MAX_SUM)
@@ -370,4 +424,63 @@ void preload_results__free(struct preload_results *results)
 	free(results->refused);
 	free(results->regions);
 	*results = (struct preload_results){ 0 };
+}
+
+/* What threads have counted by region, and which regions and sets there are: from the shared memory. */
+
+/* All counters: of both structs nothing else is a member. */
+static void add_words(__u64 *sum, const __u64 *words, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / sizeof(*sum); i++)
+		sum[i] = reader__add(sum[i], words[i]);
+}
+
+int preload_results__add_regions(struct preload_results *results, struct reader *reader,
+				 const struct inside_thread *thread)
+{
+	struct inside_thread_regions regions;
+	struct inside_region_counts counts;
+
+	if (!thread->regions || !reader__get(reader, thread->regions, &regions, sizeof(regions)))
+		return 0;
+	if (!results->regions)
+		results->regions = calloc(1, sizeof(*results->regions));
+	if (!results->regions)
+		return -ENOMEM;
+	add_words(results->regions->begins, regions.begins, sizeof(regions.begins));
+	for (int set = 1; set < AP_MAX_REGION_SETS; set++)
+		if (regions.sets[set] &&
+		    reader__get(reader, regions.sets[set], &counts, sizeof(counts)))
+			add_words((__u64 *)&results->regions->sets[set], (const __u64 *)&counts,
+				  sizeof(counts));
+	return 0;
+}
+
+int preload_results__copy_regions(struct preload_results *results)
+{
+	struct preload_regions *copy;
+
+	if (!results->regions)
+		return 0;
+	copy = malloc(sizeof(*copy));
+	if (copy)
+		*copy = *results->regions;
+	results->regions = copy;
+	return copy ? 0 : -ENOMEM;
+}
+
+int preload__read_regions(const struct preload *preload, struct inside_regions *out)
+{
+	struct reader reader = { 0 };
+	int err = reader__begin(&reader, preload);
+
+	if (err)
+		return err;
+	*out = reader.header.regions;
+	for (int i = 0; i < AP_MAX_REGIONS; i++) {
+		out->list[i].name[AP_REGION_NAME_BYTES] = 0;
+		if (out->list[i].state != INSIDE_READY)
+			out->list[i].name[0] = 0;
+	}
+	return 0;
 }

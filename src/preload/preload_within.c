@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "preload_within.h"
+/* The function of --within: in which of the files that processes map it is, and its code there. */
+#include "preload_engine_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
