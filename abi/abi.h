@@ -315,6 +315,12 @@ enum ap_stat {
 	AP_STATS = AP_STAT_REGION_GAP + AP_REGION_GAPS,
 };
 
+/* Counters of a set of open regions, per CPU. */
+struct ap_region_counts {
+	struct ap_site_counts functions[AP_FUNCTIONS];
+	__u64 stats[AP_STATS]; /* with live: results of calls, and freed blocks */
+};
+
 /* Key and value of the counters that `record` keeps in the kernel. */
 struct ap_count_key {
 	__u64 stack;		  /* hash of the frames' (module, offset) and of the end */
@@ -387,6 +393,23 @@ struct ap_blocks {
 	 * sampling. */
 	struct ap_estimate of_calls, of_allocations, of_frees, of_temporary;
 };
+
+/* The record's counter of the bucket @tag, from 1; it takes a free slot where there is none. NULL: all are taken. */
+static inline __attribute__((always_inline)) __u64 *ap_blocks__slot(struct ap_blocks *blocks,
+								    __u32 tag)
+{
+	for (int i = 0; i < AP_SLOTS; i++) {
+		__u32 used = blocks->tags >> 8 * i & 0xff;
+
+		if (!used) {
+			blocks->tags |= (__u64)tag << 8 * i;
+			used = tag;
+		}
+		if (used == tag)
+			return &blocks->slots[i];
+	}
+	return 0;
+}
 
 /* Size of a record without sampling. */
 #define AP_BLOCKS_BYTES __builtin_offsetof(struct ap_blocks, of_calls)

@@ -10,7 +10,6 @@
 #include "hit.bpf.h"
 #include "maps.bpf.h"
 #include "open_regions_abi.h"
-#include "region_counts_abi.h"
 #include "sample.bpf.h"
 
 extern struct ap_regions regions;

@@ -9,7 +9,6 @@
 #include "own.h"
 #include "process.h"
 #include "regions.h"
-#include "slots_abi.h"
 #include "stacks.h"
 
 void live_sum__publish(struct thread *thread)

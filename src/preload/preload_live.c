@@ -8,7 +8,6 @@
 
 #include "array.h"
 #include "sample_abi.h"
-#include "slots_abi.h"
 
 /* Epochs of 2^48 ns are so long that 1024 of them are 9000 years. */
 #define MAX_EPOCH_SHIFT 48

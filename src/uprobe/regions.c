@@ -16,7 +16,6 @@
 #include "error.h"
 #include "profile.h"
 #include "profile_totals.h"
-#include "region_counts_abi.h"
 #include "region_marks.h"
 
 struct region_file {
