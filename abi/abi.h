@@ -71,6 +71,17 @@ enum ap_stack_end {
 
 #define AP_COMM_LEN 16
 
+/* The finalizer of MurmurHash3: every input bit affects every bit of the result. Hashes of stacks are made by it. */
+static inline __attribute__((always_inline)) __u64 ap_stack__mix(__u64 value)
+{
+	value ^= value >> 33;
+	value *= 0xff51afd7ed558ccdULL;
+	value ^= value >> 33;
+	value *= 0xc4ceb9fe1a85ec53ULL;
+	value ^= value >> 33;
+	return value;
+}
+
 /* A code address: @offset is a file offset in @module, or a virtual address of the process where
  * @module is 0 because the kernel could not resolve it. */
 struct ap_frame {

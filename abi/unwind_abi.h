@@ -149,6 +149,35 @@ struct unwind_slice {
 	__u32 pad;	   /* 0 */
 };
 
+/* Index in unwind_rules of the rule at @offset inside @slice, which is in @chunk. */
+static inline __attribute__((always_inline)) __u32
+unwind_slice__rule_index(const struct unwind_slice *slice, const struct unwind_chunk *chunk,
+			 __u32 offset)
+{
+	__u32 block = slice->first_block + (offset >> UNWIND_BLOCK_SHIFT), row, n, word;
+	__u16 pc_lo = offset;
+
+	word = chunk->words[block & (UNWIND_CHUNK_WORDS - 1)];
+	n = word >> UNWIND_BLOCK_COUNT_SHIFT;
+	row = slice->first_row + (word & UNWIND_BLOCK_ROW_MASK);
+	/* Finds the first row of the block beyond the offset; the result is the row before it. */
+	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
+		__u32 half = n / 2;
+
+		if (!n)
+			break;
+		word = chunk->words[(row + half) & (UNWIND_CHUNK_WORDS - 1)];
+		if ((__u16)word <= pc_lo) {
+			row += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	word = chunk->words[(row - 1) & (UNWIND_CHUNK_WORDS - 1)];
+	return slice->first_rule + (word >> 16);
+}
+
 enum unwind_table_state {
 	UNWIND_TABLE_AWAITED, /* user space has not compiled it yet */
 	UNWIND_TABLE_READY,

@@ -116,24 +116,13 @@ static __always_inline __u32 depth_index(__u32 index)
 	return index & (AP_MAX_DEPTH - 1);
 }
 
-/* The finalizer of MurmurHash3: every input bit affects every bit of the result. */
-static __always_inline __u64 mix(__u64 value)
-{
-	value ^= value >> 33;
-	value *= 0xff51afd7ed558ccdULL;
-	value ^= value >> 33;
-	value *= 0xc4ceb9fe1a85ec53ULL;
-	value ^= value >> 33;
-	return value;
-}
-
 /*
  * Claims the slot that the thread had last time, or one of the next if another program holds it:
  * programs are preemptible. NULL if all slots that are tried are held.
  */
 static __always_inline struct scratch *scratch__claim(__u64 thread)
 {
-	__u32 home = mix(thread);
+	__u32 home = ap_stack__mix(thread);
 
 	if (config.no_scratch)
 		return NULL;

@@ -42,8 +42,9 @@ static long cache_step(__u32 index, struct caching *caching)
 	from = &scratch->fresh[depth_index(caching->next)];
 	to = &scratch->steps[depth_index(caching->first)];
 	*to = *from;
-	caching->hash = mix(caching->hash ^ from->frame.offset ^ ((__u64)from->frame.module << 48) ^
-			    ((__u64)from->frame.flags << 40));
+	caching->hash =
+		ap_stack__mix(caching->hash ^ from->frame.offset ^
+			      ((__u64)from->frame.module << 48) ^ ((__u64)from->frame.flags << 40));
 	to->hash = caching->hash;
 	return 0;
 }
@@ -145,7 +146,7 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	}
 	caching.next = walk->n_frames;
 	caching.first = AP_MAX_DEPTH;
-	caching.hash = mix(walk->end + 1);
+	caching.hash = ap_stack__mix(walk->end + 1);
 	/* The outer steps are cached, with a hash for the same end. */
 	if (walk->matched < walk->n_frames && walk->end == scratch->end && !walk->end_once) {
 		caching.next = walk->matched;

@@ -109,8 +109,7 @@ static __always_inline struct unwind_rule *slice__rule(const struct unwind_slice
 						       __u32 offset)
 {
 	struct unwind_chunk *chunk;
-	__u32 zero = 0, chunk_index = slice->chunk, block, row, n, word, rule;
-	__u16 pc_lo = offset;
+	__u32 zero = 0, chunk_index = slice->chunk, rule;
 	void *inner;
 
 	inner = bpf_map_lookup_elem(&unwind_chunks, &chunk_index);
@@ -119,26 +118,7 @@ static __always_inline struct unwind_rule *slice__rule(const struct unwind_slice
 	chunk = bpf_map_lookup_elem(inner, &zero);
 	if (!chunk)
 		return NULL;
-	block = slice->first_block + (offset >> UNWIND_BLOCK_SHIFT);
-	word = chunk->words[block & (UNWIND_CHUNK_WORDS - 1)];
-	n = word >> UNWIND_BLOCK_COUNT_SHIFT;
-	row = slice->first_row + (word & UNWIND_BLOCK_ROW_MASK);
-	/* Finds the first row of the block beyond the offset; the result is the row before it. */
-	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
-		__u32 half = n / 2;
-
-		if (!n)
-			break;
-		word = chunk->words[(row + half) & (UNWIND_CHUNK_WORDS - 1)];
-		if ((__u16)word <= pc_lo) {
-			row += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	word = chunk->words[(row - 1) & (UNWIND_CHUNK_WORDS - 1)];
-	rule = slice->first_rule + (word >> 16);
+	rule = unwind_slice__rule_index(slice, chunk, offset);
 	return bpf_map_lookup_elem(&unwind_rules, &rule);
 }
 

@@ -39,28 +39,11 @@ static const struct unwind_chunk *chunk_of(__u32 index)
 const struct unwind_rule *slice__rule(const struct unwind_slice *slice, __u32 offset)
 {
 	const struct unwind_chunk *chunk = chunk_of(slice->chunk);
-	__u32 word, n, row, rule;
-	__u16 pc_lo = offset;
+	__u32 rule;
 
 	if (!chunk)
 		return NULL;
-	word = chunk->words[(slice->first_block + (offset >> UNWIND_BLOCK_SHIFT)) &
-			    (UNWIND_CHUNK_WORDS - 1)];
-	n = word >> UNWIND_BLOCK_COUNT_SHIFT;
-	row = slice->first_row + (word & UNWIND_BLOCK_ROW_MASK);
-	/* The first row of the block beyond the offset; the result is the row before it. */
-	for (int i = 0; i < UNWIND_SEARCH_STEPS && n; i++) {
-		__u32 half = n / 2;
-
-		word = chunk->words[(row + half) & (UNWIND_CHUNK_WORDS - 1)];
-		if ((__u16)word <= pc_lo) {
-			row += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	rule = slice->first_rule + (chunk->words[(row - 1) & (UNWIND_CHUNK_WORDS - 1)] >> 16);
+	rule = unwind_slice__rule_index(slice, chunk, offset);
 	return rule < UNWIND_MAX_RULES_LOADED ? &tables.rules[rule] : NULL;
 }
 

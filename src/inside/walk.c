@@ -117,16 +117,6 @@ struct state {
 	__u32 over_fp; /* 1: a step used the frame pointer for want of a rule */
 };
 
-static inline __u64 mix(__u64 value)
-{
-	value ^= value >> 33;
-	value *= 0xff51afd7ed558ccdULL;
-	value ^= value >> 33;
-	value *= 0xc4ceb9fe1a85ec53ULL;
-	value ^= value >> 33;
-	return value;
-}
-
 void walker__forget(struct walker *walker)
 {
 	for (int i = 0; i < KNOWN_CODES; i++)
@@ -423,15 +413,15 @@ static inline __attribute__((always_inline)) __u32 follow(const struct walker *w
 /* Puts the @n_fresh steps of this walk before the first @kept remembered ones; returns the hash. */
 static __u64 remember(struct walker *walker, const struct state *state, __u32 kept, __u32 n_fresh)
 {
-	__u64 hash = kept ? walker->steps[kept - 1].hash : mix(state->end + 1);
+	__u64 hash = kept ? walker->steps[kept - 1].hash : ap_stack__mix(state->end + 1);
 	struct step *to = walker->steps + kept;
 	bool matters = kept && fp_matters(&walker->steps[kept - 1]);
 	bool within = kept && walker->steps[kept - 1].frame.flags & STEP_WITHIN;
 
 	while (n_fresh) {
 		*to = walker->fresh[--n_fresh];
-		hash = mix(hash ^ to->frame.offset ^ (__u64)to->frame.module << 48 ^
-			   (__u64)(to->frame.flags & ~STEP_FLAGS) << 40);
+		hash = ap_stack__mix(hash ^ to->frame.offset ^ (__u64)to->frame.module << 48 ^
+				     (__u64)(to->frame.flags & ~STEP_FLAGS) << 40);
 		to->hash = hash;
 		matters = to->frame.flags & STEP_USES_FP || (!to->fp_slot && matters);
 		within |= to->frame.flags & AP_FRAME_WITHIN;
@@ -531,7 +521,7 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 		kept = 0;
 	}
 	if (likely(kept == walker->n && !n_fresh))
-		return walker->n ? walker->steps[walker->n - 1].hash : mix(state.end + 1);
+		return walker->n ? walker->steps[walker->n - 1].hash : ap_stack__mix(state.end + 1);
 	return remember(walker, &state, kept, n_fresh);
 }
 

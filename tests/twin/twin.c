@@ -117,7 +117,7 @@ static struct element **find_element(struct map *map, const void *key)
 	if (!map->elements)
 		map->elements = calloc(BUCKETS, sizeof(*map->elements));
 	for (size_t i = 0; i < map->key_size; i++)
-		hash = mix(hash ^ ((const unsigned char *)key)[i]);
+		hash = ap_stack__mix(hash ^ ((const unsigned char *)key)[i]);
 	for (at = &map->elements[hash % BUCKETS]; *at; at = &(*at)->next)
 		if (!memcmp((*at)->key, key, map->key_size))
 			break;
@@ -376,7 +376,7 @@ __u32 bpf_get_prandom_u32(void)
 
 	/* splitmix64 */
 	state += 0x9e3779b97f4a7c15;
-	return mix(state) >> 32;
+	return ap_stack__mix(state) >> 32;
 }
 
 void twin__set_sampling(const struct ap_config *settings)
