@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #include "abi.h"
+#include "attachment.h"
 #include "error.h"
 #include "floor.skel.h"
 #include "kernel.h"
 #include "parser.h"
 #include "probes.h"
 #include "target.h"
-#include "uprobe_multi.h"
 #include "user.h"
 
 #define EVERY_FUNCTION AP_ALL_FUNCTIONS
