@@ -13,7 +13,7 @@
 #include "sources.h"
 #include "usdt_source.h"
 
-static int put(struct parser_task *task, int err, struct allocator *allocator)
+static int put_allocator(struct parser_task *task, int err, struct allocator *allocator)
 {
 	if (err)
 		return err;
@@ -22,15 +22,15 @@ static int put(struct parser_task *task, int err, struct allocator *allocator)
 	return 0;
 }
 
-static int run(struct parser_task *task)
+static int read_allocator(struct parser_task *task)
 {
 	struct allocator *allocator = NULL;
 	int err = allocator__read(task->fd, task->path, SITE_BEST, &allocator, task->error);
 
-	return put(task, err, allocator);
+	return put_allocator(task, err, allocator);
 }
 
-static int run_source(struct parser_task *task)
+static int read_source_allocator(struct parser_task *task)
 {
 	const void *address = wire__get_bytes(&task->parameters, sizeof(struct source *));
 	struct allocator *allocator = NULL;
@@ -44,11 +44,11 @@ static int run_source(struct parser_task *task)
 		      ? usdt_source__read(task->fd, task->path, source, &allocator, task->error)
 		      : allocator__read_source(task->fd, task->path, source, SITE_BEST, &allocator,
 					       task->error);
-	return put(task, err, allocator);
+	return put_allocator(task, err, allocator);
 }
 
-static int parse(struct parser *parser, const struct parser_call *call, const struct source *source,
-		 struct allocator **out, struct error *error)
+static int parse_allocator(struct parser *parser, const struct parser_call *call,
+			   const struct source *source, struct allocator **out, struct error *error)
 {
 	struct executable_parts parts;
 	struct wire_reader result;
@@ -65,9 +65,9 @@ static int parse(struct parser *parser, const struct parser_call *call, const st
 int allocator__parse(struct parser *parser, int fd, const char *path, struct allocator **out,
 		     struct error *error)
 {
-	const struct parser_call call = { .run = run, .fd = fd, .path = path };
+	const struct parser_call call = { .run = read_allocator, .fd = fd, .path = path };
 
-	return parse(parser, &call, NULL, out, error);
+	return parse_allocator(parser, &call, NULL, out, error);
 }
 
 int allocator__parse_source(struct parser *parser, int fd, const char *path,
@@ -76,21 +76,21 @@ int allocator__parse_source(struct parser *parser, int fd, const char *path,
 {
 	struct wire_writer parameters = { 0 };
 	const struct parser_call call = {
-		.run = run_source,
+		.run = read_source_allocator,
 		.fd = fd,
 		.path = path,
 		.parameters = &parameters,
 	};
 	int err;
 
-	/* The worker has it at the same address. */
+	/* The worker was forked from this process, so this pointer is valid there. */
 	wire__put_bytes(&parameters, &source, sizeof(source));
-	err = parameters.has_failed ? -ENOMEM : parse(parser, &call, source, out, error);
+	err = parameters.has_failed ? -ENOMEM : parse_allocator(parser, &call, source, out, error);
 	wire__release(&parameters);
 	return err;
 }
 
-static int run_hidden(struct parser_task *task)
+static int find_hidden(struct parser_task *task)
 {
 	const char *name = hidden_allocator__find(task->fd, task->path);
 
@@ -103,7 +103,7 @@ static int run_hidden(struct parser_task *task)
 int hidden_allocator__parse(struct parser *parser, int fd, const char *path, const char **out,
 			    struct error *error)
 {
-	const struct parser_call call = { .run = run_hidden, .fd = fd, .path = path };
+	const struct parser_call call = { .run = find_hidden, .fd = fd, .path = path };
 	struct wire_reader result;
 	int err = parser__call(parser, &call, &result, error);
 
@@ -116,25 +116,12 @@ int hidden_allocator__parse(struct parser *parser, int fd, const char *path, con
 /* Longer than any name that can be given. */
 #define MAX_NAME (1 << 20)
 
-static int run_function(struct parser_task *task)
-{
-	const char *name = wire__get_string(&task->parameters, MAX_NAME);
-	bool is_usdt = wire__get_u32(&task->parameters);
-	struct function_code code = { 0 };
-	int err;
-
-	if (!name)
-		return -EINVAL;
-	err = is_usdt ? function_code__find_usdt(task->fd, task->path, name, &code, task->error)
-		      : function_code__find(task->fd, task->path, name, &code, task->error);
-	if (!err)
-		wire__put_bytes(task->result, &code, sizeof(code));
-	return err;
-}
-
 /* Ranges that the programs search, and places for probes. */
-static bool code_is_sound(const struct function_code *code, const struct executable_parts *parts)
+static bool code_is_sound(const void *object, const void *context)
 {
+	const struct executable_parts *parts = context;
+	const struct function_code *code = object;
+
 	if (code->within.n > AP_MAX_WITHIN_RANGES || code->within.pad ||
 	    code->n_entries > AP_MAX_WITHIN_RANGES)
 		return false;
@@ -152,38 +139,60 @@ static bool code_is_sound(const struct function_code *code, const struct executa
 	return true;
 }
 
+static const struct wire_struct code_type = {
+	.is_sound = code_is_sound,
+	.fields = {
+		{ WIRE_NUMBER(struct function_code, within) },
+		{ WIRE_NUMBER(struct function_code, entries) },
+		{ WIRE_NUMBER(struct function_code, n_entries) },
+		{ WIRE_NUMBER(struct function_code, semaphores) },
+	},
+};
+
+static int find_function(struct parser_task *task)
+{
+	const char *name = wire__get_string(&task->parameters, MAX_NAME);
+	bool is_usdt = wire__get_u32(&task->parameters);
+	struct function_code code = { 0 };
+	int err;
+
+	if (!name)
+		return -EINVAL;
+	err = is_usdt ? function_code__find_usdt(task->fd, task->path, name, &code, task->error)
+		      : function_code__find(task->fd, task->path, name, &code, task->error);
+	if (!err)
+		wire__put_struct(task->result, &code_type, &code, NULL);
+	return err;
+}
+
 int function_code__parse(struct parser *parser, int fd, const char *path, const char *name,
 			 bool is_usdt, struct function_code *out, struct error *error)
 {
 	struct wire_writer parameters = { 0 };
 	struct parser_call call = {
-		.run = run_function,
+		.run = find_function,
 		.fd = fd,
 		.path = path,
 		.parameters = &parameters,
 	};
 	struct executable_parts parts;
 	struct function_code code;
-	struct wire_reader result;
-	const void *bytes;
 	int err;
 
 	wire__put_string(&parameters, name);
 	wire__put_u32(&parameters, is_usdt);
-	err = parameters.has_failed ? -ENOMEM : parser__call(parser, &call, &result, error);
+	/* Code of a function is in none then. */
+	if (executable_parts__read(fd, &parts))
+		parts.n = 0;
+	err = parameters.has_failed
+		      ? -ENOMEM
+		      : parser__call_struct(parser, &call, &code_type, &code, &parts, error);
 	if (err == -ENOENT) {
 		call.needs_debug_file = true;
-		err = parser__call(parser, &call, &result, error);
+		err = parser__call_struct(parser, &call, &code_type, &code, &parts, error);
 	}
 	wire__release(&parameters);
-	if (err)
-		return err;
-	bytes = wire__get_bytes(&result, sizeof(code));
-	if (bytes)
-		memcpy(&code, bytes, sizeof(code));
-	if (!bytes || !wire__is_read(&result) || executable_parts__read(fd, &parts) ||
-	    !code_is_sound(&code, &parts))
-		return parser__refuse(parser, path, error);
-	*out = code;
-	return 0;
+	if (!err)
+		*out = code;
+	return err;
 }

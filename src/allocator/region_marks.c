@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "debug_file.h"
 #include "elf_file.h"
 #include "executable_parts.h"
@@ -18,8 +19,9 @@
 /* In the worker. */
 struct search {
 	struct elf_file *elf;
-	struct wire_writer *result;
-	__u32 n, n_unnamed;
+	struct region_marks marks;
+	size_t room;
+	int err;
 };
 
 static int kind_of(const struct usdt_probe *probe)
@@ -47,47 +49,73 @@ bool region_name__is_good(const char *name)
 	return true;
 }
 
-static int look_at(const struct usdt_probe *probe, void *arg)
+static bool mark_is_sound(const void *object, const void *parts)
+{
+	const struct region_mark *mark = object;
+
+	return mark->kind <= AP_REGION_LEAVE &&
+	       (mark->kind == AP_REGION_LEAVE || region_name__is_good(mark->name)) &&
+	       (!mark->is_at_nop || executable_parts__have_offset(parts, mark->offset));
+}
+
+static const struct wire_struct mark_type = {
+	.is_sound = mark_is_sound,
+	.fields = {
+		{ WIRE_NUMBER(struct region_mark, kind) },
+		{ WIRE_FLAG(struct region_mark, is_at_nop) },
+		{ WIRE_NUMBER(struct region_mark, offset) },
+		{ WIRE_TEXT(struct region_mark, name) },
+	},
+};
+
+static const struct wire_struct marks_type = {
+	.fields = {
+		{ WIRE_STRUCTS(struct region_marks, list, n, REGION_MARKS_MAX, &mark_type) },
+		{ WIRE_NUMBER(struct region_marks, n_unnamed) },
+		{ WIRE_FLAG(struct region_marks, has_more) },
+		{ WIRE_FLAG(struct region_marks, has_calls) },
+	},
+};
+
+static int add_mark(const struct usdt_probe *probe, void *arg)
 {
 	struct search *search = arg;
+	struct region_marks *marks = &search->marks;
+	struct region_mark mark = { 0 };
 	int kind = kind_of(probe);
-	__u64 offset = 0;
 
 	if (kind < 0)
 		return 0;
 	if (kind != AP_REGION_LEAVE && !region_name__is_good(probe->name)) {
-		search->n_unnamed++;
+		marks->n_unnamed++;
 		return 0;
 	}
-	if (search->n == REGION_MARKS_MAX)
+	if (marks->n == REGION_MARKS_MAX)
 		return 1;
-	search->n++;
-	wire__put_u32(search->result, kind);
-	wire__put_u32(search->result,
-		      !function_code__nop_offset(search->elf, probe->vaddr, &offset));
-	wire__put_u64(search->result, offset);
-	wire__put_string(search->result, kind != AP_REGION_LEAVE ? probe->name : "");
+	search->err =
+		array__reserve(&marks->list, &search->room, marks->n + 1, sizeof(*marks->list));
+	if (search->err)
+		return 1;
+	mark.kind = kind;
+	mark.is_at_nop = !function_code__nop_offset(search->elf, probe->vaddr, &mark.offset);
+	if (kind != AP_REGION_LEAVE)
+		snprintf(mark.name, sizeof(mark.name), "%s", probe->name);
+	marks->list[marks->n++] = mark;
 	return 0;
 }
 
 static int read_marks(struct parser_task *task, Elf *notes, struct elf_file *elf)
 {
-	struct wire_writer marks = { 0 };
-	struct search search = { .elf = elf, .result = &marks };
-	int has_more = usdt__for_each(notes, look_at, &search);
-	int err = marks.has_failed ? -ENOMEM : 0;
+	struct search search = { .elf = elf };
 
-	wire__put_u32(task->result, search.n_unnamed);
-	wire__put_u32(task->result, has_more);
-	wire__put_u32(task->result, elf_file__imports(elf, AP_REGION_MARK_FUNCTION));
-	wire__put_u64(task->result, search.n);
-	if (marks.size)
-		wire__put_bytes(task->result, marks.bytes, marks.size);
-	wire__release(&marks);
-	return err;
+	search.marks.has_more = usdt__for_each(notes, add_mark, &search);
+	search.marks.has_calls = elf_file__imports(elf, AP_REGION_MARK_FUNCTION);
+	wire__put_struct(task->result, &marks_type, &search.marks, NULL);
+	region_marks__release(&search.marks);
+	return search.err;
 }
 
-static int run(struct parser_task *task)
+static int read_file(struct parser_task *task)
 {
 	struct debug_file notes = DEBUG_FILE_NONE;
 	int own = fcntl(task->fd, F_DUPFD_CLOEXEC, 0);
@@ -107,59 +135,18 @@ static int run(struct parser_task *task)
 	return err;
 }
 
-static void take_mark(struct wire_reader *reader, const struct executable_parts *parts,
-		      struct region_mark *mark)
-{
-	const char *name;
-
-	mark->kind = wire__get_u32(reader);
-	mark->is_at_nop = wire__get_u32(reader);
-	mark->offset = wire__get_u64(reader);
-	name = wire__get_string(reader, sizeof(mark->name));
-	if (!name || mark->kind > AP_REGION_LEAVE ||
-	    (mark->kind != AP_REGION_LEAVE && !region_name__is_good(name)) ||
-	    (mark->is_at_nop && !executable_parts__have_offset(parts, mark->offset))) {
-		wire__refuse(reader);
-		return;
-	}
-	snprintf(mark->name, sizeof(mark->name), "%s", name);
-}
-
-/* Whether the reply is valid. */
-static int take(struct wire_reader *reader, int fd, struct region_marks *marks)
-{
-	struct executable_parts parts = { 0 };
-
-	marks->n_unnamed = wire__get_u32(reader);
-	marks->has_more = wire__get_u32(reader);
-	marks->has_calls = wire__get_u32(reader);
-	marks->n = wire__get_count(reader, 20);
-	if (marks->n > REGION_MARKS_MAX)
-		wire__refuse(reader);
-	if (reader->is_bad || !marks->n)
-		return wire__is_read(reader) ? 0 : -EPROTO;
-	marks->list = calloc(marks->n, sizeof(*marks->list));
-	if (!marks->list)
-		return -ENOMEM;
-	if (executable_parts__read(fd, &parts))
-		return -EPROTO;
-	for (size_t i = 0; i < marks->n; i++)
-		take_mark(reader, &parts, &marks->list[i]);
-	return wire__is_read(reader) ? 0 : -EPROTO;
-}
-
 int region_marks__parse(struct parser *parser, int fd, const char *path, struct region_marks *out,
 			struct error *error)
 {
-	const struct parser_call call = { .run = run, .fd = fd, .path = path };
+	const struct parser_call call = { .run = read_file, .fd = fd, .path = path };
+	struct executable_parts parts;
 	struct region_marks marks = { 0 };
-	struct wire_reader result;
-	int err = parser__call(parser, &call, &result, error);
+	int err;
 
-	if (!err)
-		err = take(&result, fd, &marks);
-	if (err == -EPROTO)
-		err = parser__refuse(parser, path, error);
+	/* A file without any has no marks. */
+	if (executable_parts__read(fd, &parts))
+		parts.n = 0;
+	err = parser__call_struct(parser, &call, &marks_type, &marks, &parts, error);
 	if (err)
 		region_marks__release(&marks);
 	else

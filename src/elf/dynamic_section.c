@@ -2,7 +2,6 @@
 #include "dynamic_section.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,139 +15,77 @@
 /* A list of directories. Longer ones count as none. */
 #define MAX_LIST_BYTES 65536
 
-/* In the worker. */
-struct names {
-	struct wire_writer text;
-	size_t n;
+static const struct wire_struct needed_type = WIRE_STRING_ELEMENT(PATH_MAX);
+
+static const struct wire_struct dynamic_section_type = {
+	.fields = {
+		{ WIRE_FLAG(struct dynamic_section, is_program) },
+		{ WIRE_STRING(struct dynamic_section, name, PATH_MAX) },
+		{ WIRE_OPTIONAL(struct dynamic_section, rpath, MAX_LIST_BYTES) },
+		{ WIRE_OPTIONAL(struct dynamic_section, runpath, MAX_LIST_BYTES) },
+		{ WIRE_STRUCTS(struct dynamic_section, needed, n_needed, MAX_NEEDED, &needed_type) },
+	},
 };
 
-static int put_name(const char *string, void *arg)
+/* What follows runs in the worker, where texts are those of the file. */
+
+static int add_needed(const char *string, void *arg)
 {
-	struct names *names = arg;
+	struct dynamic_section *section = arg;
 
 	if (strnlen(string, PATH_MAX) == PATH_MAX)
 		return 0;
-	wire__put_string(&names->text, string);
-	return ++names->n == MAX_NEEDED;
+	section->needed[section->n_needed++] = (char *)string;
+	return section->n_needed == MAX_NEEDED;
 }
 
 static int note_first(const char *string, void *arg)
 {
-	const char **first = arg;
+	char **first = arg;
 
-	*first = string;
+	*first = (char *)string;
 	return 1;
 }
 
-static void put_list(struct wire_writer *result, const struct elf_file *elf, __s64 tag)
+static char *first_list(const struct elf_file *elf, __s64 tag)
 {
-	const char *list = NULL;
+	char *list = NULL;
 
 	elf_file__for_each_dynamic_string(elf, tag, note_first, &list);
-	wire__put_string(result,
-			 list && strnlen(list, MAX_LIST_BYTES) < MAX_LIST_BYTES ? list : NULL);
+	return list && strnlen(list, MAX_LIST_BYTES) < MAX_LIST_BYTES ? list : NULL;
 }
 
-static void put_needed(struct wire_writer *result, const struct elf_file *elf)
+static int read_section(struct parser_task *task)
 {
 	static const __s64 tags[] = { DT_AUXILIARY, DT_FILTER, DT_NEEDED };
-	struct names names = { 0 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(tags) && names.n < MAX_NEEDED; i++)
-		elf_file__for_each_dynamic_string(elf, tags[i], put_name, &names);
-	wire__put_u64(result, names.n);
-	if (names.n)
-		wire__put_bytes(result, names.text.bytes, names.text.size);
-	result->has_failed |= names.text.has_failed;
-	wire__release(&names.text);
-}
-
-static int run(struct parser_task *task)
-{
-	const char *name;
+	char *needed[MAX_NEEDED];
+	struct dynamic_section section = { .needed = needed };
 	struct elf_file *elf;
+	const char *name;
 	int err = elf_file__open(task->fd, task->path, &elf, task->error);
 
 	if (err)
 		return err;
 	name = elf_file__soname(elf);
-	wire__put_u32(task->result, elf_file__is_program(elf));
-	wire__put_string(task->result, strnlen(name, PATH_MAX) < PATH_MAX ? name : "");
-	put_list(task->result, elf, DT_RPATH);
-	put_list(task->result, elf, DT_RUNPATH);
-	put_needed(task->result, elf);
+	section.is_program = elf_file__is_program(elf);
+	section.name = (char *)(strnlen(name, PATH_MAX) < PATH_MAX ? name : "");
+	section.rpath = first_list(elf, DT_RPATH);
+	section.runpath = first_list(elf, DT_RUNPATH);
+	for (size_t i = 0; i < ARRAY_SIZE(tags) && section.n_needed < MAX_NEEDED; i++)
+		elf_file__for_each_dynamic_string(elf, tags[i], add_needed, &section);
+	wire__put_struct(task->result, &dynamic_section_type, &section, NULL);
 	elf_file__free(elf);
 	return 0;
 }
 
-/* *@out is NULL where the worker wrote NULL. */
-static int take_list(struct wire_reader *reader, char **out)
-{
-	const char *list = wire__get_string(reader, MAX_LIST_BYTES);
-
-	*out = list ? strdup(list) : NULL;
-	return list && !*out ? -ENOMEM : 0;
-}
-
-static int take_needed(struct wire_reader *reader, struct dynamic_section *section)
-{
-	size_t n = wire__get_count(reader, sizeof(__u32));
-
-	if (n > MAX_NEEDED)
-		wire__refuse(reader);
-	if (reader->is_bad || !n)
-		return 0;
-	section->needed = calloc(n, sizeof(*section->needed));
-	if (!section->needed)
-		return -ENOMEM;
-	while (section->n_needed < n) {
-		const char *name = wire__get_string(reader, PATH_MAX);
-
-		if (!name) {
-			wire__refuse(reader);
-			return 0;
-		}
-		section->needed[section->n_needed] = strdup(name);
-		if (!section->needed[section->n_needed])
-			return -ENOMEM;
-		section->n_needed++;
-	}
-	return 0;
-}
-
-/* -EPROTO: the reply is not valid. */
-static int take(struct wire_reader *reader, struct dynamic_section *section)
-{
-	const char *name;
-	int err;
-
-	section->is_program = wire__get_u32(reader);
-	name = wire__get_string(reader, PATH_MAX);
-	if (!name)
-		return -EPROTO;
-	section->name = strdup(name);
-	err = section->name ? take_list(reader, &section->rpath) : -ENOMEM;
-	if (!err)
-		err = take_list(reader, &section->runpath);
-	if (!err)
-		err = take_needed(reader, section);
-	if (!err && !wire__is_read(reader))
-		err = -EPROTO;
-	return err;
-}
-
+/* In the parent. */
 int dynamic_section__parse(struct parser *parser, int fd, const char *path,
 			   struct dynamic_section *out)
 {
-	const struct parser_call call = { .run = run, .fd = fd, .path = path };
+	const struct parser_call call = { .run = read_section, .fd = fd, .path = path };
 	struct dynamic_section section = { 0 };
-	struct wire_reader result;
-	int err = parser__call(parser, &call, &result, NULL);
+	int err = parser__call_struct(parser, &call, &dynamic_section_type, &section, NULL, NULL);
 
-	if (!err)
-		err = take(&result, &section);
-	if (err == -EPROTO)
-		err = parser__refuse(parser, path, NULL);
 	if (err)
 		dynamic_section__release(&section);
 	else

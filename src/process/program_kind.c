@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "program_kind.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,38 +16,41 @@ static bool is_python(struct elf_file *elf, const char *path)
 	       elf_file__defines(elf, "PyObject_Malloc");
 }
 
-static int run(struct parser_task *task)
+static const struct wire_struct program_kind_type = {
+	.fields = {
+		{ WIRE_FLAG(struct program_kind, is_program) },
+		{ WIRE_FLAG(struct program_kind, is_static) },
+		{ WIRE_FLAG(struct program_kind, is_go) },
+		{ WIRE_FLAG(struct program_kind, is_python) },
+		{ WIRE_TEXT(struct program_kind, interpreter) },
+	},
+};
+
+static int read_kind(struct parser_task *task)
 {
+	struct program_kind kind = { 0 };
 	struct elf_file *elf;
 	int err = elf_file__open(task->fd, task->path, &elf, task->error);
 
 	if (err)
 		return err;
-	wire__put_u32(task->result, elf_file__is_program(elf));
-	wire__put_u32(task->result, elf_file__is_static(elf));
-	wire__put_u32(task->result, elf_file__is_go(elf));
-	wire__put_u32(task->result, is_python(elf, task->path));
-	wire__put_string(task->result, elf_file__interpreter(elf));
+	kind.is_program = elf_file__is_program(elf);
+	kind.is_static = elf_file__is_static(elf);
+	kind.is_go = elf_file__is_go(elf);
+	kind.is_python = is_python(elf, task->path);
+	snprintf(kind.interpreter, sizeof(kind.interpreter), "%s", elf_file__interpreter(elf));
 	elf_file__free(elf);
+	wire__put_struct(task->result, &program_kind_type, &kind, NULL);
 	return 0;
 }
 
 int program_kind__parse(struct parser *parser, int fd, const char *path, struct program_kind *out)
 {
-	const struct parser_call call = { .run = run, .fd = fd, .path = path };
-	const char *interpreter;
-	struct wire_reader result;
-	int err = parser__call(parser, &call, &result, NULL);
+	const struct parser_call call = { .run = read_kind, .fd = fd, .path = path };
+	struct program_kind kind = { 0 };
+	int err = parser__call_struct(parser, &call, &program_kind_type, &kind, NULL, NULL);
 
-	if (err)
-		return err;
-	out->is_program = wire__get_u32(&result);
-	out->is_static = wire__get_u32(&result);
-	out->is_go = wire__get_u32(&result);
-	out->is_python = wire__get_u32(&result);
-	interpreter = wire__get_string(&result, sizeof(out->interpreter));
-	if (!interpreter || !wire__is_read(&result))
-		return parser__refuse(parser, path, NULL);
-	snprintf(out->interpreter, sizeof(out->interpreter), "%s", interpreter);
-	return 0;
+	if (!err)
+		*out = kind;
+	return err;
 }

@@ -17,45 +17,52 @@ static void close_debug(struct debug_file *file)
 	debug_file__close(file);
 }
 
-/* In the worker. */
-static int find_alt(const struct debug_search *search, const struct debug_file *dwarf,
-		    struct wire_writer *result)
+static const struct wire_struct installed_debug_type = {
+	.fields = {
+		{ WIRE_OPTIONAL(struct installed_debug, path, PATH_MAX + 1) },
+		{ WIRE_OPTIONAL(struct installed_debug, alt_path, PATH_MAX + 1) },
+		{ WIRE_TEXT(struct installed_debug, alt_build_id) },
+	},
+};
+
+/* In the worker: fills @found, whose paths are those of @debug and @alt. */
+static int find_files(struct debug_search *search, const struct debug_file *file,
+		      struct debug_file *debug, struct debug_file *alt,
+		      struct installed_debug *found)
 {
-	_cleanup_(close_debug) struct debug_file alt = DEBUG_FILE_NONE;
-	char build_id[BUILD_ID_SIZE];
+	const struct debug_file *dwarf = file;
 	const char *name;
 	int err;
 
-	if (!debug_file__alt_name(dwarf, &name, build_id))
+	if (!debug_file__has_dwarf(file->elf)) {
+		err = debug_file__find(search, debug, NULL);
+		if (err)
+			return err;
+		dwarf = debug;
+	}
+	found->path = debug->path;
+	if (!debug_file__alt_name(dwarf, &name, found->alt_build_id))
 		return 0;
-	err = debug_file__find_alt(search, dwarf, name, build_id, &alt, NULL);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	wire__put_string(result, alt.path);
-	wire__put_string(result, build_id);
+	err = debug_file__find_alt(search, dwarf, name, found->alt_build_id, alt, NULL);
+	found->alt_path = err ? NULL : alt->path;
+	return err;
+}
+
+static int find_and_put(struct debug_search *search, const struct debug_file *file,
+			struct wire_writer *result)
+{
+	_cleanup_(close_debug) struct debug_file debug = DEBUG_FILE_NONE;
+	_cleanup_(close_debug) struct debug_file alt = DEBUG_FILE_NONE;
+	struct installed_debug found = { 0 };
+
+	if (find_files(search, file, &debug, &alt, &found) == -ENOMEM)
+		return -ENOMEM;
+	wire__put_struct(result, &installed_debug_type, &found, NULL);
 	return 0;
 }
 
-/* In the worker. The result has up to three texts, in the order of the struct's fields. */
-static int find(struct debug_search *search, const struct debug_file *file,
-		struct wire_writer *result)
-{
-	_cleanup_(close_debug) struct debug_file debug = DEBUG_FILE_NONE;
-	const struct debug_file *dwarf = file;
-	int err = 0;
-
-	if (!debug_file__has_dwarf(file->elf)) {
-		err = debug_file__find(search, &debug, NULL);
-		dwarf = &debug;
-	}
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	wire__put_string(result, debug.path);
-	return find_alt(search, dwarf, result);
-}
-
 /* In the worker. The parameters are the parent's, so to be trusted. */
-static int run(struct parser_task *task)
+static int find_for_task(struct parser_task *task)
 {
 	_cleanup_(close_debug) struct debug_file file = DEBUG_FILE_NONE;
 	_cleanup_(free_ptr) const char **dirs = NULL;
@@ -75,34 +82,7 @@ static int run(struct parser_task *task)
 	if (err)
 		return err;
 	search.elf = file.elf;
-	return find(&search, &file, task->result);
-}
-
-/* NULL was written, or nothing. -EPROTO, -ENOMEM. */
-static int take_path(struct wire_reader *result, char **out)
-{
-	const char *path = result->left ? wire__get_string(result, PATH_MAX + 1) : NULL;
-
-	if (result->is_bad)
-		return -EPROTO;
-	*out = path ? strdup(path) : NULL;
-	return path && !*out ? -ENOMEM : 0;
-}
-
-static int take(struct wire_reader *result, struct installed_debug *debug)
-{
-	const char *build_id = NULL;
-	int err = take_path(result, &debug->path);
-
-	if (!err)
-		err = take_path(result, &debug->alt_path);
-	if (!err && debug->alt_path)
-		build_id = wire__get_string(result, sizeof(debug->alt_build_id));
-	if (!err && (!wire__is_read(result) || (debug->alt_path && !build_id)))
-		err = -EPROTO;
-	if (!err && build_id)
-		strcpy(debug->alt_build_id, build_id);
-	return err;
+	return find_and_put(&search, &file, task->result);
 }
 
 /* Nothing can be opened below a directory whose own path is too long: it has no files. */
@@ -131,7 +111,7 @@ int installed_debug__find(struct parser *parser, int fd, const struct profile_mo
 {
 	struct wire_writer parameters = { 0 };
 	struct parser_call call = {
-		.run = run,
+		.run = find_for_task,
 		.fd = fd,
 		.path = module->path,
 		.name = "it",
@@ -140,16 +120,13 @@ int installed_debug__find(struct parser *parser, int fd, const struct profile_mo
 	};
 	struct installed_debug debug = { 0 };
 	struct error why = { 0 };
-	struct wire_reader result;
 	int err;
 
 	put_parameters(&parameters, module, dirs, n_dirs);
-	err = parameters.has_failed ? -ENOMEM : parser__call(parser, &call, &result, &why);
+	err = parameters.has_failed ? -ENOMEM
+				    : parser__call_struct(parser, &call, &installed_debug_type,
+							  &debug, NULL, &why);
 	wire__release(&parameters);
-	if (!err)
-		err = take(&result, &debug);
-	if (err == -EPROTO)
-		err = parser__refuse(parser, call.name, &why);
 	if (err) {
 		installed_debug__release(&debug);
 		return error__set(error, err, "the debug files of %s: %s", module->path,

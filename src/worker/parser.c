@@ -228,3 +228,18 @@ int parser__call(struct parser *parser, const struct parser_call *call, struct w
 	}
 	return take_status(parser, name, result, error);
 }
+
+int parser__call_struct(struct parser *parser, const struct parser_call *call,
+			const struct wire_struct *type, void *object, const void *context,
+			struct error *error)
+{
+	struct wire_reader result;
+	int err = parser__call(parser, call, &result, error);
+
+	if (err)
+		return err;
+	err = wire__get_struct(&result, type, object, context);
+	if (err == -ENOMEM || (!err && wire__is_read(&result)))
+		return err;
+	return parser__refuse(parser, call->name ? call->name : call->path, error);
+}

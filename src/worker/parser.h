@@ -51,6 +51,12 @@ void parser__free(struct parser *parser);
 int parser__call(struct parser *parser, const struct parser_call *call, struct wire_reader *result,
 		 struct error *error);
 
+/* Calls, and fills @object, which is zeroed, by a result that is a struct of @type alone; wire__get_struct() has @context.
+ * The object is to be released also after an error. 0, -ENOMEM, or as parser__call(). */
+int parser__call_struct(struct parser *parser, const struct parser_call *call,
+			const struct wire_struct *type, void *object, const void *context,
+			struct error *error);
+
 /* The result of the last call, for the file that sentences call @name, is invalid. -ECHILD, with *@error. */
 int parser__refuse(struct parser *parser, const char *name, struct error *error);
 

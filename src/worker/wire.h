@@ -42,4 +42,66 @@ void wire__refuse(struct wire_reader *reader);
 /* Whether all was good, and nothing is left. */
 bool wire__is_read(const struct wire_reader *reader);
 
+/* How a field of a struct is sent. What pointers point to is the struct's own; a reader makes copies with malloc(3). */
+enum wire_kind {
+	WIRE_END,
+	WIRE_FIELD_NUMBER,  /* its bytes, which may have any value */
+	WIRE_FIELD_FLAG,    /* a bool */
+	WIRE_FIELD_TEXT,    /* an array of characters: a text that fits */
+	WIRE_FIELD_STRING,  /* a pointer to a text of less than max bytes */
+	WIRE_FIELD_ARRAY,   /* a pointer to numbers, and their count */
+	WIRE_FIELD_STRUCTS, /* a pointer to structs, and their count */
+};
+
+struct wire_struct;
+
+struct wire_field {
+	enum wire_kind kind;
+	bool may_be_null; /* a pointer to a text; that to no elements is NULL */
+	size_t at, size;  /* in the struct; of elements: of one */
+	size_t max;	  /* bytes of a text with its NUL, or elements */
+	size_t count_at, count_size;
+	const struct wire_struct *of; /* the elements */
+};
+
+/* What a struct is sent as, in both directions: a field that is not listed stays zero in the reader. @context is what the
+ * functions below were called with. */
+struct wire_struct {
+	/* What is sent in a way of its own, after the fields; or NULL. */
+	void (*put)(struct wire_writer *writer, const void *object, const void *context);
+	int (*get)(struct wire_reader *reader, void *object, const void *context);
+	/* Whether what was read can be true; NULL: it can. */
+	bool (*is_sound)(const void *object, const void *context);
+	struct wire_field fields[24];
+};
+
+#define WIRE_SIZE(type, member) sizeof(((type *)0)->member)
+#define WIRE_FIELD(field_kind, type, member, bytes)                                                \
+	.kind = WIRE_FIELD_##field_kind, .at = offsetof(type, member), .size = (bytes)
+#define WIRE_ELEMENTS(field_kind, type, member, count, most)                                       \
+	WIRE_FIELD(field_kind, type, member, WIRE_SIZE(type, member[0])),                          \
+		.max = (most), .count_at = offsetof(type, count),                                  \
+		.count_size = WIRE_SIZE(type, count)
+
+/* For the table: { WIRE_NUMBER(struct site, names) }. */
+#define WIRE_NUMBER(type, member)	      WIRE_FIELD(NUMBER, type, member, WIRE_SIZE(type, member))
+#define WIRE_FLAG(type, member)		      WIRE_FIELD(FLAG, type, member, WIRE_SIZE(type, member))
+#define WIRE_TEXT(type, member)		      WIRE_FIELD(TEXT, type, member, 0), .max = WIRE_SIZE(type, member)
+#define WIRE_STRING(type, member, bytes)      WIRE_FIELD(STRING, type, member, 0), .max = (bytes)
+#define WIRE_OPTIONAL(type, member, bytes)    WIRE_STRING(type, member, bytes), .may_be_null = true
+#define WIRE_ARRAY(type, member, count, most) WIRE_ELEMENTS(ARRAY, type, member, count, most)
+#define WIRE_STRUCTS(type, member, count, most, element)                                           \
+	WIRE_ELEMENTS(STRUCTS, type, member, count, most), .of = (element)
+/* An element that is a pointer to a text. */
+#define WIRE_STRING_ELEMENT(bytes)                                                                 \
+	{                                                                                          \
+		.fields = { { .kind = WIRE_FIELD_STRING, .max = (bytes) } }                        \
+	}
+
+void wire__put_struct(struct wire_writer *writer, const struct wire_struct *type,
+		      const void *object, const void *context);
+/* Fills @object, which is zeroed, and to be released also after an error: -EPROTO, or -ENOMEM. */
+int wire__get_struct(struct wire_reader *reader, const struct wire_struct *type, void *object,
+		     const void *context);
+
 #endif
