@@ -7,23 +7,23 @@
 #include "folded_lines.h"
 #include "profile.h"
 
-struct fold {
+struct diff_fold {
 	const struct diff *diff;
 	/* Its names: each one of the diff twice, followed by ';', and by ' ' as the last of a line. Its
 	 * lines: entries by index. */
 	struct folded_lines folded;
 };
 
-static char *make_name(size_t index, const void *owner)
+static char *make_entry_name(size_t index, const void *owner)
 {
-	const struct fold *fold = owner;
+	const struct diff_fold *fold = owner;
 
 	return folded_name__new(fold->diff->names[index / 2].function, index % 2 ? ' ' : ';');
 }
 
-static __u32 rank_at(const void *owner, __u32 line, size_t at)
+static __u32 entry_rank_at(const void *owner, __u32 line, size_t at)
 {
-	const struct fold *fold = owner;
+	const struct diff_fold *fold = owner;
 	const struct diff *diff = fold->diff;
 	const struct diff_entry *entry = &diff->entries[line];
 	__u32 number =
@@ -37,9 +37,9 @@ static __u32 rank_at(const void *owner, __u32 line, size_t at)
 		.ranks[2 * (size_t)frames[stack->n_frames - 1 - at] + (at + 1 == stack->n_frames)];
 }
 
-static void add_costs(const void *owner, __u32 line, __u64 *costs)
+static void add_entry_costs(const void *owner, __u32 line, __u64 *costs)
 {
-	const struct fold *fold = owner;
+	const struct diff_fold *fold = owner;
 
 	for (int side = 0; side < DIFF_SIDES; side++)
 		costs[side] = profile__add_up(
@@ -47,7 +47,7 @@ static void add_costs(const void *owner, __u32 line, __u64 *costs)
 			diff_entry__cost(fold->diff, &fold->diff->entries[line], side).median);
 }
 
-static void collect_lines(struct fold *fold)
+static void collect_entries(struct diff_fold *fold)
 {
 	const struct diff *diff = fold->diff;
 
@@ -62,17 +62,18 @@ static void collect_lines(struct fold *fold)
 
 int diff_output__folded(const struct diff *diff, FILE *to)
 {
-	struct fold fold = {
+	struct diff_fold fold = {
 		.diff = diff,
-		.folded = { .rank = rank_at,
-			    .add = add_costs,
+		.folded = { .rank = entry_rank_at,
+			    .add = add_entry_costs,
 			    .owner = &fold,
 			    .n_costs = DIFF_SIDES },
 	};
-	int err = folded_lines__init(&fold.folded, diff->n_entries, 2 * diff->n_names, make_name);
+	int err = folded_lines__init(&fold.folded, diff->n_entries, 2 * diff->n_names,
+				     make_entry_name);
 
 	if (!err) {
-		collect_lines(&fold);
+		collect_entries(&fold);
 		err = folded_lines__print(&fold.folded, to);
 	}
 	folded_lines__release(&fold.folded);

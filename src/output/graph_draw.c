@@ -143,7 +143,7 @@ static void draw_absence(struct page *page, const struct graph_panel *panel)
 		  INK_CENTRE, text);
 }
 
-static void draw_bands(struct page *page)
+static void draw_stack_bands(struct page *page)
 {
 	struct graph_panel panel = next_panel(page, BANDS_HEIGHT);
 	__u64 max = page->graph->peak_bytes;
@@ -337,7 +337,7 @@ static void draw_page(struct page *page)
 	ink__set(&page->ink, INK_PAPER);
 	page->ink.cairo->paint(page->ink.cr);
 	draw_title(page);
-	draw_bands(page);
+	draw_stack_bands(page);
 	if (has_rss_panel(page))
 		draw_rss(page);
 	draw_rate(page);

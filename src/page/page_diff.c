@@ -24,14 +24,14 @@ struct pairs {
 };
 
 /* The frame of a name that is no code: the allocator's function, a thread or a process. */
-static int add_name(struct pairs *pairs, __u32 name, enum page_kind kind, __u32 *frame)
+static int add_pair_name(struct pairs *pairs, __u32 name, enum page_kind kind, __u32 *frame)
 {
 	const struct page_frame added = { .name = pairs->diff->names[name].function, .kind = kind };
 
 	return page_frames__add(&pairs->trie->frames, &added, frame);
 }
 
-static int add_label(struct pairs *pairs, __u32 name, __u32 label, __u32 *frame)
+static int add_pair_label(struct pairs *pairs, __u32 name, __u32 label, __u32 *frame)
 {
 	struct page_frame added = pairs->labels[label];
 	int err;
@@ -47,8 +47,8 @@ static int add_label(struct pairs *pairs, __u32 name, __u32 label, __u32 *frame)
 }
 
 /* Fills the path with the frames of @stack, which is that of @count, from the outermost on. */
-static int fill_path(struct pairs *pairs, const struct page_input *input,
-		     const struct profile_count *count, const struct diff_stack *stack)
+static int fill_pair_path(struct pairs *pairs, const struct page_input *input,
+			  const struct profile_count *count, const struct diff_stack *stack)
 {
 	const struct diff_options *options = &pairs->diff->options;
 	const __u32 *names = diff_stack__frames(pairs->diff, stack), *labels;
@@ -63,12 +63,13 @@ static int fill_path(struct pairs *pairs, const struct page_input *input,
 		bool is_process = options->by_process && i == stack->n_frames - 1;
 
 		if (!i)
-			err = add_name(pairs, names[i], PAGE_KIND_ALLOCATOR, frame);
+			err = add_pair_name(pairs, names[i], PAGE_KIND_ALLOCATOR, frame);
 		else if (i <= n && i <= n_labels)
-			err = add_label(pairs, names[i], labels[i - 1], frame);
+			err = add_pair_label(pairs, names[i], labels[i - 1], frame);
 		else
-			err = add_name(pairs, names[i],
-				       is_process ? PAGE_KIND_PROCESS : PAGE_KIND_THREAD, frame);
+			err = add_pair_name(pairs, names[i],
+					    is_process ? PAGE_KIND_PROCESS : PAGE_KIND_THREAD,
+					    frame);
 	}
 	return err;
 }
@@ -83,7 +84,7 @@ static int add_count(struct pairs *pairs, const struct page_input *input,
 	if (!pairs->nodes[stack - 1] && partner)
 		pairs->nodes[stack - 1] = pairs->nodes[partner - 1];
 	if (!pairs->nodes[stack - 1]) {
-		err = fill_path(pairs, input, count, added);
+		err = fill_pair_path(pairs, input, count, added);
 		if (!err)
 			err = page_trie__add(pairs->trie, pairs->path, added->n_frames,
 					     &pairs->nodes[stack - 1]);

@@ -19,8 +19,8 @@ static void add_line(struct page_frame *frame, const char *file, __u32 line)
 		frame->last_line = line;
 }
 
-static void add_lines(const struct profile *profile, const struct stack_view *view,
-		      struct page_frame *frames)
+static void add_label_lines(const struct profile *profile, const struct stack_view *view,
+			    struct page_frame *frames)
 {
 	for (size_t i = 0; i < view->n_places; i++) {
 		const struct stack_place *place = &view->places[i];
@@ -54,6 +54,6 @@ struct page_frame *page_labels__new(const struct profile *profile, const struct 
 		if (label->of_library && frame->kind == PAGE_KIND_OWN)
 			frame->kind = PAGE_KIND_RUNTIME;
 	}
-	add_lines(profile, view, frames);
+	add_label_lines(profile, view, frames);
 	return frames;
 }

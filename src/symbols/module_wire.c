@@ -33,7 +33,7 @@ void module_wire__put_job(struct wire_writer *writer, const struct module_job *j
 }
 
 /* In the worker: asks the parent. */
-static int fetch(const char *build_id)
+static int ask_parent(const char *build_id)
 {
 	struct wire_writer question = { 0 };
 	int fd;
@@ -116,7 +116,7 @@ int module_wire__serve(struct worker_call *call)
 	_cleanup_(free_ptr) const char **dirs = NULL;
 	struct module_job job = {
 		.fd = call->n_fds ? call->fds[0] : -1,
-		.fetch = fetch,
+		.fetch = ask_parent,
 		.progress = note_progress,
 	};
 	int err;

@@ -28,7 +28,7 @@ struct finder {
 };
 
 /* State of a search for all paths of tail calls from one function to another. */
-struct search {
+struct chain_search {
 	struct finder *finder;
 	struct function to;
 	struct tail_call chain[TAIL_CALLS_MAX]; /* the current path, outermost first */
@@ -123,7 +123,7 @@ static bool is_reached(struct finder *finder, const struct function *function,
 }
 
 /* As gdb: of several paths, the sites that all have in common at both ends are certain. */
-static void note_way(struct search *search)
+static void note_way(struct chain_search *search)
 {
 	__u32 n = search->depth, same;
 
@@ -144,7 +144,7 @@ static void note_way(struct search *search)
 	search->common_inner = same;
 }
 
-static bool is_on_chain(const struct search *search, const struct function *function)
+static bool is_on_chain(const struct chain_search *search, const struct function *function)
 {
 	for (__u32 i = 0; i < search->depth; i++)
 		if (is_same(&search->on_chain[i], function))
@@ -152,7 +152,7 @@ static bool is_on_chain(const struct search *search, const struct function *func
 	return false;
 }
 
-static int look_into(struct search *search, const struct function *function)
+static int look_into(struct chain_search *search, const struct function *function)
 {
 	struct finder *finder = search->finder;
 	struct code_exit exits[MAX_EXITS];
@@ -192,7 +192,7 @@ static int look_into(struct search *search, const struct function *function)
 static int search_ways(struct finder *finder, const struct function *from,
 		       const struct function *to, struct tail_call_pair *pair)
 {
-	struct search search = { .finder = finder, .to = *to };
+	struct chain_search search = { .finder = finder, .to = *to };
 	int err = look_into(&search, from);
 
 	if (err || search.is_uncertain || !search.n_found)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The instructions by which a C library ends what it has begun: the process when main returns, a thread. */
-/* How code on x86-64 ends a thread or the process with what a called function returned. */
+/* How a C library ends a thread, or the process, with what a called function returned: the instructions. */
 #include "cfi_internal.h"
 
 #include <string.h>

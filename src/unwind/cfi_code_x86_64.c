@@ -22,7 +22,7 @@ struct code_place {
 	__u8 length; /* of the instruction */
 };
 
-struct code {
+struct code_scan {
 	__u64 lo;
 	const __u8 *bytes;
 	size_t size;
@@ -37,7 +37,7 @@ static bool is_same(const struct code_place *a, const struct code_place *b)
 }
 
 /* If two paths disagree, the value is UNKNOWN from there on; so a state changes at most twice. */
-static void reach(struct code *code, __u64 vaddr, const struct code_place *from)
+static void reach(struct code_scan *code, __u64 vaddr, const struct code_place *from)
 {
 	static const struct code_place none = { UNKNOWN, UNKNOWN, UNKNOWN, false, false, 0 };
 	__u64 at = vaddr - code->lo;
@@ -79,7 +79,7 @@ static void step(const struct disasm_insn *insn, struct code_place *place)
 		place->fp_base = UNKNOWN;
 }
 
-static void follow(struct code *code)
+static void follow(struct code_scan *code)
 {
 	while (code->n_pending) {
 		__u32 at = code->pending[--code->n_pending];
@@ -122,7 +122,7 @@ int cfi_code__run(__u64 lo, const __u8 *bytes, size_t size, cfi_rule_fn take, vo
 	static const struct unwind_rule none = { 0 };
 	_cleanup_(free_ptr) struct code_place *places = calloc(size, sizeof(*places));
 	_cleanup_(free_ptr) __u32 *pending = calloc(size, sizeof(*pending));
-	struct code code = {
+	struct code_scan code = {
 		.lo = lo, .bytes = bytes, .size = size, .places = places, .pending = pending
 	};
 	int err;

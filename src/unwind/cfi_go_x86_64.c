@@ -14,19 +14,19 @@ enum {
 	RDI = 7
 };
 
-struct code {
+struct go_code {
 	const struct go_function *function;
 	const __u8 *bytes;
 	size_t size;
 };
 
-static bool is_at(const struct code *code, size_t at, const __u8 *bytes, size_t n)
+static bool is_at(const struct go_code *code, size_t at, const __u8 *bytes, size_t n)
 {
 	return at < code->size && code->size - at >= n && !memcmp(code->bytes + at, bytes, n);
 }
 
 /* Offset after the first match of @bytes at or after @from. */
-static size_t behind(const struct code *code, size_t from, const __u8 *bytes, size_t n)
+static size_t behind(const struct go_code *code, size_t from, const __u8 *bytes, size_t n)
 {
 	for (; from < code->size; from++)
 		if (is_at(code, from, bytes, n))
@@ -35,7 +35,7 @@ static size_t behind(const struct code *code, size_t from, const __u8 *bytes, si
 }
 
 /* mov @reg, n(%rsp): sets n and returns the offset after it. */
-static size_t behind_store(const struct code *code, size_t at, __u8 reg, __s64 *offset)
+static size_t behind_store(const struct go_code *code, size_t at, __u8 reg, __s64 *offset)
 {
 	const __u8 without[] = { 0x48, 0x89, (__u8)(0x04 | reg << 3), 0x24 };
 	const __u8 with[] = { 0x48, 0x89, (__u8)(0x44 | reg << 3), 0x24 };
@@ -50,7 +50,7 @@ static size_t behind_store(const struct code *code, size_t at, __u8 reg, __s64 *
 }
 
 /* mov 0x38(%reg), %rsp: loads the saved sp of a goroutine (g.sched.sp). */
-static size_t behind_sched_sp(const struct code *code, size_t from)
+static size_t behind_sched_sp(const struct go_code *code, size_t from)
 {
 	for (; from < code->size && code->size - from >= 4; from++) {
 		const __u8 *bytes = code->bytes + from;
@@ -67,13 +67,13 @@ static size_t either(size_t at, size_t other)
 	return at < other ? at : other;
 }
 
-static __u64 address(const struct code *code, size_t at)
+static __u64 address(const struct go_code *code, size_t at)
 {
 	return code->function->lo + (at < code->size ? at : code->size);
 }
 
 /* Depth of the stack where sp is copied to rdx; -1: nowhere. */
-static __s64 kept_depth(const struct code *code)
+static __s64 kept_depth(const struct go_code *code)
 {
 	static const __u8 keep[] = { 0x48, 0x89, 0xe2 }; /* mov %rsp, %rdx */
 	size_t at = behind(code, 0, keep, sizeof(keep));
@@ -82,7 +82,7 @@ static __s64 kept_depth(const struct code *code)
 }
 
 /* sub $n, %rsp; and $-16, %rsp: sets n and returns the offset after the first. */
-static size_t behind_align(const struct code *code, size_t from, __s64 *n)
+static size_t behind_align(const struct go_code *code, size_t from, __s64 *n)
 {
 	static const __u8 align[] = { 0x48, 0x83, 0xe4, 0xf0 };
 	size_t at = behind(code, from, align, sizeof(align));
@@ -98,7 +98,7 @@ static size_t behind_align(const struct code *code, size_t from, __s64 *n)
  * saves struct g and the distance of the goroutine's sp from the end of its stack. On the system
  * stack it saves sp.
  */
-static void find_asmcgocall(struct cfi_go *go, const struct code *code)
+static void find_asmcgocall(struct cfi_go *go, const struct go_code *code)
 {
 	static const __u8 load_end[] = { 0x48, 0x8b, 0x7f, 0x08, 0x48, 0x29, 0xd7 };
 	static const __u8 leave[] = { 0x48, 0x89, 0xf4 }; /* mov %rsi, %rsp */
@@ -145,7 +145,7 @@ static void find_asmcgocall(struct cfi_go *go, const struct code *code)
 
 /* C code calls Go through crosscall2, which pushes rbp (Go 1.21 and later) or saves it among the
  * other registers. */
-static void find_crosscall2(struct cfi_go *go, const struct code *code)
+static void find_crosscall2(struct cfi_go *go, const struct go_code *code)
 {
 	static const __u8 push[] = { 0x55 };
 	static const __u8 call[] = { 0xe8 };
@@ -173,7 +173,7 @@ static void find_crosscall2(struct cfi_go *go, const struct code *code)
  * asmcgocall has rounded sp down to 16 bytes; C code calls with an aligned sp, so what crosscall2
  * and cgocallback have pushed gives sp modulo 16.
  */
-static void find_cgocallback(struct cfi_go *go, const struct code *code)
+static void find_cgocallback(struct cfi_go *go, const struct go_code *code)
 {
 	static const __u8 enter[] = { 0x48, 0x89, 0xfc }; /* mov %rdi, %rsp */
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_LEFT,
@@ -197,7 +197,7 @@ static void find_cgocallback(struct cfi_go *go, const struct code *code)
 
 /* mov 0x30(%rax), %rbx; mov n(%rbx), %rax: offset of the current g in m. Before that, offset of the
  * thread's g: mov %fs:n, %rax, or mov $n, %rcx; mov %fs:(%rcx), %rax. */
-static bool find_current_goroutine(const struct code *code, size_t from, __s32 *thread_data,
+static bool find_current_goroutine(const struct go_code *code, size_t from, __s32 *thread_data,
 				   __s32 *in_m)
 {
 	static const __u8 load_m[] = { 0x48, 0x8b, 0x58, 0x30, 0x48, 0x8b, 0x83 };
@@ -223,7 +223,7 @@ static bool find_current_goroutine(const struct code *code, size_t from, __s32 *
 }
 
 /* systemstack calls a function on the system stack and returns. */
-static void find_systemstack(struct cfi_go *go, const struct code *code)
+static void find_systemstack(struct cfi_go *go, const struct go_code *code)
 {
 	static const __u8 enter[] = { 0x48, 0x89, 0xdc }; /* mov %rbx, %rsp */
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_SYSTEMSTACK,
@@ -244,7 +244,7 @@ static void find_systemstack(struct cfi_go *go, const struct code *code)
 }
 
 /* The goroutine that is left here is not the caller: it is parked, and may continue elsewhere. */
-static void find_leaving(struct cfi_go *go, const struct code *code)
+static void find_leaving(struct cfi_go *go, const struct go_code *code)
 {
 	static const struct unwind_rule rule = { .cfa = UNWIND_CFA_SP,
 						 .cfa_offset = 8,
@@ -259,7 +259,7 @@ void cfi_go__find_switches_x86_64(struct cfi_go *go, enum go_runtime which,
 				  const struct go_function *function, const __u8 *bytes,
 				  size_t size)
 {
-	const struct code code = { function, bytes, size };
+	const struct go_code code = { function, bytes, size };
 
 	switch (which) {
 	case GO_ASMCGOCALL:
