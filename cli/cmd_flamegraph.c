@@ -9,7 +9,7 @@
 #include "command.h"
 #include "error.h"
 #include "filter.h"
-#include "flamegraph.h"
+#include "page.h"
 #include "page_sides.h"
 #include "path.h"
 

@@ -6,10 +6,10 @@
 #include "command.h"
 #include "completeness.h"
 #include "error.h"
+#include "page.h"
 #include "page_sides.h"
 #include "profile.h"
 #include "report.h"
-#include "report_page.h"
 
 enum {
 	OPT_BASE = 256,

@@ -22,7 +22,7 @@
 #include "profile_runs.h"
 #include "record_summary.h"
 #include "recording.h"
-#include "runs_text.h"
+#include "recording_text.h"
 #include "sampling.h"
 #include "session.h"
 #include "symbol_options.h"

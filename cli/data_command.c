@@ -11,7 +11,7 @@
 #include "message.h"
 #include "output_file.h"
 #include "profile_runs.h"
-#include "runs_text.h"
+#include "recording_text.h"
 #include "stack_groups.h"
 #include "text.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "completeness.h"
 #include "completeness_messages.h"
-#include "gap_text.h"
 #include "measure_options.h"
 #include "message.h"
 #include "number.h"

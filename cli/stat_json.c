@@ -10,7 +10,7 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "gap_text.h"
+#include "completeness.h"
 #include "json.h"
 #include "measure.h"
 #include "measure_gaps.h"

@@ -14,7 +14,7 @@
 #include "number.h"
 #include "options.h"
 #include "profile.h"
-#include "profile_offline.h"
+#include "symbolize.h"
 #include "symbols.h"
 
 static void free_demangler(struct demangler **demangler)

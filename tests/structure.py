@@ -23,8 +23,6 @@ CIRCLES = {
         "what is written must clear the line of progress, and the pager's end must be said",
     ("src/sources/source_line", "src/sources/sources"):
         "sources.h is what the line is read into, sources.c reads files of lines",
-    ("src/symbols/dwarf", "src/symbols/dwarf_places"):
-        "dwarf_internal.h shows the steps of dwarf_places.c to each other",
     ("src/profile/profile", "src/profile/profile_totals", "src/profile/source_names"):
         "a profile holds totals and the names of sources, to which functions of the profile belong",
 }

@@ -2,16 +2,227 @@
 #include "allocator_parse.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "allocator.h"
-#include "allocator_wire.h"
-#include "executable_parts.h"
-#include "function_code.h"
-#include "hidden_allocator.h"
+#include "allocator_internal.h"
+#include "array.h"
+#include "elf_headers.h"
 #include "parser.h"
 #include "sources.h"
 #include "usdt_source.h"
+#include "wire.h"
+
+/* Allocators as bytes: a worker finds them in a file, and this process checks what it says of it. */
+
+/* What is known of the file without the worker. */
+struct wire_context {
+	const struct source *source;
+	const struct executable_parts *parts; /* NULL in the worker */
+};
+
+static __u32 number_of(const struct interface_function *interface, const struct source *source)
+{
+	for (size_t i = 0; source && i < source->n_functions; i++)
+		if (interface == &source->functions[i].interface)
+			return i;
+	return interface_function__number(interface);
+}
+
+/* The function of a source or of interface.c, and the probe of a source of USDT probes. */
+static void put_origin(struct wire_writer *to, const void *object, const void *context)
+{
+	const struct site *site = object;
+
+	wire__put_u32(to,
+		      number_of(site->interface, ((const struct wire_context *)context)->source));
+	if (site->usdt)
+		wire__put_bytes(to, site->usdt, sizeof(*site->usdt));
+}
+
+static int get_origin(struct wire_reader *from, void *object, const void *context)
+{
+	const struct source *source = ((const struct wire_context *)context)->source;
+	__u32 number = wire__get_u32(from);
+	struct site *site = object;
+	const void *usdt;
+
+	if (!source)
+		site->interface = interface__at(number);
+	else if (number < source->n_functions)
+		site->interface = &source->functions[number].interface;
+	if (!source || !source->is_usdt)
+		return 0;
+	usdt = wire__get_bytes(from, sizeof(*site->usdt));
+	if (!usdt)
+		return -EPROTO;
+	site->usdt = array__copy(usdt, 1, sizeof(*site->usdt));
+	return site->usdt ? 0 : -ENOMEM;
+}
+
+static bool operand_is_sound(const struct ap_operand *operand)
+{
+	return operand->kind <= AP_OPERAND_MEMORY && operand->is_signed <= 1 &&
+	       operand->is_second <= 1 && operand->shift < 4 &&
+	       (operand->kind == AP_OPERAND_NONE || operand->bytes == 1 || operand->bytes == 2 ||
+		operand->bytes == 4 || operand->bytes == 8);
+}
+
+static bool usdt_is_sound(const struct usdt_place *usdt, const struct executable_parts *parts)
+{
+	const struct ap_usdt *arguments = &usdt->arguments;
+
+	return usdt->semaphore_offset < parts->file_bytes && operand_is_sound(&arguments->size) &&
+	       operand_is_sound(&arguments->count) && operand_is_sound(&arguments->pointer) &&
+	       operand_is_sound(&arguments->result);
+}
+
+/* Checks what the kernel and the BPF programs rely on. */
+static bool site_is_sound(const void *object, const void *context)
+{
+	const struct executable_parts *parts = ((const struct wire_context *)context)->parts;
+	const struct source *source = ((const struct wire_context *)context)->source;
+	const __u64 functions = (1ULL << AP_FUNCTIONS) - 1;
+	const struct site *site = object;
+
+	for (size_t i = 0; i < sizeof(site->argument_at); i++)
+		if (site->argument_at[i] > SITE_ARGUMENTS)
+			return false;
+	return site->function < (source ? AP_FUNCTIONS : AP_DEFINED) &&
+	       site->names >> site->function & 1 && !(site->names & ~functions) &&
+	       !(site->tail_calls & ~functions) && site->interface &&
+	       site->names >> site->interface->function & 1 && site->returns <= RETURNS_UNKNOWN &&
+	       site->probe_vaddr - site->entry_vaddr <= SITE_MAX_DISTANCE &&
+	       executable_parts__have(parts, site->entry_vaddr, site->entry_offset) &&
+	       executable_parts__have(parts, site->probe_vaddr, site->probe_offset) &&
+	       (!site->usdt || usdt_is_sound(site->usdt, parts));
+}
+
+static const struct wire_struct alias_type = WIRE_STRING_ELEMENT(MAX_SYMBOL_NAME + 1);
+
+static const struct wire_struct site_type = {
+	.put = put_origin,
+	.get = get_origin,
+	.is_sound = site_is_sound,
+	.fields = {
+		{ WIRE_NUMBER(struct site, function) },
+		{ WIRE_NUMBER(struct site, names) },
+		{ WIRE_STRUCTS(struct site, aliases, n_aliases, MAX_ALIASES, &alias_type) },
+		{ WIRE_NUMBER(struct site, entry_vaddr) },
+		{ WIRE_NUMBER(struct site, probe_vaddr) },
+		{ WIRE_NUMBER(struct site, entry_offset) },
+		{ WIRE_NUMBER(struct site, probe_offset) },
+		{ WIRE_NUMBER(struct site, size) },
+		{ WIRE_FLAG(struct site, emulated) },
+		{ WIRE_FLAG(struct site, is_own) },
+		{ WIRE_FLAG(struct site, throws) },
+		{ WIRE_FLAG(struct site, may_jump) },
+		{ WIRE_FLAG(struct site, must_jump) },
+		{ WIRE_TEXT(struct site, instruction) },
+		{ WIRE_TEXT(struct site, reason) },
+		{ WIRE_NUMBER(struct site, tail_calls) },
+		{ WIRE_NUMBER(struct site, argument_at) },
+		{ WIRE_NUMBER(struct site, returns) },
+	},
+};
+
+static bool unknown_is_sound(const void *object, const void *context)
+{
+	const struct unknown_function *unknown = object;
+
+	return executable_parts__have(((const struct wire_context *)context)->parts, unknown->vaddr,
+				      unknown->offset);
+}
+
+static const struct wire_struct unknown_type = {
+	.is_sound = unknown_is_sound,
+	.fields = {
+		{ WIRE_STRING(struct unknown_function, name, MAX_SYMBOL_NAME + 1) },
+		{ WIRE_NUMBER(struct unknown_function, vaddr) },
+		{ WIRE_NUMBER(struct unknown_function, offset) },
+		{ WIRE_FLAG(struct unknown_function, ends) },
+		{ WIRE_FLAG(struct unknown_function, is_by_name) },
+	},
+};
+
+static bool offsets_are_code(const struct executable_parts *parts, const __u64 *offsets, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!executable_parts__have_offset(parts, offsets[i]))
+			return false;
+	return true;
+}
+
+static bool allocator_is_sound(const void *object, const void *context)
+{
+	const struct executable_parts *parts = ((const struct wire_context *)context)->parts;
+	const struct source *source = ((const struct wire_context *)context)->source;
+	const struct allocator *allocator = object;
+
+	/* They are searched by halves. */
+	for (size_t i = 1; i < allocator->n_internal_returns; i++)
+		if (allocator->internal_returns[i - 1] >= allocator->internal_returns[i])
+			return false;
+	return allocator->n_sites <= (source && source->is_usdt ? USDT_MAX_PLACES : MAX_SITES) &&
+	       !allocator->build_id[strspn(allocator->build_id, "0123456789abcdef")] &&
+	       offsets_are_code(parts, allocator->return_offsets, allocator->n_return_offsets) &&
+	       offsets_are_code(parts, allocator->nest_offsets, allocator->n_nest_offsets);
+}
+
+static const struct wire_struct allocator_type = {
+	.is_sound = allocator_is_sound,
+	.fields = {
+		{ WIRE_TEXT(struct allocator, build_id) },
+		{ WIRE_NUMBER(struct allocator, text_start) },
+		{ WIRE_NUMBER(struct allocator, text_end) },
+		{ WIRE_STRUCTS(struct allocator, sites, n_sites, USDT_MAX_PLACES, &site_type) },
+		{ WIRE_STRUCTS(struct allocator, unknown, n_unknown, ALLOCATOR_MAX_UNKNOWN,
+			       &unknown_type) },
+		{ WIRE_FLAG(struct allocator, is_described) },
+		{ WIRE_FLAG(struct allocator, is_wrapper) },
+		{ WIRE_FLAG(struct allocator, goes_past) },
+		{ WIRE_FLAG(struct allocator, is_bypassed) },
+		{ WIRE_FLAG(struct allocator, is_collected) },
+		{ WIRE_ARRAY(struct allocator, internal_returns, n_internal_returns, MAX_RETURNS) },
+		{ WIRE_ARRAY(struct allocator, return_offsets, n_return_offsets, MAX_ENDS) },
+		{ WIRE_ARRAY(struct allocator, nest_offsets, n_nest_offsets, MAX_ENDS) },
+	},
+};
+
+_Static_assert(USDT_MAX_PLACES >= MAX_SITES, "the larger one bounds the array that is read");
+
+void allocator__write(const struct allocator *allocator, struct wire_writer *to)
+{
+	const struct wire_context context = { .source = allocator->source };
+
+	wire__put_struct(to, &allocator_type, allocator, &context);
+}
+
+int allocator__take(struct wire_reader *from, const char *path, const struct source *source,
+		    const struct executable_parts *parts, struct allocator **out)
+{
+	const struct wire_context context = { .source = source, .parts = parts };
+	struct allocator *allocator = calloc(1, sizeof(*allocator));
+	int err;
+
+	if (!allocator)
+		return -ENOMEM;
+	allocator->source = source;
+	allocator->path = strdup(path);
+	err = allocator->path ? wire__get_struct(from, &allocator_type, allocator, &context)
+			      : -ENOMEM;
+	if (!err && !wire__is_read(from))
+		err = -EPROTO;
+	if (!err)
+		err = allocator__collect_names(allocator);
+	if (err) {
+		allocator__free(allocator);
+		return err;
+	}
+	*out = allocator;
+	return 0;
+}
 
 static int put_allocator(struct parser_task *task, int err, struct allocator *allocator)
 {
@@ -111,88 +322,4 @@ int hidden_allocator__parse(struct parser *parser, int fd, const char *path, con
 		return err;
 	*out = hidden_allocator__at(wire__get_u32(&result));
 	return *out && wire__is_read(&result) ? 0 : parser__refuse(parser, path, error);
-}
-
-/* Longer than any name that can be given. */
-#define MAX_NAME (1 << 20)
-
-/* Ranges that the programs search, and places for probes. */
-static bool code_is_sound(const void *object, const void *context)
-{
-	const struct executable_parts *parts = context;
-	const struct function_code *code = object;
-
-	if (code->within.n > AP_MAX_WITHIN_RANGES || code->within.pad ||
-	    code->n_entries > AP_MAX_WITHIN_RANGES)
-		return false;
-	for (__u32 i = 0; i < code->within.n; i++) {
-		const struct ap_within_range *range = &code->within.ranges[i];
-
-		if (!executable_parts__have_offset(parts, range->start) ||
-		    range->size > parts->file_bytes - range->start)
-			return false;
-	}
-	for (size_t i = 0; i < code->n_entries; i++)
-		if (!executable_parts__have_offset(parts, code->entries[i]) ||
-		    code->semaphores[i] >= parts->file_bytes)
-			return false;
-	return true;
-}
-
-static const struct wire_struct code_type = {
-	.is_sound = code_is_sound,
-	.fields = {
-		{ WIRE_NUMBER(struct function_code, within) },
-		{ WIRE_NUMBER(struct function_code, entries) },
-		{ WIRE_NUMBER(struct function_code, n_entries) },
-		{ WIRE_NUMBER(struct function_code, semaphores) },
-	},
-};
-
-static int find_function(struct parser_task *task)
-{
-	const char *name = wire__get_string(&task->parameters, MAX_NAME);
-	bool is_usdt = wire__get_u32(&task->parameters);
-	struct function_code code = { 0 };
-	int err;
-
-	if (!name)
-		return -EINVAL;
-	err = is_usdt ? function_code__find_usdt(task->fd, task->path, name, &code, task->error)
-		      : function_code__find(task->fd, task->path, name, &code, task->error);
-	if (!err)
-		wire__put_struct(task->result, &code_type, &code, NULL);
-	return err;
-}
-
-int function_code__parse(struct parser *parser, int fd, const char *path, const char *name,
-			 bool is_usdt, struct function_code *out, struct error *error)
-{
-	struct wire_writer parameters = { 0 };
-	struct parser_call call = {
-		.run = find_function,
-		.fd = fd,
-		.path = path,
-		.parameters = &parameters,
-	};
-	struct executable_parts parts;
-	struct function_code code;
-	int err;
-
-	wire__put_string(&parameters, name);
-	wire__put_u32(&parameters, is_usdt);
-	/* Code of a function is in none then. */
-	if (executable_parts__read(fd, &parts))
-		parts.n = 0;
-	err = parameters.has_failed
-		      ? -ENOMEM
-		      : parser__call_struct(parser, &call, &code_type, &code, &parts, error);
-	if (err == -ENOENT) {
-		call.needs_debug_file = true;
-		err = parser__call_struct(parser, &call, &code_type, &code, &parts, error);
-	}
-	wire__release(&parameters);
-	if (!err)
-		*out = code;
-	return err;
 }

@@ -10,7 +10,6 @@
 
 struct allocator;
 struct error;
-struct function_code;
 struct parser;
 struct source;
 
@@ -22,10 +21,6 @@ int allocator__parse(struct parser *parser, int fd, const char *path, struct all
 int allocator__parse_source(struct parser *parser, int fd, const char *path,
 			    const struct source *source, struct allocator **out,
 			    struct error *error);
-
-/* function_code__find(), or with @is_usdt function_code__find_usdt(). */
-int function_code__parse(struct parser *parser, int fd, const char *path, const char *name,
-			 bool is_usdt, struct function_code *out, struct error *error);
 
 /* hidden_allocator__find(): -ENOENT if there is none. */
 int hidden_allocator__parse(struct parser *parser, int fd, const char *path, const char **out,

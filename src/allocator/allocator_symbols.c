@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Finds an allocator's functions in the symbol tables of its file: which symbol is which function, and its
- * aliases. */
-#include "allocator_internal.h"
-
+/*
+ * Finds functions in the symbol tables of a file: those of an allocator and their aliases, those that a source defines, and
+ * those that hand out memory and that no definition names.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocator_internal.h"
 #include "array.h"
 #include "error.h"
+#include "pattern.h"
 #include "profile.h"
+#include "sources.h"
+
+/* Finds an allocator's functions in the symbol tables of its file: which symbol is which function, and its
+ * aliases. */
 
 int addresses__add(struct addresses *addresses, __u64 vaddr)
 {
@@ -448,4 +454,314 @@ int reader__add_slots(struct allocator_reader *reader)
 	if (!err && reader->n_slots)
 		qsort(reader->slots, reader->n_slots, sizeof(*reader->slots), compare_slots);
 	return err;
+}
+
+/* Finds the functions of a defined source in a file. */
+
+/* State of the symbol search; @choices are indexed like the source's functions. */
+struct finding {
+	const struct source *source;
+	struct allocator_reader *reader;
+	struct choice *choices;
+	bool only_new;	   /* second pass: keep the choices of the first one */
+	const char *twice; /* name of several functions */
+};
+
+static bool is_function(const struct elf_symbol *symbol)
+{
+	return symbol->type == STT_FUNC || symbol->type == STT_GNU_IFUNC;
+}
+
+static int choose(const struct elf_symbol *symbol, void *arg)
+{
+	struct finding *finding = arg;
+	const struct source_function *function;
+	struct choice *choice;
+	int err;
+
+	if (!is_function(symbol) || !symbol->value)
+		return 0;
+	if (!finding->only_new) {
+		err = addresses__add(&finding->reader->starts, symbol->value);
+		if (err)
+			return err;
+	}
+	function = source__find(finding->source, symbol->name);
+	if (!function)
+		return 0;
+	choice = &finding->choices[function - finding->source->functions];
+	if (choice->found && choice->vaddr == symbol->value)
+		return 0;
+	/* Another symbol of the dynamic symbol table is an older version; a local one with the same
+	 * name is another function. */
+	if (choice->found && finding->only_new) {
+		if (!choice->is_default)
+			finding->twice = function->name;
+		return 0;
+	}
+	if (choice->found && (choice->is_default || !symbol->is_default))
+		return 0;
+	*choice = (struct choice){
+		.found = true,
+		.is_default = symbol->is_default,
+		.is_ifunc = symbol->type == STT_GNU_IFUNC,
+		.vaddr = symbol->value,
+		.size = symbol->size,
+	};
+	return 0;
+}
+
+static int add_function_site(struct allocator_reader *reader,
+			     const struct source_function *function, const struct choice *choice,
+			     struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+	struct site *site = allocator__site_at(allocator, choice->vaddr);
+	int err;
+
+	if (choice->is_ifunc)
+		return error__set(
+			error, -ENOTSUP,
+			"its %s is chosen when it is loaded (STT_GNU_IFUNC), which cannot "
+			"be probed",
+			function->name);
+	/* Aliases of one function: the first definition decides. */
+	if (site)
+		return 0;
+	err = reader__add_site(reader, function->interface.function, function->name, choice->vaddr,
+			       choice->size, error);
+	if (err)
+		return err;
+	site = &allocator->sites[allocator->n_sites - 1];
+	site->interface = &function->interface;
+	site->names = 1ULL << function->interface.function;
+	return addresses__add(&reader->starts, choice->vaddr);
+}
+
+static int find(struct finding *finding)
+{
+	int err = elf_file__for_each_symbol(finding->reader->elf, choose, finding);
+
+	if (err)
+		return err;
+	finding->only_new = true;
+	return elf_file__for_each_further_symbol(finding->reader->elf, choose, finding);
+}
+
+int reader__add_source_sites(struct allocator_reader *reader, struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+	const struct source *source = allocator->source;
+	struct finding finding = { .source = source, .reader = reader };
+	int err;
+
+	if (!source__is_in(source, allocator->path, elf_file__soname(reader->elf)))
+		return error__set(error, -ENOENT, "%s is none of the files of %s", allocator->path,
+				  source->name);
+	allocator->sites = calloc(MAX_SITES, sizeof(*allocator->sites));
+	finding.choices = calloc(source->n_functions, sizeof(*finding.choices));
+	err = allocator->sites && finding.choices ? find(&finding) : -ENOMEM;
+	if (!err && finding.twice)
+		err = error__set(error, -ENOTSUP,
+				 "it has several functions named %s, and the definition cannot say "
+				 "which of them it means",
+				 finding.twice);
+	for (size_t i = 0; !err && i < source->n_functions; i++)
+		if (finding.choices[i].found)
+			err = add_function_site(reader, &source->functions[i], &finding.choices[i],
+						error);
+	free(finding.choices);
+	if (err)
+		return err;
+	if (!allocator->n_sites)
+		return error__set(error, -ENOENT, "%s has no function of %s", allocator->path,
+				  source->name);
+	reader__settle_sites(reader);
+	return 0;
+}
+
+/* Finds exported functions of an allocator that hand out memory and that no definition names. */
+
+/* Maximum number of callees searched for a call of a site. */
+#define MAX_CALLED 64
+/* Depth of the search for malloc in functions that copy; deeper calls are made for other
+ * purposes. */
+#define COPY_DEPTH 2
+
+static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
+{
+	struct allocator_reader *reader = arg;
+	struct way way;
+	__u64 target;
+
+	if (insn->class == DISASM_OTHER || insn->class == DISASM_RET)
+		return FLOW_PASS;
+	way = reader__way_of(reader, insn);
+	if (way.names) {
+		reader->calls_site = true;
+		return FLOW_STOP;
+	}
+	target = way.target;
+	if (!target && insn->class == DISASM_CALL && insn->has_target)
+		target = insn->target;
+	if (target && reader->continuations.n < MAX_CALLED)
+		reader__note_continuation(reader, target);
+	return way.target ? FLOW_PASS : FLOW_FOLLOW;
+}
+
+/* Whether the function calls a site, or malloc of any file, within @depth calls, so that its
+ * allocations are counted there. */
+static bool calls_site(struct allocator_reader *reader, __u64 vaddr, size_t depth)
+{
+	size_t level_end = 1;
+
+	reader->calls_site = false;
+	reader->current = 0;
+	reader->continuations.n = 0;
+	if (addresses__add(&reader->continuations, vaddr))
+		return true;
+	for (size_t i = 0; i < reader->continuations.n && !reader->calls_site; i++) {
+		if (i == level_end) {
+			if (!--depth)
+				break;
+			level_end = reader->continuations.n;
+		}
+		if (reader__text_at(reader, reader->continuations.at[i]) &&
+		    reader__walk_flow(reader, reader->continuations.at[i], visit_called))
+			return true;
+	}
+	return reader->calls_site;
+}
+
+static int add_unknown(const struct elf_symbol *symbol, void *arg)
+{
+	struct allocator_reader *reader = arg;
+	struct allocator *allocator = reader->allocator;
+	struct unknown_function unknown = { .vaddr = symbol->value };
+	enum interface_family family;
+
+	if (symbol->type != STT_FUNC || !symbol->is_default ||
+	    strlen(symbol->name) > MAX_SYMBOL_NAME ||
+	    allocator->n_unknown == ALLOCATOR_MAX_UNKNOWN ||
+	    c_function_of(symbol->name) != AP_C_FUNCTIONS ||
+	    interface__find(symbol->name, &family) ||
+	    allocator__site_at(allocator, symbol->value) || !interface__looks_alike(symbol->name) ||
+	    calls_site(reader, symbol->value,
+		       interface__copies(symbol->name) ? COPY_DEPTH : MAX_CALLED) ||
+	    elf_file__vaddr_to_offset(reader->elf, symbol->value, &unknown.offset))
+		return 0;
+	for (size_t i = 0; i < allocator->n_unknown; i++)
+		if (allocator->unknown[i].vaddr == unknown.vaddr)
+			return 0;
+	unknown.name = strdup(symbol->name);
+	if (!unknown.name)
+		return -ENOMEM;
+	allocator->unknown[allocator->n_unknown++] = unknown;
+	return 0;
+}
+
+/* Adds a function of the table whose calls may end unknown blocks. */
+static int add_end(struct allocator_reader *reader, const struct site_candidate *candidate)
+{
+	struct allocator *allocator = reader->allocator;
+	struct unknown_function *end = &allocator->unknown[allocator->n_unknown];
+
+	*end = (struct unknown_function){
+		.vaddr = candidate->vaddr,
+		.ends = true,
+		.is_by_name = candidate->interface->kind == INTERFACE_IGNORED,
+	};
+	if (allocator->n_unknown == ALLOCATOR_MAX_UNKNOWN ||
+	    elf_file__vaddr_to_offset(reader->elf, end->vaddr, &end->offset))
+		return 0;
+	end->name = strdup(candidate->interface->name);
+	if (!end->name)
+		return -ENOMEM;
+	allocator->n_unknown++;
+	return 0;
+}
+
+static int find_ends(struct allocator_reader *reader)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < reader->n_candidates; i++)
+		if (reader->candidates[i].interface->ends)
+			err = add_end(reader, &reader->candidates[i]);
+	return err;
+}
+
+static int compare_unknown(const void *a, const void *b)
+{
+	return strcmp(((const struct unknown_function *)a)->name,
+		      ((const struct unknown_function *)b)->name);
+}
+
+/*
+ * A file that is an allocator exports functions for others to call, a program those that libraries refer to. A C library
+ * also exports many other functions, and what they allocate comes from its malloc; where nobody else has names of its
+ * functions, as in a static program, they mean nothing.
+ */
+int reader__find_unknown(struct allocator_reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+	bool leaves_unseen = reader->leaves_unseen[0];
+	int err;
+
+	allocator->unknown = calloc(ALLOCATOR_MAX_UNKNOWN + 1, sizeof(*allocator->unknown));
+	if (!allocator->unknown)
+		return -ENOMEM;
+	allocator->is_collected = reader__has_family(reader, INTERFACE_GC);
+	err = find_ends(reader);
+	if (err || elf_file__is_static(reader->elf) || allocator->is_wrapper ||
+	    reader->is_c_library)
+		return err;
+	err = elf_file__for_each_symbol(reader->elf, add_unknown, reader);
+	reader->leaves_unseen[0] = leaves_unseen;
+	if (allocator->n_unknown)
+		qsort(allocator->unknown, allocator->n_unknown, sizeof(*allocator->unknown),
+		      compare_unknown);
+	return err;
+}
+
+static bool matches_any(const char *const *patterns, const char *name)
+{
+	for (; patterns && *patterns; patterns++) {
+		struct pattern pattern;
+		bool matches;
+
+		if (pattern__parse(&pattern, *patterns, NULL))
+			continue;
+		matches = pattern__match(&pattern, name);
+		pattern__release(&pattern);
+		if (matches)
+			return true;
+	}
+	return false;
+}
+
+static void forget(struct allocator *allocator, const char *const *patterns,
+		   const struct source *source)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < allocator->n_unknown; i++) {
+		char *name = allocator->unknown[i].name;
+
+		if (matches_any(patterns, name) || (source && source__find(source, name)))
+			free(name);
+		else
+			allocator->unknown[n++] = allocator->unknown[i];
+	}
+	allocator->n_unknown = n;
+}
+
+void allocator__ignore(struct allocator *allocator, const char *const *patterns)
+{
+	forget(allocator, patterns, NULL);
+}
+
+void allocator__forget_defined(struct allocator *allocator, const struct source *source)
+{
+	forget(allocator, NULL, source);
 }

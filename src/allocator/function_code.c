@@ -16,9 +16,13 @@
 #include "debug_file.h"
 #include "demangle.h"
 #include "disasm.h"
+#include "dynamic_section.h"
 #include "elf_file.h"
+#include "elf_headers.h"
 #include "error.h"
 #include "file.h"
+#include "parser.h"
+#include "path.h"
 #include "usdt.h"
 
 /* Maximum number of functions named in a message. */
@@ -566,4 +570,188 @@ int function_code__find_usdt(int fd, const char *path, const char *provider_name
 	if (!err)
 		*out = code;
 	return err;
+}
+
+static const char usdt_prefix[] = "sdt:";
+
+static bool is_usdt(const char *symbol)
+{
+	return !strncmp(symbol, usdt_prefix, strlen(usdt_prefix));
+}
+
+/* Longer than any name that can be given. */
+#define MAX_NAME (1 << 20)
+
+/* Ranges that the programs search, and places for probes. */
+static bool code_is_sound(const void *object, const void *context)
+{
+	const struct executable_parts *parts = context;
+	const struct function_code *code = object;
+
+	if (code->within.n > AP_MAX_WITHIN_RANGES || code->within.pad ||
+	    code->n_entries > AP_MAX_WITHIN_RANGES)
+		return false;
+	for (__u32 i = 0; i < code->within.n; i++) {
+		const struct ap_within_range *range = &code->within.ranges[i];
+
+		if (!executable_parts__have_offset(parts, range->start) ||
+		    range->size > parts->file_bytes - range->start)
+			return false;
+	}
+	for (size_t i = 0; i < code->n_entries; i++)
+		if (!executable_parts__have_offset(parts, code->entries[i]) ||
+		    code->semaphores[i] >= parts->file_bytes)
+			return false;
+	return true;
+}
+
+static const struct wire_struct code_type = {
+	.is_sound = code_is_sound,
+	.fields = {
+		{ WIRE_NUMBER(struct function_code, within) },
+		{ WIRE_NUMBER(struct function_code, entries) },
+		{ WIRE_NUMBER(struct function_code, n_entries) },
+		{ WIRE_NUMBER(struct function_code, semaphores) },
+	},
+};
+
+static int find_function(struct parser_task *task)
+{
+	const char *name = wire__get_string(&task->parameters, MAX_NAME);
+	bool is_usdt = wire__get_u32(&task->parameters);
+	struct function_code code = { 0 };
+	int err;
+
+	if (!name)
+		return -EINVAL;
+	err = is_usdt ? function_code__find_usdt(task->fd, task->path, name, &code, task->error)
+		      : function_code__find(task->fd, task->path, name, &code, task->error);
+	if (!err)
+		wire__put_struct(task->result, &code_type, &code, NULL);
+	return err;
+}
+
+int function_code__parse(struct parser *parser, int fd, const char *path, const char *name,
+			 bool is_usdt, struct function_code *out, struct error *error)
+{
+	struct wire_writer parameters = { 0 };
+	struct parser_call call = {
+		.run = find_function,
+		.fd = fd,
+		.path = path,
+		.parameters = &parameters,
+	};
+	struct executable_parts parts;
+	struct function_code code;
+	int err;
+
+	wire__put_string(&parameters, name);
+	wire__put_u32(&parameters, is_usdt);
+	/* Code of a function is in none then. */
+	if (executable_parts__read(fd, &parts))
+		parts.n = 0;
+	err = parameters.has_failed
+		      ? -ENOMEM
+		      : parser__call_struct(parser, &call, &code_type, &code, &parts, error);
+	if (err == -ENOENT) {
+		call.needs_debug_file = true;
+		err = parser__call_struct(parser, &call, &code_type, &code, &parts, error);
+	}
+	wire__release(&parameters);
+	if (!err)
+		*out = code;
+	return err;
+}
+
+int wanted_function__parse(struct wanted_function *wanted, const char *text, const char *option,
+			   bool only_code, struct error *error)
+{
+	const char *at = text ? strchr(text, '@') : NULL;
+
+	if (!text)
+		return 0;
+	if (!*text || at == text || (at && !at[1]))
+		return error__set(error, -EINVAL,
+				  "'%s' is no function; %s takes SYMBOL or SYMBOL@FILE", text,
+				  option);
+	if (is_usdt(text) && only_code)
+		return error__set(
+			error, -EINVAL,
+			"'%s' is a USDT probe, which has no calls beneath it; --within takes a "
+			"function, --start-on and --stop-on take USDT probes",
+			text);
+	wanted->symbol = at ? strndup(text, at - text) : strdup(text);
+	wanted->file = at ? strdup(at + 1) : NULL;
+	return wanted->symbol && (!at || wanted->file) ? 0 : -ENOMEM;
+}
+
+void wanted_function__release(struct wanted_function *wanted)
+{
+	free(wanted->symbol);
+	free(wanted->file);
+	*wanted = (struct wanted_function){ 0 };
+}
+
+bool wanted_function__is_path(const struct wanted_function *wanted)
+{
+	return !wanted->file || strchr(wanted->file, '/');
+}
+
+int wanted_function__open(const struct wanted_function *wanted, const char *program,
+			  const char *root, char **path)
+{
+	bool in_root = wanted->file && wanted->file[0] == '/' && *root;
+
+	if (!wanted->file)
+		*path = strdup(program);
+	else if (asprintf(path, "%s%s", wanted->file[0] == '/' ? root : "", wanted->file) < 0)
+		*path = NULL;
+	if (!*path)
+		return -ENOMEM;
+	return in_root ? regular_file__open_in(root, wanted->file) : regular_file__open(*path);
+}
+
+bool wanted_function__is_in(struct wanted_function *wanted, struct parser *parser, int fd,
+			    const char *path)
+{
+	struct dynamic_section dynamic;
+	bool is;
+	int err;
+
+	if (!wanted->symbol || wanted_function__is_path(wanted))
+		return false;
+	if (!strcmp(path__name(path), wanted->file))
+		return true;
+	err = dynamic_section__parse(parser, fd, path, &dynamic);
+	if (err == -ECHILD || err == -ENOMEM)
+		wanted->missed_files = true;
+	if (err)
+		return false;
+	is = !strcmp(dynamic.name, wanted->file);
+	dynamic_section__release(&dynamic);
+	return is;
+}
+
+const char *wanted_function__not_found(const struct wanted_function *wanted)
+{
+	return wanted->missed_files ? "the target did not load the file of its function, or that "
+				      "file is one that could not be read safely"
+				    : "the target did not load the file of its function";
+}
+
+int wanted_function__find(struct wanted_function *wanted, struct parser *parser, int fd,
+			  const char *path, const char *option, struct function_code *out,
+			  struct error *error)
+{
+	bool of_probe = is_usdt(wanted->symbol);
+	const char *name = wanted->symbol + (of_probe ? strlen(usdt_prefix) : 0);
+	int err = function_code__parse(parser, fd, path, name, of_probe, out, error);
+
+	/* -ENOENT would mean that the command does not exist. */
+	if (err == -ENOENT)
+		err = -ESRCH;
+	if (err)
+		return error && error->text[0] ? error__wrap(error, err, "%s", option) : err;
+	wanted->found = true;
+	return 0;
 }

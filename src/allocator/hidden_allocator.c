@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "hidden_allocator.h"
+/* Detects well-known allocators in stripped programs, and in libraries that do not export them. */
+#include "allocator_internal.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

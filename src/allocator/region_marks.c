@@ -10,7 +10,7 @@
 #include "array.h"
 #include "debug_file.h"
 #include "elf_file.h"
-#include "executable_parts.h"
+#include "elf_headers.h"
 #include "function_code.h"
 #include "parser.h"
 #include "text.h"

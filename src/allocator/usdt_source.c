@@ -15,7 +15,6 @@
 #include "function_code.h"
 #include "sources.h"
 #include "usdt.h"
-#include "usdt_operand.h"
 
 struct search {
 	const struct source *source;

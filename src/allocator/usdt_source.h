@@ -8,12 +8,15 @@
 
 #include "abi.h"
 
-/* Maximum number of locations of one source in one file: an inlined function may have many. */
-#define USDT_MAX_PLACES 512
-
 struct allocator;
 struct error;
 struct source;
+
+/* Finds the USDT probes of a source in a file; each location of a probe is a site
+ * (allocprof-allocators(5)). */
+
+/* Maximum number of locations of one source in one file: an inlined function may have many. */
+#define USDT_MAX_PLACES 512
 
 /* USDT part of a site. */
 struct usdt_place {
@@ -28,5 +31,14 @@ struct usdt_place {
  */
 int usdt_source__read(int fd, const char *path, const struct source *source, struct allocator **out,
 		      struct error *error);
+
+/* Parses the argument descriptions of USDT notes, which are assembler operands. */
+
+/*
+ * Parses argument @number, from 0, of a note's argument string ("8@%rdi -4@$1 8@-16(%rbp)").
+ * -ENOENT: there are fewer; -ENOTSUP: a location that cannot be read (floating point, a symbol);
+ * -EINVAL: malformed.
+ */
+int usdt_operand__parse(const char *arguments, unsigned int number, struct ap_operand *out);
 
 #endif

@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #include "cleanup.h"
-#include "elf_open.h"
+#include "elf_file.h"
 #include "file.h"
 #include "mapped_file.h"
 #include "path.h"

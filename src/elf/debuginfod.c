@@ -1,22 +1,287 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "debuginfod.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/types.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "clock.h"
-#include "debuginfod_internal.h"
-#include "packet.h"
+#include "confinement.h"
+#include "file.h"
+#include "user.h"
+#include "wire.h"
 #include "worker.h"
+
+/* Opens the cache of debug files that elfutils' client uses, as the user to whom it belongs. */
+
+/* elfutils' client takes build ids of up to this length. */
+#define MAX_REQUEST 256
+
+/* Bytes. Until a server has sent something, @done may be a number of steps. */
+struct debuginfod_progress {
+	long done, total;
+};
+
+static void debuginfod__serve(int socket, pid_t parent) __attribute__((noreturn));
+
+/* The variable by which elfutils' client finds its cache. */
+#define CACHE_VARIABLE "DEBUGINFOD_CACHE_PATH"
+/* The directory in it that belongs to the user nobody. */
+#define OWN_NAME "allocprof-fetched"
+
+/*
+ * Root's cache, where root did not come by sudo. The client belongs to the user nobody then, and gets a directory of its own
+ * below the one that elfutils' other clients use.
+ */
+static bool debuginfod_cache__is_roots(void)
+{
+	uid_t uid;
+	gid_t gid;
+
+	return !geteuid() && !sudo_user__find(&uid, &gid);
+}
+
+/* Finds the cache as elfutils' client does, but for a directory that early versions of it used. -ENAMETOOLONG; -EINVAL: the
+ * path is not absolute. */
+static int find_path(char path[PATH_MAX])
+{
+	const char *chosen = getenv(CACHE_VARIABLE), *base = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+	int size;
+
+	if (chosen && *chosen)
+		size = snprintf(path, PATH_MAX, "%s", chosen);
+	else if (base && *base)
+		size = snprintf(path, PATH_MAX, "%s/debuginfod_client", base);
+	else if (home && *home)
+		size = snprintf(path, PATH_MAX, "%s/.cache/debuginfod_client", home);
+	else
+		size = snprintf(path, PATH_MAX, "/var/cache/debuginfod_client");
+	if (size >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return *path == '/' ? 0 : -EINVAL;
+}
+
+/* Opens the cache if each part of its path is a directory of root's, and none is a link, which others might have made. If
+ * @make, it makes those that are missing. A descriptor, or a negative errno. */
+static int open_cache(bool make)
+{
+	char path[PATH_MAX], *rest = NULL;
+	int fd, err = find_path(path);
+
+	if (err)
+		return err;
+	fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = fd < 0 ? -errno : 0;
+	for (char *name = strtok_r(path, "/", &rest); fd >= 0 && name;
+	     name = strtok_r(NULL, "/", &rest)) {
+		int parent = fd;
+
+		if (make)
+			mkdirat(parent, name, 0700);
+		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		err = fd < 0 ? -errno : 0;
+		close(parent);
+		if (fd >= 0 && !directory__is_safe(fd, 0, true)) {
+			close(fd);
+			return -EPERM;
+		}
+	}
+	return fd < 0 ? err : fd;
+}
+
+/* Opens the directory of the user nobody. It gives away none but one that it has made. */
+static int open_own(int cache)
+{
+	bool is_new = !mkdirat(cache, OWN_NAME, 0700);
+	int fd = openat(cache, OWN_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	/* The group, which is root's, may write, too: where root cannot become another user, it comes by that. */
+	if (is_new && !fchown(fd, CONFINED_NOBODY, 0) && !fchmod(fd, 0770))
+		return fd;
+	if (!fstat(fd, &st) && st.st_uid == CONFINED_NOBODY && !st.st_gid && !(st.st_mode & 07))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* In the child, before it becomes that user: makes the directory, and has the client use it. If it cannot be made, or others
+ * than root may write to a part of its path, the client is left without one. */
+static void debuginfod_cache__enter(void)
+{
+	_cleanup_(close_fd) int cache = open_cache(true), own = -1;
+	struct stat st;
+
+	/* In one that others may write to, they would know whose this is. */
+	if (cache < 0 || fstat(cache, &st) || st.st_mode & 022)
+		return;
+	own = open_own(cache);
+	if (own < 0 || fchdir(own))
+		return;
+	/* The user nobody need not be able to come there by its path. */
+	setenv(CACHE_VARIABLE, ".", 1);
+}
+
+/* In the parent: a debug file that another client of root's has kept, as a descriptor, or a negative errno. */
+static int debuginfod_cache__open(const char *build_id)
+{
+	_cleanup_(close_fd) int cache = -1, directory = -1, place = -1;
+	int fd;
+
+	if (build_id[strspn(build_id, "0123456789abcdef")])
+		return -ENOENT;
+	cache = open_cache(false);
+	if (cache < 0)
+		return -ENOENT;
+	directory = openat(cache, build_id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (directory < 0 || !directory__is_safe(directory, 0, true))
+		return -ENOENT;
+	place = openat(directory, "debuginfo", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = place < 0 ? -ENOENT : regular_file__reopen(place);
+	return fd < 0 ? fd : worker__only_elf(fd);
+}
+
+/* The child process that fetches debug files by elfutils' client. */
+
+/*
+ * Loaded at run time, as libdw does, because it is optional. The types are those of debuginfod.h.
+ */
+#define LIBRARY "libdebuginfod.so.1"
+
+/* Minimum time between two messages. */
+#define REPORT_MS 50
+
+typedef struct debuginfod_client debuginfod_client;
+typedef int (*progress_fn)(debuginfod_client *client, long done, long total);
+
+struct server {
+	debuginfod_client *client;
+	int (*find)(debuginfod_client *client, const unsigned char *build_id, int size,
+		    char **path);
+	__u64 reported_ms;
+};
+
+/* ISO C cannot convert the result of dlsym() to a function pointer. */
+static bool find_function(void *library, const char *name, void *function)
+{
+	*(void **)function = dlsym(library, name);
+	return *(void **)function;
+}
+
+/* Progress callback of the client, which passes our server as its user data. */
+static int report_progress(debuginfod_client *client, long done, long total)
+{
+	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+	void *(*get_user_data)(debuginfod_client * client);
+	const struct debuginfod_progress progress = { .done = done, .total = total };
+	struct packet packet = { .kind = PACKET_NOTE };
+	struct server *server = NULL;
+
+	if (library && find_function(library, "debuginfod_get_user_data", &get_user_data))
+		server = get_user_data(client);
+	if (library)
+		dlclose(library);
+	if (!server)
+		return 1;
+	if (clock__now_ns() / NS_PER_MS - server->reported_ms < REPORT_MS)
+		return 0;
+	server->reported_ms = clock__now_ns() / NS_PER_MS;
+	memcpy(packet.bytes, &progress, sizeof(progress));
+	return packet__send(CONFINED_FD, &packet, sizeof(progress), NULL, 0) != 0;
+}
+
+static bool open_client(struct server *server)
+{
+	void (*set_progress)(debuginfod_client * client, progress_fn fn);
+	void (*set_user_data)(debuginfod_client * client, void *data);
+	debuginfod_client *(*begin)(void);
+	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NODELETE);
+
+	if (!library || !find_function(library, "debuginfod_begin", &begin) ||
+	    !find_function(library, "debuginfod_find_debuginfo", &server->find) ||
+	    !find_function(library, "debuginfod_set_progressfn", &set_progress) ||
+	    !find_function(library, "debuginfod_set_user_data", &set_user_data))
+		return false;
+	server->client = begin();
+	if (!server->client)
+		return false;
+	set_user_data(server->client, server);
+	set_progress(server->client, report_progress);
+	return true;
+}
+
+static void answer(struct server *server, const char *build_id)
+{
+	struct packet packet = { .kind = PACKET_GIVE };
+	/* Size 0: the id is a hex string. */
+	int fd = server->find(server->client, (const unsigned char *)build_id, 0, NULL);
+
+	packet.status = fd < 0 ? fd : 0;
+	if (packet__send(CONFINED_FD, &packet, 0, &fd, fd >= 0))
+		_exit(1);
+	close_fd(&fd);
+}
+
+/* Has the client keep what it fetches where the user that this process becomes can write. */
+static void find_cache(void)
+{
+	const struct passwd *entry;
+	uid_t uid;
+	gid_t gid;
+
+	if (debuginfod_cache__is_roots()) {
+		debuginfod_cache__enter();
+		return;
+	}
+	if (!sudo_user__find(&uid, &gid))
+		return;
+	entry = getpwuid(uid);
+	unsetenv("XDG_CACHE_HOME");
+	if (entry)
+		setenv("HOME", entry->pw_dir, 1);
+}
+
+/* Runs in the forked child. */
+static void debuginfod__serve(int fd, pid_t parent)
+{
+	const struct confinement confinement = {
+		.kind = CONFINE_CLIENT,
+		.name = "allocprof-fetch",
+		.parent = parent,
+		.fd = fd,
+	};
+	struct server server = { 0 };
+	char build_id[MAX_REQUEST];
+	ssize_t len;
+
+	find_cache();
+	if (confinement__enter(&confinement) || !open_client(&server) ||
+	    confinement__close(CONFINE_CLIENT))
+		_exit(1);
+	while ((len = recv(CONFINED_FD, build_id, sizeof(build_id) - 1, 0)) > 0) {
+		build_id[len] = '\0';
+		answer(&server, build_id);
+	}
+	_exit(0);
+}
 
 /* Fewer bytes within the timeout do not count as progress. If nothing arrives, the client's
  * progress callback counts its own steps, one a second. */

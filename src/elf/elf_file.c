@@ -6,16 +6,158 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "elf_file_internal.h"
-#include "elf_open.h"
-#include "elf_read.h"
 #include "elf_x86.h"
 #include "go_table.h"
+
+/* libelf needs 300 bytes for each section. Linked programs have some fifty. */
+#define MAX_SECTIONS 65536
+
+/* Tools leave small overlaps. */
+#define SLACK_BYTES (1ULL << 20)
+
+/* File systems that compress have fewer blocks than bytes, or none if the file is small. */
+#define BYTES_PER_STORED_BYTE 16
+#define BYTES_WITHOUT_BLOCKS  (64ULL << 20)
+
+/* zlib makes at most a thousand bytes of one; DWARF becomes three to ten times as large. */
+#define UNPACKED_PER_BYTE 24
+#define UNPACKED_AT_LEAST (64ULL << 20)
+
+/* How many bytes the file can really have. */
+static __u64 content_bytes(const struct stat *st)
+{
+	__u64 stored = (__u64)st->st_blocks * 512;
+
+	if (stored >= (__u64)st->st_size)
+		return st->st_size;
+	stored = BYTES_WITHOUT_BLOCKS + stored * BYTES_PER_STORED_BYTE;
+	return stored < (__u64)st->st_size ? stored : (__u64)st->st_size;
+}
+
+__u64 elf_open__most_unpacked_bytes(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : UNPACKED_AT_LEAST + content_bytes(&st) * UNPACKED_PER_BYTE;
+}
+
+/* The number of sections where the header has no room for it: it is in the first section, and libelf makes room for so
+ * many at once. */
+static bool has_few_sections(int fd)
+{
+	union {
+		Elf32_Shdr as_32;
+		Elf64_Shdr as_64;
+	} section = { 0 };
+	union {
+		unsigned char ident[EI_NIDENT];
+		Elf32_Ehdr as_32;
+		Elf64_Ehdr as_64;
+	} header;
+
+	if (pread(fd, &header, sizeof(header), 0) < (ssize_t)sizeof(header.as_32))
+		return true; /* libelf says what it is */
+	if (header.ident[EI_CLASS] == ELFCLASS32) {
+		if (header.as_32.e_shnum || !header.as_32.e_shoff)
+			return true;
+		return pread(fd, &section, sizeof(section.as_32), header.as_32.e_shoff) ==
+			       (ssize_t)sizeof(section.as_32) &&
+		       section.as_32.sh_size <= MAX_SECTIONS;
+	}
+	if (header.as_64.e_shnum || !header.as_64.e_shoff)
+		return true;
+	return pread(fd, &section, sizeof(section.as_64), (off_t)header.as_64.e_shoff) ==
+		       (ssize_t)sizeof(section.as_64) &&
+	       section.as_64.sh_size <= MAX_SECTIONS;
+}
+
+static bool add(__u64 *sum, __u64 bytes, __u64 most)
+{
+	return !__builtin_add_overflow(*sum, bytes, sum) && *sum <= most;
+}
+
+/* libelf searches backwards for the end of the last string, each time that it is asked for one. */
+static bool has_end(int fd, const GElf_Shdr *strings)
+{
+	char last;
+
+	return !strings->sh_size ||
+	       (!(strings->sh_flags & SHF_COMPRESSED) &&
+		pread(fd, &last, 1, (off_t)(strings->sh_offset + strings->sh_size - 1)) == 1 &&
+		!last);
+}
+
+static bool sections_fit(Elf *elf, int fd, __u64 most, __u64 most_unpacked)
+{
+	__u64 sum = 0, unpacked = 0;
+	Elf_Scn *section = NULL;
+	GElf_Chdr compressed;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section))) {
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		if (!add(&sum, header.sh_size, most) ||
+		    (header.sh_type == SHT_STRTAB && !has_end(fd, &header)))
+			return false;
+		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &compressed) &&
+		    !add(&unpacked, compressed.ch_size, most_unpacked))
+			return false;
+	}
+	return true;
+}
+
+static bool segments_fit(Elf *elf, __u64 file_size, __u64 most)
+{
+	__u64 loaded = 0, others = 0;
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n))
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr header;
+		__u64 bytes;
+
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_offset >= file_size)
+			continue;
+		bytes = file_size - header.p_offset;
+		if (bytes > header.p_filesz)
+			bytes = header.p_filesz;
+		if (!add(header.p_type == PT_LOAD ? &loaded : &others, bytes, most))
+			return false;
+	}
+	return true;
+}
+
+int elf_open__begin(int fd, Elf_Cmd command, Elf **out)
+{
+	struct stat st;
+	__u64 most;
+	Elf *elf;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !has_few_sections(fd))
+		return -ENOEXEC;
+	most = content_bytes(&st) + SLACK_BYTES;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, command, NULL);
+	if (!elf)
+		return -ENOEXEC;
+	if (!sections_fit(elf, fd, most, elf_open__most_unpacked_bytes(fd)) ||
+	    !segments_fit(elf, st.st_size, most)) {
+		elf_end(elf);
+		return -ENOEXEC;
+	}
+	*out = elf;
+	return 0;
+}
 
 static int check_ident(struct elf_file *file, struct error *error)
 {
@@ -328,5 +470,247 @@ int elf_file__fde_starts(const struct elf_file *file, __u64 **out, size_t *n)
 none:
 	*out = NULL;
 	*n = 0;
+	return 0;
+}
+
+/* What the dynamic linker reads of an ELF file: dynamic symbols, their versions, needed libraries, and slots of
+ * relocations. */
+
+/* The first section of @type with its data; false if there is none. */
+static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr *shdr,
+			 Elf_Data **data, size_t *index)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		if (!gelf_getshdr(scn, shdr) || shdr->sh_type != type)
+			continue;
+		*data = elf_getdata(scn, NULL);
+		if (index)
+			*index = elf_ndxscn(scn);
+		return *data != NULL;
+	}
+	return false;
+}
+
+/* Symbols with longer names are not looked at: all of a hostile table's may share one of megabytes. */
+#define MAX_NAME_SIZE 16384
+
+/* Limits hostile counts to the int that gelf takes as an index. */
+static int entries(const Elf_Data *data, size_t entry_size)
+{
+	size_t n = data->d_size / entry_size;
+
+	return n > INT32_MAX ? INT32_MAX : (int)n;
+}
+
+__u64 elf_file__dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 missing)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	GElf_Dyn dyn;
+
+	if (!find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
+		return missing;
+	for (int i = 0; i < entries(data, sizeof(Elf64_Dyn)) && gelf_getdyn(data, i, &dyn); i++) {
+		if (dyn.d_tag == DT_NULL)
+			break;
+		if (dyn.d_tag == tag)
+			return dyn.d_un.d_val;
+	}
+	return missing;
+}
+
+const char *elf_file__soname(const struct elf_file *file)
+{
+	__u64 at = elf_file__dynamic_value(file, DT_SONAME, UINT64_MAX);
+	const char *name = NULL;
+	Elf_Data *data;
+	GElf_Shdr shdr;
+
+	if (at != UINT64_MAX && find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
+		name = elf_strptr(file->elf, shdr.sh_link, at);
+	return name ? name : "";
+}
+
+int elf_file__for_each_dynamic_string(const struct elf_file *file, __s64 tag,
+				      int (*fn)(const char *string, void *arg), void *arg)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	GElf_Dyn dyn;
+
+	if (!find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
+		return 0;
+	for (int i = 0; i < entries(data, sizeof(Elf64_Dyn)) && gelf_getdyn(data, i, &dyn); i++) {
+		const char *string;
+		int ret;
+
+		if (dyn.d_tag == DT_NULL)
+			break;
+		if (dyn.d_tag != tag)
+			continue;
+		string = elf_strptr(file->elf, shdr.sh_link, dyn.d_un.d_val);
+		ret = string && *string ? fn(string, arg) : 0;
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Version indexes of the dynamic symbols; NULL if there are none. */
+static Elf_Data *version_data(struct elf_file *file, size_t dynsym_index)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+
+	if (!find_section(file, SHT_GNU_versym, &shdr, &data, NULL) || shdr.sh_link != dynsym_index)
+		return NULL;
+	return data;
+}
+
+static int for_each_symbol_of(struct elf_file *file, GElf_Word type, elf_symbol_fn fn, void *arg)
+{
+	Elf_Data *versions = NULL;
+	Elf_Data *data;
+	GElf_Shdr shdr;
+	size_t index;
+
+	if (!find_section(file, type, &shdr, &data, &index))
+		return 0;
+	if (type == SHT_DYNSYM)
+		versions = version_data(file, index);
+	for (int i = 1; i < entries(data, sizeof(Elf64_Sym)); i++) {
+		struct elf_symbol symbol = { .is_default = true };
+		GElf_Versym version;
+		GElf_Sym sym;
+		int ret;
+
+		if (!gelf_getsym(data, i, &sym) || sym.st_shndx == SHN_UNDEF)
+			continue;
+		if (sym.st_shndx == SHN_ABS)
+			continue;
+		/* -static-pie makes hidden symbols of the C library local, malloc among them. */
+		if (GELF_ST_BIND(sym.st_info) == STB_LOCAL) {
+			if (type == SHT_DYNSYM)
+				continue;
+			symbol.is_default = false;
+		}
+		symbol.name = elf_strptr(file->elf, shdr.sh_link, sym.st_name);
+		if (!symbol.name || !symbol.name[0] ||
+		    strnlen(symbol.name, MAX_NAME_SIZE) == MAX_NAME_SIZE)
+			continue;
+		symbol.value = sym.st_value;
+		symbol.size = sym.st_size;
+		symbol.type = GELF_ST_TYPE(sym.st_info);
+		if (versions && gelf_getversym(versions, i, &version))
+			symbol.is_default = !(version & 0x8000); /* hidden, see Elf64_Versym */
+		ret = fn(&symbol, arg);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg)
+{
+	return for_each_symbol_of(file, elf_file__is_static(file) ? SHT_SYMTAB : SHT_DYNSYM, fn,
+				  arg);
+}
+
+int elf_file__for_each_further_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg)
+{
+	return elf_file__is_static(file) ? 0 : for_each_symbol_of(file, SHT_SYMTAB, fn, arg);
+}
+
+static int compare_name(const struct elf_symbol *symbol, void *arg)
+{
+	return !strcmp(symbol->name, arg);
+}
+
+bool elf_file__defines(struct elf_file *file, const char *name)
+{
+	return elf_file__for_each_symbol(file, compare_name, (void *)name) > 0;
+}
+
+bool elf_file__imports(struct elf_file *file, const char *name)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+
+	if (!find_section(file, SHT_DYNSYM, &shdr, &data, NULL))
+		return false;
+	for (int i = 1; i < entries(data, sizeof(Elf64_Sym)); i++) {
+		const char *found;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, i, &sym) || sym.st_shndx != SHN_UNDEF)
+			continue;
+		found = elf_strptr(file->elf, shdr.sh_link, sym.st_name);
+		if (found && strcmp(found, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int for_each_slot_of(struct elf_file *file, Elf_Data *relocations, const GElf_Shdr *shdr,
+			    elf_slot_fn fn, void *arg)
+{
+	Elf_Scn *scn = elf_getscn(file->elf, shdr->sh_link);
+	Elf_Data *symbols;
+	GElf_Shdr symtab;
+
+	if (!scn || !gelf_getshdr(scn, &symtab) || symtab.sh_type != SHT_DYNSYM)
+		return 0;
+	symbols = elf_getdata(scn, NULL);
+	if (!symbols)
+		return 0;
+	for (int i = 0; i < entries(relocations, sizeof(Elf64_Rela)); i++) {
+		struct elf_slot slot;
+		GElf_Rela rela;
+		GElf_Sym sym;
+		int ret;
+
+		if (!gelf_getrela(relocations, i, &rela) ||
+		    !elf_host__is_got_relocation((unsigned int)GELF_R_TYPE(rela.r_info)))
+			continue;
+		if (GELF_R_SYM(rela.r_info) > INT32_MAX ||
+		    !gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &sym))
+			continue;
+		slot.vaddr = rela.r_offset;
+		slot.name = elf_strptr(file->elf, symtab.sh_link, sym.st_name);
+		if (!slot.name || !slot.name[0] ||
+		    strnlen(slot.name, MAX_NAME_SIZE) == MAX_NAME_SIZE)
+			continue;
+		ret = fn(&slot, arg);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int elf_file__for_each_slot(struct elf_file *file, elf_slot_fn fn, void *arg)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	/* Sections of a hostile file may overlap, so the sum of their sizes needs a bound. */
+	__u64 budget = file->file_size;
+
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		Elf_Data *data;
+		int ret;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA)
+			continue;
+		if (shdr.sh_size > budget)
+			return 0;
+		budget -= shdr.sh_size;
+		data = elf_getdata(scn, NULL);
+		if (!data)
+			continue;
+		ret = for_each_slot_of(file, data, &shdr, fn, arg);
+		if (ret)
+			return ret;
+	}
 	return 0;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads an ELF file of the host's class and machine, as far as probing needs it. Nothing in it is
- * trusted. The file is read, never mapped: one that shrinks meanwhile would kill us by SIGBUS. */
+/*
+ * Reads an ELF file of the host's class and machine, as far as probing needs it. Nothing in it is
+ * trusted. The file is read, never mapped: one that shrinks meanwhile would kill us by SIGBUS.
+ */
 #ifndef ALLOCPROF_ELF_FILE_H
 #define ALLOCPROF_ELF_FILE_H
 
+#include <libelf.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +14,19 @@
 #include "error.h"
 
 struct elf_file;
+
+/*
+ * As elf_begin(3), for files that others have written: what all sections and segments of one kind have together is not
+ * much more than the file, so that reading each of them once costs no more than that; holes of a sparse file do not
+ * count. Compressed sections unpack to a limited multiple, and tables of strings end with one. -ENOEXEC: no ELF file, or one of these does not hold.
+ */
+int elf_open__begin(int fd, Elf_Cmd command, Elf **out);
+
+/* How much memory the contents of the file behind @fd may take when they are unpacked. */
+__u64 elf_open__most_unpacked_bytes(int fd);
+
+/* Reads an ELF file of the host's class and machine, as far as probing needs it. Nothing in it is
+ * trusted. The file is read, never mapped: one that shrinks meanwhile would kill us by SIGBUS. */
 
 /* All messages call a program for another word size or processor so: no engine measures it. */
 #define ELF_OTHER_MACHINE                                                                          \

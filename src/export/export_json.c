@@ -8,7 +8,6 @@
 #include "completeness.h"
 #include "export_internal.h"
 #include "json.h"
-#include "json_profile.h"
 #include "profile_runs.h"
 #include "recording_text.h"
 #include "stack_view.h"

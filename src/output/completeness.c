@@ -10,7 +10,6 @@
 #include "array.h"
 #include "cleanup.h"
 #include "data_file.h"
-#include "gap_text.h"
 #include "number.h"
 #include "profile.h"
 #include "reasons.h"

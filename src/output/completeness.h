@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Says which events a profile lacks. */
+/* Says which events a profile lacks, and has the sentence of each gap. */
 #ifndef ALLOCPROF_COMPLETENESS_H
 #define ALLOCPROF_COMPLETENESS_H
 
 #include <stdbool.h>
 
+#include "gaps.h"
+
 struct profile;
+struct profile_gap;
 
 enum completeness_flags {
 	COMPLETENESS_STRICT = 1,     /* always mention incomplete stacks */
@@ -31,5 +34,14 @@ bool completeness__is_complete(const struct profile *profile);
  * freed.
  */
 char *completeness__sampled(const struct profile *profile);
+
+/* Sentences for gaps. */
+
+/* A sentence, in one line, without a point at its end. To be freed; NULL if there is no memory. */
+char *gap_text__sentence(const struct profile_gap *gap);
+/* Says, behind the sentence, what the gap does to the numbers, or that they are not complete. */
+const char *gap_text__effect(enum gap kind);
+/* Says the same in brief, before the sentence: "not complete". */
+const char *gap_text__verdict(enum gap kind);
 
 #endif

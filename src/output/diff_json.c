@@ -7,7 +7,6 @@
 #include "diff_output.h"
 #include "filter.h"
 #include "json.h"
-#include "json_profile.h"
 #include "profile.h"
 
 static json_object *json_side(const struct diff_output *output, enum diff_side side)

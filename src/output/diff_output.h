@@ -9,6 +9,8 @@
 struct profile;
 struct stack_view;
 
+/* Prints the differences that `allocprof diff` found. */
+
 /* What --per divides by. */
 struct diff_rate {
 	const char *unit; /* "second", a function, or "N:M" */
@@ -46,5 +48,27 @@ double diff_output__seconds(const struct profile *profile);
 
 /* How many stacks of @section are listed. */
 size_t diff_output__listed(const struct diff_output *output, enum diff_section section);
+
+/* Source lines of the stacks that `allocprof diff` prints. */
+
+/* Further lines are not printed. */
+#define DIFF_LINES_MOST 4
+
+/* The source lines of one frame. There may be several, because stacks are compared by functions. */
+struct diff_frame_lines {
+	const char *texts[DIFF_LINES_MOST]; /* "(server.c:12)", borrowed from the output's views */
+	size_t n;
+	bool has_more;
+};
+
+/*
+ * Lines of the @n frames @marks of @entry, an unpaired stack; taken from AFTER if it has the stack.
+ * 0 with *@lines to be freed, NULL if the output has no lines; or -ENOMEM.
+ */
+int diff_lines__of(const struct diff_output *output, const struct diff_entry *entry,
+		   const struct diff_mark *marks, size_t n, struct diff_frame_lines **lines);
+
+/* Prints " (server.c:12, server.c:14)", or nothing. */
+void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct terminal *terminal);
 
 #endif

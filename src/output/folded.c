@@ -2,14 +2,274 @@
 #include "folded.h"
 
 #include <errno.h>
+#include <linux/types.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
+#include "diff_output.h"
 #include "filter.h"
-#include "folded_lines.h"
+#include "list_sort.h"
 #include "profile.h"
 #include "stack_view.h"
+#include "text.h"
+
+/*
+ * Lines are sorted and summed as lists of ranks, without building them. No name contains ';' or ' ',
+ * so lines sort by their names, each with its terminating character.
+ */
+struct folded_names {
+	char **texts; /* by index */
+	__u32 *order; /* indexes into texts, sorted */
+	__u32 *ranks; /* by index; equal texts have equal ranks */
+	size_t n;
+};
+
+static inline const char *folded_names__text(const struct folded_names *names, __u32 rank)
+{
+	return names->texts[names->order[rank]];
+}
+
+/* The rank after the last name of a line. */
+#define FOLDED_END UINT32_MAX
+
+/* Lines are compared as lists of ranks, without building them. */
+struct folded_lines {
+	struct folded_names names;
+	__u32 *order; /* numbers of the lines, to be filled in; owned */
+	size_t n;     /* so many are filled in */
+	/* The rank of the name at @at, counted from the root, of @line; FOLDED_END after the last. */
+	__u32 (*rank)(const void *owner, __u32 line, size_t at);
+	/* Adds the n_costs costs of @line to @costs. */
+	void (*add)(const void *owner, __u32 line, __u64 *costs);
+	const void *owner; /* of the functions */
+	size_t n_costs;
+};
+
+#define FOLDED_MAX_COSTS 2
+
+/* Replaces unsafe characters (allocprof-folded(1)) and appends @terminator, for which there must be
+ * room. */
+static void make_safe(char *name, char terminator)
+{
+	unsigned char *to = (unsigned char *)name;
+	const unsigned char *at = to;
+
+	while (*at) {
+		size_t size = *at < 0x80 ? 0 : utf8__printable((const char *)at);
+
+		if (size) {
+			memmove(to, at, size);
+			to += size;
+			at += size;
+			continue;
+		}
+		if (*at == ' ' && to != (unsigned char *)name && to[-1] == ',') {
+			at++;
+			continue;
+		}
+		if (*at == ';')
+			*to = ':';
+		else if (strchr(" \t\n\v\f\r", *at))
+			*to = '_';
+		else if (*at < 0x20 || *at >= 0x7f)
+			*to = '?';
+		else
+			*to = *at;
+		to++;
+		at++;
+	}
+	*to++ = terminator;
+	*to = '\0';
+}
+
+/* An escaped copy of @name followed by @terminator, ';' or ' '. To be freed; NULL on ENOMEM. */
+static char *folded_name__new(const char *name, char terminator)
+{
+	size_t len;
+	char *copy;
+
+	if (!*name)
+		name = "[unknown]";
+	len = strlen(name);
+	copy = malloc(len + 2);
+	if (!copy)
+		return NULL;
+	memcpy(copy, name, len + 1);
+	make_safe(copy, terminator);
+	return copy;
+}
+
+static int compare_texts(const void *a, const void *b, void *context)
+{
+	const struct folded_names *names = context;
+
+	return strcmp(names->texts[*(const __u32 *)a], names->texts[*(const __u32 *)b]);
+}
+
+/* Makes names of @n texts, which @text allocates by index. 0 or -ENOMEM; released in either case. */
+static int folded_names__make(struct folded_names *names, size_t n,
+			      char *(*text)(size_t index, const void *context), const void *context)
+{
+	__u32 rank = 0;
+
+	*names = (struct folded_names){ .n = n };
+	if (n > UINT32_MAX)
+		return -ENOMEM;
+	names->texts = calloc(n + 1, sizeof(*names->texts));
+	names->order = calloc(n + 1, sizeof(*names->order));
+	names->ranks = calloc(n + 1, sizeof(*names->ranks));
+	if (!names->texts || !names->order || !names->ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		names->texts[i] = text(i, context);
+		if (!names->texts[i])
+			return -ENOMEM;
+		names->order[i] = i;
+	}
+	qsort_r(names->order, n, sizeof(*names->order), compare_texts, names);
+	for (size_t i = 0; i < n; i++) {
+		if (i && strcmp(folded_names__text(names, i), folded_names__text(names, i - 1)))
+			rank = i;
+		names->ranks[names->order[i]] = rank;
+	}
+	return 0;
+}
+
+static void folded_names__release(struct folded_names *names)
+{
+	for (size_t i = 0; names->texts && i < names->n; i++)
+		free(names->texts[i]);
+	free(names->texts);
+	free(names->order);
+	free(names->ranks);
+}
+
+/* A line as text. The next one often begins like it, so its names stay. */
+struct text {
+	char *bytes;
+	size_t room;
+	__u32 *ranks;
+	size_t *ends; /* by index of a name: where it ends in bytes */
+	size_t n_names, ranks_room, ends_room;
+};
+
+static int append_name(struct text *text, const struct folded_names *names, __u32 rank)
+{
+	size_t begin = text->n_names ? text->ends[text->n_names - 1] : 0;
+	const char *name = folded_names__text(names, rank);
+	size_t size = strlen(name);
+
+	if (array__reserve(&text->ranks, &text->ranks_room, text->n_names + 1,
+			   sizeof(*text->ranks)) ||
+	    array__reserve(&text->ends, &text->ends_room, text->n_names + 1, sizeof(*text->ends)) ||
+	    array__reserve(&text->bytes, &text->room, begin + size, 1))
+		return -ENOMEM;
+	memcpy(text->bytes + begin, name, size);
+	text->ranks[text->n_names] = rank;
+	text->ends[text->n_names++] = begin + size;
+	return 0;
+}
+
+/* How many names @line shares with @text, from the root; *@rank is that of its next one. */
+static size_t share(const struct folded_lines *lines, __u32 line, const struct text *text,
+		    __u32 *rank)
+{
+	size_t at = 0;
+
+	while ((*rank = lines->rank(lines->owner, line, at)) != FOLDED_END && at < text->n_names &&
+	       text->ranks[at] == *rank)
+		at++;
+	return at;
+}
+
+/* Makes @text that of @line, which shares its first @at names; the next one has @rank. */
+static int build(const struct folded_lines *lines, __u32 line, size_t at, __u32 rank,
+		 struct text *text)
+{
+	int err = 0;
+
+	text->n_names = at;
+	while (rank != FOLDED_END && !err) {
+		err = append_name(text, &lines->names, rank);
+		rank = lines->rank(lines->owner, line, ++at);
+	}
+	return err;
+}
+
+static void print_text(const struct folded_lines *lines, const struct text *text,
+		       const __u64 *costs, FILE *to)
+{
+	errno = 0;
+	if (text->n_names)
+		fwrite_unlocked(text->bytes, 1, text->ends[text->n_names - 1], to);
+	for (size_t i = 0; i < lines->n_costs; i++)
+		fprintf(to, i ? " %llu" : "%llu", costs[i]);
+	putc_unlocked('\n', to);
+}
+
+static int print_lines(const struct folded_lines *lines, struct text *text, FILE *to)
+{
+	__u64 costs[FOLDED_MAX_COSTS] = { 0 };
+
+	for (size_t i = 0; i < lines->n && !ferror(to); i++) {
+		__u32 line = lines->order[i], rank;
+		size_t n_shared = share(lines, line, text, &rank);
+		int err;
+
+		if (rank != FOLDED_END || n_shared != text->n_names) {
+			if (i)
+				print_text(lines, text, costs, to);
+			err = build(lines, line, n_shared, rank, text);
+			if (err)
+				return err;
+			memset(costs, 0, sizeof(costs));
+		}
+		lines->add(lines->owner, line, costs);
+	}
+	if (lines->n && !ferror(to))
+		print_text(lines, text, costs, to);
+	if (ferror(to))
+		return errno ? -errno : -EIO;
+	return fflush(to) ? -errno : 0;
+}
+
+/* Makes @n_names names, of which @name makes the text by index, and room for @n lines. 0 or -ENOMEM;
+ * released in either case. */
+static int folded_lines__init(struct folded_lines *lines, size_t n, size_t n_names,
+			      char *(*name)(size_t index, const void *owner))
+{
+	lines->order = calloc(n + 1, sizeof(*lines->order));
+	lines->n = 0;
+	return lines->order && n <= UINT32_MAX
+		       ? folded_names__make(&lines->names, n_names, name, lines->owner)
+		       : -ENOMEM;
+}
+
+/* Sorts the lines and prints them; lines of the same names become one. 0 or a negative errno. */
+static int folded_lines__print(struct folded_lines *lines, FILE *to)
+{
+	struct text text = { 0 };
+	int err = list_sort(lines->order, lines->n, lines->rank, lines->owner);
+
+	if (!err)
+		err = print_lines(lines, &text, to);
+	free(text.bytes);
+	free(text.ranks);
+	free(text.ends);
+	return err;
+}
+
+/* Frees the names and the order. */
+static void folded_lines__release(struct folded_lines *lines)
+{
+	folded_names__release(&lines->names);
+	free(lines->order);
+}
 
 struct line {
 	__u32 comm; /* ranks */
@@ -150,6 +410,81 @@ int folded__write(const struct profile *profile, const struct stack_view *view,
 		err = folded_lines__print(&fold.folded, to);
 	}
 	free(fold.lines);
+	folded_lines__release(&fold.folded);
+	return err;
+}
+
+/* The difference of two profiles as folded stacks. */
+
+struct diff_fold {
+	const struct diff *diff;
+	/* Its names: each one of the diff twice, followed by ';', and by ' ' as the last of a line. Its
+	 * lines: entries by index. */
+	struct folded_lines folded;
+};
+
+static char *make_entry_name(size_t index, const void *owner)
+{
+	const struct diff_fold *fold = owner;
+
+	return folded_name__new(fold->diff->names[index / 2].function, index % 2 ? ' ' : ';');
+}
+
+static __u32 entry_rank_at(const void *owner, __u32 line, size_t at)
+{
+	const struct diff_fold *fold = owner;
+	const struct diff *diff = fold->diff;
+	const struct diff_entry *entry = &diff->entries[line];
+	__u32 number =
+		entry->stacks[DIFF_AFTER] ? entry->stacks[DIFF_AFTER] : entry->stacks[DIFF_BEFORE];
+	const struct diff_stack *stack = &diff->stacks[number - 1];
+	const __u32 *frames = diff_stack__frames(diff, stack);
+
+	if (at >= stack->n_frames)
+		return FOLDED_END;
+	return fold->folded.names
+		.ranks[2 * (size_t)frames[stack->n_frames - 1 - at] + (at + 1 == stack->n_frames)];
+}
+
+static void add_entry_costs(const void *owner, __u32 line, __u64 *costs)
+{
+	const struct diff_fold *fold = owner;
+
+	for (int side = 0; side < DIFF_SIDES; side++)
+		costs[side] = profile__add_up(
+			costs[side],
+			diff_entry__cost(fold->diff, &fold->diff->entries[line], side).median);
+}
+
+static void collect_entries(struct diff_fold *fold)
+{
+	const struct diff *diff = fold->diff;
+
+	for (size_t i = 0; i < diff->n_entries; i++) {
+		const struct diff_entry *entry = &diff->entries[i];
+
+		if (diff_entry__cost(diff, entry, DIFF_BEFORE).median ||
+		    diff_entry__cost(diff, entry, DIFF_AFTER).median)
+			fold->folded.order[fold->folded.n++] = i;
+	}
+}
+
+int diff_output__folded(const struct diff *diff, FILE *to)
+{
+	struct diff_fold fold = {
+		.diff = diff,
+		.folded = { .rank = entry_rank_at,
+			    .add = add_entry_costs,
+			    .owner = &fold,
+			    .n_costs = DIFF_SIDES },
+	};
+	int err = folded_lines__init(&fold.folded, diff->n_entries, 2 * diff->n_names,
+				     make_entry_name);
+
+	if (!err) {
+		collect_entries(&fold);
+		err = folded_lines__print(&fold.folded, to);
+	}
 	folded_lines__release(&fold.folded);
 	return err;
 }

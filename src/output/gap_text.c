@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Words for what a recording lacks: every kind of gap has its sentence here, and nowhere else. */
-#include "gap_text.h"
+#include "completeness.h"
 
 #include <stdio.h>
 #include <stdlib.h>

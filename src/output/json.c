@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "json_text.h"
+#include "profile.h"
 #include "text.h"
 
 json_object *json__string(const char *text)
@@ -108,4 +109,20 @@ int json__write_list(json_object *root, const char *key, json_object *(*next)(vo
 	if (!err)
 		err = json__list(key, next, context, to);
 	return err ? err : json__end(to);
+}
+
+json_object *json__meta(const struct profile *profile, const char *key)
+{
+	const char *value = profile__meta(profile, key);
+
+	return value ? json__string(value) : NULL;
+}
+
+json_object *json__ledger(const struct profile *profile)
+{
+	json_object *ledger = json_object_new_object();
+
+	for (size_t i = 0; i < profile->n_ledger; i++)
+		json__add(ledger, profile->ledger[i].name, json__count(profile->ledger[i].value));
+	return ledger;
 }

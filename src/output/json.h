@@ -7,6 +7,10 @@
 #include <linux/types.h>
 #include <stdio.h>
 
+struct profile;
+
+/* JSON output. json-c keeps all 64 bits of an unsigned count. */
+
 /*
  * @text as UTF-8; bytes that are not valid UTF-8 are taken as Latin-1. JSON cannot hold them, and
  * dropping the name would be worse.
@@ -51,5 +55,12 @@ int json__write_list(json_object *root, const char *key, json_object *(*next)(vo
 int json__begin(json_object *root, FILE *to);
 int json__list(const char *key, json_object *(*next)(void *context), void *context, FILE *to);
 int json__end(FILE *to);
+
+/* Parts of a profile that several kinds of JSON have. */
+
+/* The value of @key in the profile's table meta, as a string; NULL, which is null, if it has none. */
+json_object *json__meta(const struct profile *profile, const char *key);
+/* The profile's ledger: counts by name. */
+json_object *json__ledger(const struct profile *profile);
 
 #endif

@@ -7,10 +7,9 @@
 #include "array.h"
 #include "completeness.h"
 #include "json.h"
-#include "json_profile.h"
 #include "profile_runs.h"
+#include "recording_text.h"
 #include "report_output.h"
-#include "runs_text.h"
 #include "stack_groups.h"
 #include "suppressions.h"
 

@@ -1,19 +1,205 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A report as text: its head, its table of stacks, and the remarks below. */
+/*
+ * A report as text: its head, its table of stacks, histograms, what still grew, and the remarks below.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "completeness.h"
 #include "number.h"
 #include "profile.h"
+#include "profile_runs.h"
 #include "recording_text.h"
 #include "report_output.h"
-#include "runs_text.h"
 #include "stack_groups.h"
 #include "suppressions.h"
 #include "table.h"
 #include "text.h"
+
+/* Prints which stacks and functions still grew when the recording ended, and what the end freed. */
+
+void report_output__growth(const struct report_output *output)
+{
+	const struct report *report = output->report;
+	FILE *to = output->terminal.to;
+	double bytes_per_second = 0;
+	size_t n = 0, n_known = 0, n_undecided = 0;
+
+	for (size_t i = 0; i < report->n_entries; i++) {
+		const struct growth *growth = &report->entries[i].growth;
+
+		n_known += growth->is_known;
+		n_undecided += growth->verdict == GROWTH_UNDECIDED;
+		if (growth->verdict == GROWTH_GROWING) {
+			bytes_per_second += growth->bytes_per_second;
+			n++;
+		}
+	}
+	/* Shorter than the epochs of which growth takes some. Of several runs nothing is said. */
+	if (!n_known && (!report->epoch_ns || profile__n_runs(output->profile) > 1))
+		return;
+	terminal__set_colour(&output->terminal, COLOUR_BOLD);
+	fputs("Still growing at the end", to);
+	terminal__set_colour(&output->terminal, COLOUR_NONE);
+	if (n)
+		fprintf(to, ": %s %s, by %s a second", number__count(n).text,
+			plural__of("stack{|s}", n).text,
+			report_output__bytes(output, number__of(bytes_per_second)).text);
+	else
+		fputs(n_known ? ": none" : ": not known, the recording is too short", to);
+	if (n_undecided)
+		fprintf(to, "%s %s undecided", n ? "," : ", but", number__count(n_undecided).text);
+	fputc('\n', to);
+	for (size_t i = 0; i < report->n_growing && i < output->top; i++) {
+		const struct report_growing *growing = &report->growing[i];
+
+		fprintf(to, "Growing in sum over %s stacks, by %s a second: ",
+			number__count(growing->n_entries).text,
+			report_output__bytes(output, number__of(growing->growth.bytes_per_second))
+				.text);
+		report_output__frame(output, growing->label, 0);
+		fputc('\n', to);
+	}
+}
+
+void report_output__exit_frees(const struct report_output *output)
+{
+	const struct report *report = output->report;
+
+	if (!report->exit_frees.epoch)
+		return;
+	fprintf(output->terminal.to,
+		"the last %s freed %s of it, as a program does that ends: what was there before is "
+		"shown; --at-exit\nshows what was left, %s in %s %s\n",
+		number__time(report->exit_frees.took_ns).text,
+		report_output__bytes(output, report->exit_frees.freed_bytes).text,
+		report_output__bytes(output, report->left_bytes).text,
+		number__count(report->left).text, plural__of("block{|s}", report->left).text);
+}
+
+/* Histograms of sizes and lifetimes in a report's text. */
+
+#define BAR_COLUMNS 40
+
+typedef struct number_text (*bound_fn)(__u64 value);
+
+static struct number_text size_bound(__u64 value)
+{
+	return number__count(value);
+}
+
+/* The smallest value of bucket @n. */
+static __u64 bucket_start(int n)
+{
+	return n ? 1ULL << (n - 1) : 0;
+}
+
+static struct table_cell make_bucket(int n, bound_fn bound)
+{
+	struct table_cell cell = { .colour = COLOUR_NONE };
+	struct number_text from = bound(bucket_start(n));
+
+	if (n == PROFILE_BUCKETS - 1)
+		snprintf(cell.text.text, sizeof(cell.text.text), "%.15s or more", from.text);
+	else if (n < 2 && bound == size_bound)
+		cell.text = from;
+	else
+		snprintf(cell.text.text, sizeof(cell.text.text), "%.13s to %.13s", from.text,
+			 bound(bound == size_bound ? bucket_start(n + 1) - 1 : bucket_start(n + 1))
+				 .text);
+	return cell;
+}
+
+static void print_bar(const struct terminal *terminal, __u64 blocks, __u64 most)
+{
+	int length = most ? (double)blocks / most * BAR_COLUMNS : 0;
+
+	if (blocks)
+		fputs("  ", terminal->to);
+	for (int i = 0; i < (blocks && !length ? 1 : length); i++)
+		fputs(terminal->utf8 ? "█" : "#", terminal->to);
+}
+
+/* Whether bucket @i is in a row of empty buckets that is not printed in full. */
+static bool is_gap(const __u64 *buckets, int i, int first, int last)
+{
+	int from = i, until = i;
+
+	while (from > first && !buckets[from])
+		from--;
+	while (until < last && !buckets[until])
+		until++;
+	return !buckets[i] && until - from > 3;
+}
+
+static void fill_cells(const __u64 *buckets, int i, __u64 sum, bound_fn bound,
+		       struct table_cell *cells)
+{
+	cells[0] = make_bucket(i, bound);
+	cells[1] = (struct table_cell){ number__count(buckets[i]) };
+	cells[2] = (struct table_cell){ number__share(buckets[i], sum) };
+}
+
+static void print_histogram(const struct terminal *terminal, const char *title,
+			    const __u64 *buckets, bound_fn bound)
+{
+	struct table_column columns[] = {
+		{ title },
+		{ "blocks", .gap = 2 },
+		{ "share", .gap = 2 },
+	};
+	const size_t n = ARRAY_SIZE(columns);
+	struct table_cell cells[ARRAY_SIZE(columns)];
+	__u64 sum = 0, most = 0;
+	int first = -1, last = -1;
+
+	for (int i = 0; i < PROFILE_BUCKETS; i++) {
+		if (!buckets[i])
+			continue;
+		first = first < 0 ? i : first;
+		last = i;
+		most = buckets[i] > most ? buckets[i] : most;
+		sum = profile__add_up(sum, buckets[i]);
+	}
+	if (first < 0)
+		return;
+	table__fit_titles(columns, n);
+	for (int i = first; i <= last; i++) {
+		fill_cells(buckets, i, sum, bound, cells);
+		table__fit(columns, n, cells);
+	}
+	fputc('\n', terminal->to);
+	table__print_titles(columns, n, terminal);
+	fputc('\n', terminal->to);
+	for (int i = first; i <= last; i++) {
+		if (is_gap(buckets, i, first, last)) {
+			if (buckets[i - 1])
+				fprintf(terminal->to, "%*s\n", (int)columns[0].width, "...");
+			continue;
+		}
+		fill_cells(buckets, i, sum, bound, cells);
+		table__print_row(columns, n, cells, terminal);
+		print_bar(terminal, buckets[i], most);
+		fputc('\n', terminal->to);
+	}
+}
+
+void report_output__histograms(const struct report_output *output)
+{
+	__u64 sizes[PROFILE_BUCKETS], lifetimes[PROFILE_BUCKETS];
+
+	if (!output->report->n_entries)
+		return;
+	report__histograms(output->report, output->filtered, sizes, lifetimes);
+	if (report_output__selects_blocks(output))
+		fputs("\nThe histograms are of all blocks of these stacks.\n", output->terminal.to);
+	print_histogram(&output->terminal, "size in bytes", sizes, size_bound);
+	print_histogram(&output->terminal, "freed after", lifetimes, number__time);
+}
+
+/* A report as text: its head, its table of stacks, and the remarks below. */
 
 #define MAX_COLUMNS  10
 #define FRAME_INDENT 8

@@ -1,20 +1,372 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A flame graph that needs no script: each box has a title, which viewers show when one points at it. */
+/*
+ * A flame graph that needs no script: each box has a title, which viewers show when one points at it.
+ */
 #include <errno.h>
+#include <linux/types.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "cleanup.h"
-#include "flamegraph.h"
-#include "flamegraph_ink.h"
-#include "flamegraph_layout.h"
 #include "number.h"
+#include "page.h"
 #include "page_text.h"
+#include "page_trie.h"
 #include "path.h"
 #include "profile.h"
 #include "recording_text.h"
+
+/* Modules that have a colour of their own; the others share one. */
+#define FLAMEGRAPH_MODULES 7
+
+struct flamegraph_ink {
+	bool by_module;
+	const char *modules[FLAMEGRAPH_MODULES]; /* base names, the first has the greatest total */
+	size_t n_modules;
+	bool has_kind[PAGE_KINDS]; /* that frames have; by module, those without one */
+	bool has_other_modules;
+};
+
+struct flamegraph_box {
+	__u32 node;   /* of siblings that are too narrow for boxes: their parent */
+	__u32 hidden; /* how many those are; 0: the box is that of @node */
+	__u32 depth;  /* 0: the root */
+	double x, width;
+};
+
+struct flamegraph_layout {
+	struct flamegraph_box *boxes; /* parents before children, siblings by width */
+	size_t n, room;
+	__u32 n_rows;
+};
+
+/*
+ * Hues of Okabe and Ito, which all people can tell apart, light enough for dark text: OKLCH with a
+ * lightness of 0.80, 0.82 and 0.84. web/flame_colour.js has the same hues. Neighbours of one kind differ
+ * a little, so that boxes are seen as boxes.
+ */
+#define SHADES 3
+
+static const char *const kinds[PAGE_KINDS][SHADES] = {
+	[PAGE_KIND_OWN] = { "#edb25a", "#f3b861", "#fabe67" },
+	[PAGE_KIND_LIBRARY] = { "#87c6f2", "#8dccf9", "#94d3ff" },
+	[PAGE_KIND_RUNTIME] = { "#b8beca", "#bec4d0", "#c5cbd7" },
+	[PAGE_KIND_ALLOCATOR] = { "#e8a8c5", "#efaecc", "#f6b4d2" },
+	[PAGE_KIND_UNKNOWN] = { "#bec0aa", "#c5c6b0", "#cbcdb7" },
+	[PAGE_KIND_PROCESS] = { "#bfbeb5", "#c6c4bc", "#cccbc2" },
+	[PAGE_KIND_THREAD] = { "#c0beb0", "#c7c5b6", "#cdcbbc" },
+	[PAGE_KIND_MISSING] = { "#e7ada3", "#eeb4aa", "#f5bab0" },
+};
+/* None is that of a kind that frames without a module have, such as the allocator's. */
+static const char *const modules[FLAMEGRAPH_MODULES][SHADES] = {
+	{ "#edb25a", "#f3b861", "#fabe67" }, { "#87c6f2", "#8dccf9", "#94d3ff" },
+	{ "#84d1af", "#8ad7b6", "#91debc" }, { "#fea47c", "#ffab82", "#ffb188" },
+	{ "#c9c261", "#d0c967", "#d6cf6e" }, { "#c5b3ea", "#ccb9f1", "#d2bff8" },
+	{ "#7cced2", "#83d4d8", "#89dbdf" },
+};
+static const char *const others[SHADES] = { "#babec6", "#c0c4cc", "#c7cbd3" };
+
+/* From no change to all of it, as web/flame_colour.js has them at 0, 1/4, 1/2, 3/4 and 1. */
+#define STEPS 5
+static const char *const grown[STEPS] = { "#e1e1e1", "#e9bda0", "#ebad83", "#eca16d", "#ed9658" };
+static const char *const shrunk[STEPS] = { "#e1e1e1", "#a5cdef", "#8ac3f4", "#74bcf8", "#60b6fa" };
+
+static const char *module_of(const struct page_trie *trie, __u32 node)
+{
+	const char *path = trie->frames.frames[trie->node_frames[node]].module;
+
+	return node && path ? path__name(path) : NULL;
+}
+
+struct weighed_module {
+	const char *name;
+	double weight;
+};
+
+static int compare_names(const void *left, const void *right)
+{
+	const struct weighed_module *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+static int compare_weights(const void *left, const void *right)
+{
+	const struct weighed_module *a = left, *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static int rank_modules(struct flamegraph_ink *ink, const struct page_trie *trie,
+			const double *totals)
+{
+	_cleanup_(free_ptr) struct weighed_module *list = calloc(trie->n_nodes, sizeof(*list));
+	size_t n = 0, n_names = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (__u32 node = 1; node < trie->n_nodes; node++) {
+		const char *name = module_of(trie, node);
+		const char *above = module_of(trie, trie->parents[node]);
+
+		/* What a module calls in itself is no more of it. */
+		if (name && !(above && !strcmp(name, above)))
+			list[n++] = (struct weighed_module){ name, totals[node] };
+	}
+	qsort(list, n, sizeof(*list), compare_names);
+	for (size_t i = 0; i < n; i++) {
+		if (n_names && !strcmp(list[n_names - 1].name, list[i].name))
+			list[n_names - 1].weight += list[i].weight;
+		else
+			list[n_names++] = list[i];
+	}
+	qsort(list, n_names, sizeof(*list), compare_weights);
+	for (size_t i = 0; i < n_names && i < FLAMEGRAPH_MODULES; i++)
+		ink->modules[ink->n_modules++] = list[i].name;
+	ink->has_other_modules = n_names > FLAMEGRAPH_MODULES;
+	return 0;
+}
+
+/* @totals: of the trie's nodes; they say which modules are the greatest. 0 or -ENOMEM. */
+static int flamegraph_ink__init(struct flamegraph_ink *ink, const struct page_trie *trie,
+				const double *totals, bool by_module)
+{
+	*ink = (struct flamegraph_ink){ .by_module = by_module };
+	for (size_t i = 0; i < trie->frames.n; i++)
+		if (!by_module || !trie->frames.frames[i].module)
+			ink->has_kind[trie->frames.frames[i].kind] = true;
+	return by_module ? rank_modules(ink, trie, totals) : 0;
+}
+
+/* Always the same of a name. */
+static size_t shade_of(const char *name)
+{
+	__u32 hash = 2166136261;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 16777619;
+	return (hash ^ hash >> 15) % SHADES;
+}
+
+/* Returns the colour of @frame; NULL is the root. */
+static const char *flamegraph_ink__frame(const struct flamegraph_ink *ink,
+					 const struct page_frame *frame)
+{
+	const char *module;
+
+	if (!frame)
+		return kinds[PAGE_KIND_PROCESS][1];
+	if (!ink->by_module || !frame->module)
+		return kinds[frame->kind][shade_of(frame->name)];
+	module = path__name(frame->module);
+	for (size_t i = 0; i < ink->n_modules; i++)
+		if (!strcmp(ink->modules[i], module))
+			return modules[i][shade_of(frame->name)];
+	return others[shade_of(frame->name)];
+}
+
+/* Returns the colour of a frame whose cost changed from @before to @after. */
+static const char *flamegraph_ink__change(double before, double after)
+{
+	double greater = before > after ? before : after;
+	int step = greater > 0 ? ceil((STEPS - 1) * fabs(after - before) / greater) : 0;
+
+	return after < before ? shrunk[step] : grown[step];
+}
+
+/* Returns the colour of the box that stands for siblings too narrow to draw. */
+static const char *flamegraph_ink__rest(void)
+{
+	return "#e8e8e5";
+}
+
+static bool legend_of_changes(size_t i, const char **title, const char **colour)
+{
+	static const struct {
+		const char *title, *colour;
+	} entries[] = {
+		{ "new", "#ed9658" },	 { "grew", "#ebad83" }, { "did not change", "#e1e1e1" },
+		{ "shrank", "#8ac3f4" }, { "gone", "#60b6fa" },
+	};
+
+	if (i >= ARRAY_SIZE(entries))
+		return false;
+	*title = entries[i].title;
+	*colour = entries[i].colour;
+	return true;
+}
+
+static bool legend_of_kinds(const struct flamegraph_ink *ink, size_t i, const char **title,
+			    const char **colour)
+{
+	for (int kind = 0; kind < PAGE_KINDS; kind++) {
+		if (!ink->has_kind[kind] || i--)
+			continue;
+		*title = page_kind__title(kind);
+		*colour = kinds[kind][1];
+		return true;
+	}
+	return false;
+}
+
+static bool legend_of_modules(const struct flamegraph_ink *ink, size_t i, const char **title,
+			      const char **colour)
+{
+	size_t n = ink->n_modules + ink->has_other_modules;
+
+	if (i >= n)
+		return legend_of_kinds(ink, i - n, title, colour);
+	*title = i < ink->n_modules ? ink->modules[i] : "others";
+	*colour = i < ink->n_modules ? modules[i][1] : others[1];
+	return true;
+}
+
+/* Entry @i of the legend. False behind the last. */
+static bool flamegraph_ink__legend(const struct flamegraph_ink *ink, bool of_changes, size_t i,
+				   const char **title, const char **colour)
+{
+	if (of_changes)
+		return legend_of_changes(i, title, colour);
+	if (ink->by_module)
+		return legend_of_modules(ink, i, title, colour);
+	return legend_of_kinds(ink, i, title, colour);
+}
+
+/* Narrower boxes are drawn together with their neighbours. */
+#define MIN_WIDTH 0.5
+
+/* Turns the numbers of stacks into sums over those that go through a node. */
+static void page_trie__add_up(const struct page_trie *trie, double *own)
+{
+	for (size_t i = trie->n_nodes - 1; i > 0; i--)
+		own[trie->parents[i]] += own[i];
+}
+
+/* The children of each node. */
+struct children {
+	__u32 *nodes;
+	size_t *starts; /* by node; one more ends the last */
+};
+
+static int find_children(const struct page_trie *trie, struct children *children)
+{
+	size_t *starts = calloc(trie->n_nodes + 2, sizeof(*starts));
+
+	children->nodes = calloc(trie->n_nodes, sizeof(*children->nodes));
+	children->starts = starts;
+	if (!children->nodes || !starts)
+		return -ENOMEM;
+	/* Counts go two places up, so that filling advances each start to the right place. */
+	for (size_t i = 1; i < trie->n_nodes; i++)
+		starts[trie->parents[i] + 2]++;
+	for (size_t i = 2; i < trie->n_nodes + 2; i++)
+		starts[i] += starts[i - 1];
+	for (size_t i = 1; i < trie->n_nodes; i++)
+		children->nodes[starts[trie->parents[i] + 1]++] = i;
+	return 0;
+}
+
+struct order {
+	const struct page_trie *trie;
+	const double *weights;
+};
+
+/* By weight, then by name, so that equal recordings give equal pictures. */
+static int compare_nodes(const void *left, const void *right, void *context)
+{
+	const struct order *order = context;
+	const struct page_trie *trie = order->trie;
+	__u32 a = *(const __u32 *)left, b = *(const __u32 *)right;
+	int by_name;
+
+	if (order->weights[a] != order->weights[b])
+		return order->weights[a] > order->weights[b] ? -1 : 1;
+	by_name = strcmp(trie->frames.frames[trie->node_frames[a]].name,
+			 trie->frames.frames[trie->node_frames[b]].name);
+	return by_name ? by_name : a < b ? -1 : a > b;
+}
+
+static int add_box(struct flamegraph_layout *layout, const struct flamegraph_box *box)
+{
+	int err = array__reserve(&layout->boxes, &layout->room, layout->n + 1, sizeof(*box));
+
+	if (err)
+		return err;
+	layout->boxes[layout->n++] = *box;
+	if (box->depth >= layout->n_rows)
+		layout->n_rows = box->depth + 1;
+	return 0;
+}
+
+static int add_children(struct flamegraph_layout *layout, const struct order *order,
+			const struct children *children, struct flamegraph_box parent, double scale)
+{
+	__u32 *nodes = &children->nodes[children->starts[parent.node]];
+	size_t n = children->starts[parent.node + 1] - children->starts[parent.node], wide = 0;
+	struct flamegraph_box rest = { .node = parent.node, .depth = parent.depth + 1 };
+	double x = parent.x;
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		__u32 node = nodes[i];
+
+		if (order->weights[node] * scale >= MIN_WIDTH) {
+			nodes[i] = nodes[wide];
+			nodes[wide++] = node;
+		} else if (order->weights[node] > 0) {
+			rest.width += order->weights[node] * scale;
+			rest.hidden++;
+		}
+	}
+	if (wide)
+		qsort_r(nodes, wide, sizeof(*nodes), compare_nodes, (void *)order);
+	for (size_t i = 0; i < wide && !err; i++) {
+		double width = order->weights[nodes[i]] * scale;
+
+		err = add_box(layout,
+			      &(struct flamegraph_box){ nodes[i], 0, rest.depth, x, width });
+		x += width;
+	}
+	rest.x = x;
+	return !err && rest.width >= MIN_WIDTH ? add_box(layout, &rest) : err;
+}
+
+/* Lays the whole trie out: @weights has the width of each node. To be released in either case. 0 or
+ * -ENOMEM. */
+static int flamegraph_layout__make(struct flamegraph_layout *layout, const struct page_trie *trie,
+				   const double *weights, double width)
+{
+	_cleanup_(free_ptr) __u32 *nodes = NULL;
+	_cleanup_(free_ptr) size_t *starts = NULL;
+	const struct order order = { trie, weights };
+	struct children children = { 0 };
+	int err;
+
+	*layout = (struct flamegraph_layout){ 0 };
+	err = find_children(trie, &children);
+	nodes = children.nodes;
+	starts = children.starts;
+	if (!err)
+		err = add_box(layout, &(struct flamegraph_box){ .width = width });
+	for (size_t i = 0; i < layout->n && !err && weights[0] > 0; i++)
+		if (!layout->boxes[i].hidden)
+			err = add_children(layout, &order, &children, layout->boxes[i],
+					   width / weights[0]);
+	return err;
+}
+
+static void flamegraph_layout__release(struct flamegraph_layout *layout)
+{
+	free(layout->boxes);
+}
+
+/* A flame graph that needs no script: each box has a title, which viewers show when one points at it. */
 
 #define WIDTH	     1200
 #define MARGIN	     16

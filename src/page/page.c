@@ -2,8 +2,14 @@
 #include "page.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "cleanup.h"
+#include "json.h"
+#include "page_data.h"
 #include "page_text.h"
+#include "profile.h"
+#include "recording_text.h"
 
 void page__begin(const struct page *page, const char *title, FILE *to)
 {
@@ -19,4 +25,100 @@ int page__end(const struct page *page, FILE *to)
 	if (fflush(to) || ferror(to))
 		return errno ? -errno : -EIO;
 	return 0;
+}
+
+int report_page__write(const struct report_page *page, FILE *to)
+{
+	_cleanup_(free_ptr) char *title = page_recording__title(page->after);
+	int err;
+
+	if (!title)
+		return -ENOMEM;
+	page__begin(&page_report, title, to);
+	err = page_trie__write(page->trie, to);
+	if (!err)
+		err = page_recording__write(page->after, "after", to);
+	if (!err && page->before)
+		err = page_recording__write(page->before, "before", to);
+	return err ? err : page__end(&page_report, to);
+}
+
+/* The page that `flamegraph` writes. */
+
+/* The sentences of @text, which are one per line. */
+static json_object *sentences(char *text)
+{
+	json_object *list = json_object_new_array();
+	char *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			json_object_array_add(list, json__string(line));
+	return list;
+}
+
+static int describe(const struct page_input *input, json_object **described)
+{
+	_cleanup_(free_ptr) char *title = recording_text__title(input->profile), *remarks = NULL;
+	const char *start = profile__meta(input->profile, "start_time");
+	int err = title ? recording_text__remarks(input->profile, &remarks) : -ENOMEM;
+	json_object *object;
+
+	if (err)
+		return err;
+	object = json_object_new_object();
+	json__add(object, "title", json__string(title));
+	json__add(object, "start", start ? json__string(start) : NULL);
+	json__add(object, "remarks", sentences(remarks));
+	*described = object;
+	return 0;
+}
+
+static json_object *json_options(const struct flamegraph_options *options)
+{
+	json_object *object = json_object_new_object();
+
+	json__add(object, "layout", json_object_new_string(options->is_flame ? "flame" : "icicle"));
+	json__add(object, "colour", json_object_new_string(options->by_module ? "module" : "kind"));
+	json__add(object, "reversed", json_object_new_boolean(options->reversed));
+	json__add(object, "merged", json_object_new_boolean(options->merged));
+	return object;
+}
+
+static int write_about(const struct flamegraph *flamegraph, FILE *to)
+{
+	const struct page_graphs *graphs = &flamegraph->graphs;
+	json_object *page = json_object_new_object(), *after = NULL, *before = NULL;
+	int err = describe(graphs->inputs[DIFF_AFTER], &after);
+
+	if (!err && graphs->inputs[DIFF_BEFORE])
+		err = describe(graphs->inputs[DIFF_BEFORE], &before);
+	json__add(page, "recording", after);
+	json__add(page, "base", before);
+	json__add(page, "graphs", page_graphs__json(graphs));
+	json__add(page, "graph", json_object_new_string(cost__name(flamegraph->options.cost)));
+	json__add(page, "options", json_options(&flamegraph->options));
+	json__add(page, "version", json_object_new_string(ALLOCPROF_VERSION));
+	if (err) {
+		json_object_put(page);
+		return err;
+	}
+	return page_data__json("page", page, to);
+}
+
+int flamegraph__write_page(const struct flamegraph *flamegraph, FILE *to)
+{
+	_cleanup_(free_ptr) char *title =
+		recording_text__title(flamegraph->graphs.inputs[DIFF_AFTER]->profile);
+	int err;
+
+	if (!title)
+		return -ENOMEM;
+	page__begin(&page_flamegraph, title, to);
+	err = write_about(flamegraph, to);
+	if (!err)
+		err = page_trie__write(flamegraph->graphs.trie, to);
+	if (!err)
+		err = page_graphs__write(&flamegraph->graphs, to);
+	return err ? err : page__end(&page_flamegraph, to);
 }

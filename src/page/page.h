@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Pages for a browser, each of them one file that loads nothing. */
+#ifndef ALLOCPROF_PAGE_H
+#define ALLOCPROF_PAGE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "page_recording.h"
+#include "page_trie.h"
+
 /*
  * Pages for a browser: one HTML file each, with its style sheets, its script and its data inside. A
  * policy in it forbids everything else. web/ has their sources, which embed.py puts into the library.
  */
-#ifndef ALLOCPROF_PAGE_H
-#define ALLOCPROF_PAGE_H
-
-#include <stdio.h>
 
 /* The parts of a page, between which its title and its data are. */
 struct page {
@@ -20,5 +26,36 @@ extern const struct page page_report;	  /* web/report.html */
 void page__begin(const struct page *page, const char *title, FILE *to);
 /* Writes the rest and flushes. 0 or the negative errno of a write. */
 int page__end(const struct page *page, FILE *to);
+
+/* Flame graphs: allocprof-flamegraph(1). */
+
+struct flamegraph_options {
+	enum cost cost;
+	bool reversed;	/* from the allocator's functions to their callers */
+	bool merged;	/* recursion is one frame */
+	bool by_module; /* colours; else by kind */
+	bool is_flame;	/* the root is at the bottom; else on top */
+};
+
+/* The pointers are the caller's. For SVG the trie itself is reversed and merged; a page does that. */
+struct flamegraph {
+	struct page_graphs graphs;
+	struct flamegraph_options options;
+};
+
+/* Each writes to @to and flushes. 0, -ENOMEM or the negative errno of a write. */
+int flamegraph__write_page(const struct flamegraph *flamegraph, FILE *to);
+int flamegraph__write_svg(const struct flamegraph *flamegraph, FILE *to);
+
+/* The page of a recording, or of two that are compared: allocprof-html(1). */
+
+struct report_page {
+	const struct page_trie *trie;	     /* of the stacks of both */
+	const struct page_recording *after;  /* what the page is about */
+	const struct page_recording *before; /* what it is compared with, or NULL */
+};
+
+/* Writes to @to and flushes. 0 or a negative errno. */
+int report_page__write(const struct report_page *page, FILE *to);
 
 #endif

@@ -2,6 +2,7 @@
 #include "page_frames.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,69 @@
 #include "cleanup.h"
 #include "page_data.h"
 #include "path.h"
+#include "profile.h"
+#include "stack_view.h"
+
+static const char *const allocators[] = {
+	"libjemalloc.", "libtcmalloc", "libmimalloc", "libtbbmalloc",	    "libduma.",
+	"libefence.",	"libdmalloc",  "libgc.",      "libc_malloc_debug.", "libscudo",
+	"librpmalloc",	"libsnmalloc", "libhoard.",
+};
+/* The C library's, those of languages, and interpreters; and what the kernel maps. */
+static const char *const runtimes[] = {
+	"libc.so",    "libc-",	   "ld-linux",	    "ld-musl-",	  "ld-2.",	 "libm.so",
+	"libm-",      "libmvec",   "libdl.",	    "libdl-",	  "libpthread",	 "librt.",
+	"librt-",     "libresolv", "libgcc_s.",	    "libstdc++.", "libc++.",	 "libc++abi.",
+	"libgomp.",   "libgo.",	   "libgfortran.",  "libstd-",	  "libpython",	 "libruby",
+	"libperl.",   "libjvm.",   "libswiftCore.", "libphobos2", "libdruntime", "libobjc.",
+	"linux-vdso", "[vdso]",	   "python2",	    "python3",	  "ruby",	 "perl",
+	"php",	      "node",	   "java",
+};
+/* Names begin so in programs that are statically linked to a language's runtime. */
+static const char *const runtime_names[] = {
+	"std::",   "core::", "alloc::", "__gnu_cxx::", "runtime.", "runtime/",
+	"__libc_", "_start", "__rust_", "<std::",      "<core::",  "<alloc::",
+};
+/* Where systems install libraries. */
+static const char *const installed[] = { "/lib",	"/usr/lib", "/usr/local/lib",
+					 "/nix/store/", "/snap/",   "/opt/" };
+
+static bool begins(const char *text, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(text, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+enum page_kind page_kind__of(const char *name, const char *module)
+{
+	const char *base;
+
+	if (!module)
+		return PAGE_KIND_UNKNOWN;
+	base = path__name(module);
+	if (begins(base, allocators, ARRAY_SIZE(allocators)))
+		return PAGE_KIND_ALLOCATOR;
+	if (begins(base, runtimes, ARRAY_SIZE(runtimes)) ||
+	    begins(name, runtime_names, ARRAY_SIZE(runtime_names)))
+		return PAGE_KIND_RUNTIME;
+	if (strstr(base, ".so") && begins(module, installed, ARRAY_SIZE(installed)))
+		return PAGE_KIND_LIBRARY;
+	return PAGE_KIND_OWN;
+}
+
+const char *page_kind__title(enum page_kind kind)
+{
+	static const char *const titles[PAGE_KINDS] = {
+		[PAGE_KIND_OWN] = "own code",	 [PAGE_KIND_LIBRARY] = "libraries",
+		[PAGE_KIND_RUNTIME] = "runtime", [PAGE_KIND_ALLOCATOR] = "allocator",
+		[PAGE_KIND_UNKNOWN] = "unknown", [PAGE_KIND_PROCESS] = "process",
+		[PAGE_KIND_THREAD] = "thread",	 [PAGE_KIND_MISSING] = "missing frames",
+	};
+
+	return titles[kind];
+}
 
 static const char *base_name(const struct page_frame *frame)
 {
@@ -127,4 +191,57 @@ void page_frames__release(struct page_frames *frames)
 {
 	free(frames->frames);
 	hash_table__release(&frames->index);
+}
+
+/* The text and source lines of each frame of a page. */
+
+static void add_line(struct page_frame *frame, const char *file, __u32 line)
+{
+	if (!frame->file)
+		frame->file = file;
+	if (frame->file != file || !line)
+		return;
+	if (!frame->line || line < frame->line)
+		frame->line = line;
+	if (line > frame->last_line)
+		frame->last_line = line;
+}
+
+static void add_label_lines(const struct profile *profile, const struct stack_view *view,
+			    struct page_frame *frames)
+{
+	for (size_t i = 0; i < view->n_places; i++) {
+		const struct stack_place *place = &view->places[i];
+		const struct profile_line *line;
+
+		if (place->line == STACK_NO_LINE)
+			continue;
+		line = &profile->frames[place->frame - 1].lines[place->line];
+		if (line->file)
+			add_line(&frames[place->label], profile->files[line->file - 1].path,
+				 line->line);
+	}
+}
+
+struct page_frame *page_labels__new(const struct profile *profile, const struct stack_view *view)
+{
+	struct page_frame *frames = calloc(view->n_labels + 1, sizeof(*frames));
+
+	if (!frames)
+		return NULL;
+	for (size_t i = 0; i < view->n_labels; i++) {
+		const struct stack_label *label = &view->labels[i];
+		struct page_frame *frame = &frames[i];
+
+		frame->name = label->text;
+		frame->inlined = label->inlined;
+		if (label->module)
+			frame->module = profile->modules[label->module - 1].path;
+		frame->kind = page_kind__of(label->text, frame->module);
+		/* Such as the inner functions of the C++ library. */
+		if (label->of_library && frame->kind == PAGE_KIND_OWN)
+			frame->kind = PAGE_KIND_RUNTIME;
+	}
+	add_label_lines(profile, view, frames);
+	return frames;
 }

@@ -2,17 +2,222 @@
 #include "page_recording.h"
 
 #include <errno.h>
+#include <json-c/json.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cleanup.h"
+#include "completeness.h"
 #include "error.h"
 #include "filter.h"
 #include "growth.h"
+#include "json.h"
+#include "number.h"
 #include "page_data.h"
-#include "page_recording_internal.h"
 #include "profile.h"
+#include "reasons.h"
+#include "recording_text.h"
+
+/* Makes the part of a page that describes its recording: title, processes, threads, and what is missing. */
+
+char *page_recording__title(const struct page_recording *recording)
+{
+	const struct profile *profile = recording->input.profile;
+
+	if (!profile__meta(profile, "command") && !profile__meta(profile, "attached_pid"))
+		return strdup(recording->name);
+	return recording_text__title(profile);
+}
+
+static json_object *text_or_null(const char *text)
+{
+	return text ? json__string(text) : NULL;
+}
+
+static void add_lines(json_object *list, char *text)
+{
+	char *left = text;
+
+	for (char *line = strtok_r(left, "\n", &left); line; line = strtok_r(NULL, "\n", &left))
+		json_object_array_add(list, json__string(line));
+}
+
+/* The lines of @text, or an empty list. */
+static json_object *lines_of(char *text)
+{
+	json_object *list = json_object_new_array();
+
+	add_lines(list, text);
+	return list;
+}
+
+static json_object *missing_of(const struct profile *profile, unsigned int flags)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+
+	return completeness__lines(profile, flags | COMPLETENESS_TIMES | COMPLETENESS_HISTOGRAMS,
+				   &text)
+		       ? NULL
+		       : lines_of(text);
+}
+
+/* What a reader should know about the numbers. */
+static json_object *notes_of(const struct page_recording *recording)
+{
+	const struct profile *profile = recording->input.profile;
+	const struct filtered *filtered = recording->filtered;
+	_cleanup_(free_ptr) char *sampled = completeness__sampled(profile);
+	_cleanup_(free_ptr) char *beside = NULL;
+	json_object *list = json_object_new_array();
+	char text[128];
+
+	if (sampled)
+		json_object_array_add(list, json__string(sampled));
+	if (!recording_text__beside(profile, false, &beside))
+		add_lines(list, beside);
+	if (filtered->total.allocations != filtered->whole.allocations) {
+		snprintf(text, sizeof(text), "%s of %s allocations are selected",
+			 number__count(filtered->total.allocations).text,
+			 number__count(filtered->whole.allocations).text);
+		json_object_array_add(list, json__string(text));
+	}
+	if (filtered->total.unsure) {
+		snprintf(text, sizeof(text),
+			 "%s more blocks may belong here: times are known to %s",
+			 number__count(filtered->total.unsure).text,
+			 number__time(filtered->epoch_ns).text);
+		json_object_array_add(list, json__string(text));
+	}
+	return list;
+}
+
+/* [name, value, what it means or null, as in files of later versions] */
+static json_object *ledger_of(const struct profile *profile)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < profile->n_ledger; i++) {
+		json_object *entry = json_object_new_array();
+
+		json_object_array_add(entry, json__string(profile->ledger[i].name));
+		json_object_array_add(entry, json__count(profile->ledger[i].value));
+		json_object_array_add(
+			entry, text_or_null(reason__ledger_meaning(profile->ledger[i].name)));
+		json_object_array_add(list, entry);
+	}
+	return list;
+}
+
+/* [pid, name] */
+static json_object *processes_of(const struct profile *profile)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		json_object *entry = json_object_new_array();
+
+		json_object_array_add(entry, json__count(profile->processes[i].pid));
+		json_object_array_add(entry, json__string(profile->processes[i].comm));
+		json_object_array_add(list, entry);
+	}
+	return list;
+}
+
+/* [index of the process, name] */
+static json_object *threads_of(const struct profile *profile)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		json_object *entry = json_object_new_array();
+
+		json_object_array_add(entry, json__count(profile->threads[i].process - 1));
+		json_object_array_add(entry, json__string(profile->threads[i].name));
+		json_object_array_add(list, entry);
+	}
+	return list;
+}
+
+/* Why there is no time line, or NULL. */
+static const char *no_time_line(const struct page_recording *recording,
+				const struct page_epochs *epochs)
+{
+	if (epochs->n)
+		return NULL;
+	return "This recording does not say when blocks were freed. Record with --live to see what "
+	       "was alive at any time.";
+}
+
+static void add_texts(const struct page_recording *recording, json_object *object)
+{
+	const struct profile *profile = recording->input.profile;
+	_cleanup_(free_ptr) char *title = page_recording__title(recording);
+	__u64 signal = profile__meta_number(profile, "exit_signal");
+	char status[64];
+	static const struct {
+		const char *key, *meta;
+	} texts[] = {
+		{ "startTime", "start_time" },	 { "version", "allocprof_version" },
+		{ "kernel", "kernel" },		 { "engine", "engine" },
+		{ "exitStatus", "exit_status" },
+	};
+
+	json__add(object, "title", text_or_null(title));
+	json__add(object, "file", json__string(recording->name));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		json__add(object, texts[i].key,
+			  text_or_null(profile__meta(profile, texts[i].meta)));
+	if (signal && signal < NSIG && sigabbrev_np((int)signal)) {
+		snprintf(status, sizeof(status), "%llu (SIG%s)",
+			 profile__meta_number(profile, "exit_status"), sigabbrev_np((int)signal));
+		json__add(object, "exitStatus", json__string(status));
+	}
+}
+
+/* Returns whether a process ended before the recording did, and left blocks. */
+static bool has_exits(const struct profile *profile)
+{
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
+
+	while (profile__next_lifetime(profile, &at, &lifetime))
+		if (lifetime.exited != PROFILE_LIVE)
+			return true;
+	return false;
+}
+
+/* Texts about the recording, its ledger, processes and threads. NULL on ENOMEM. */
+static json_object *page_recording__meta(const struct page_recording *recording,
+					 const struct page_epochs *epochs)
+{
+	const struct profile *profile = recording->input.profile;
+	json_object *object = json_object_new_object();
+
+	if (!object)
+		return NULL;
+	add_texts(recording, object);
+	json__add(object, "endNs", json__count(epochs->end_ns));
+	json__add(object, "epochNs", json__count(epochs->epoch_ns));
+	json__add(object, "nEpochs", json__count(epochs->n));
+	json__add(object, "noTimeLine", text_or_null(no_time_line(recording, epochs)));
+	json__add(object, "hasLive", json_object_new_boolean(filter__has_live(profile)));
+	json__add(object, "hasExits", json_object_new_boolean(has_exits(profile)));
+	json__add(object, "peakBytes",
+		  recording->filtered->peak_bytes ? json__count(recording->filtered->peak_bytes)
+						  : NULL);
+	json__add(object, "isComplete",
+		  json_object_new_boolean(completeness__is_complete(profile)));
+	json__add(object, "missing", missing_of(profile, 0));
+	json__add(object, "missingStrict", missing_of(profile, COMPLETENESS_STRICT));
+	json__add(object, "notes", notes_of(recording));
+	json__add(object, "ledger", ledger_of(profile));
+	json__add(object, "processes", processes_of(profile));
+	json__add(object, "threads", threads_of(profile));
+	return object;
+}
 
 /* Blocks are named "<prefix>.<name>". */
 struct writer {

@@ -24,7 +24,6 @@
 #include "program_kind.h"
 #include "runtimes.h"
 #include "target.h"
-#include "translator.h"
 
 static int note_hidden(struct preload_engine *engine, int fd, const char *path)
 {

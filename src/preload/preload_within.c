@@ -10,7 +10,6 @@
 #include "cleanup.h"
 #include "error.h"
 #include "function_code.h"
-#include "wanted_function.h"
 
 #define OPTION "--within"
 

@@ -1,7 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finds the file that a command will execute, before it runs. */
+/* Which command another one executes, and the file of a command, before it runs. */
 #ifndef ALLOCPROF_COMMAND_PATH_H
 #define ALLOCPROF_COMMAND_PATH_H
+
+#include <stdbool.h>
+
+#include "libraries.h"
+
+/* The command that another one executes in its place or as its child, such as "env NAME=VALUE COMMAND". */
+
+struct inner_command {
+	char *const *argv;		      /* its words, among those of the outer command */
+	struct libraries_environment changes; /* that env(1) is asked for, else as they were */
+};
+
+/*
+ * Replaces *@command by the command that it names, if it is one of env(1), nice(1), timeout(1) and others that are known to
+ * execute the first of their arguments that is a program. The result is a guess: files are looked at beforehand that may be
+ * needed. False if there is none.
+ */
+bool inner_command__find(struct inner_command *command);
+
+/* Finds the file that a command will execute, before it runs. */
 
 /*
  * Finds @name as execvp(3) does: as a path if it has a slash, else in the directories of @path_env

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The measured command: a child that is held back before its exec until the probes are set. */
+/* The measured program: a command that is launched, or a process that runs already. */
 #ifndef ALLOCPROF_TARGET_H
 #define ALLOCPROF_TARGET_H
 
@@ -12,6 +12,8 @@
 struct error;
 struct isolation;
 struct target_inheritance;
+
+/* The measured command: a child that is held back before its exec until the probes are set. */
 
 struct target {
 	pid_t pid;
@@ -52,5 +54,20 @@ int target__exit_signal(const struct target *target);
 
 /* Closes the descriptors. A child that is still held exits; a running one goes on. */
 void target__close(struct target *target);
+
+/* What /proc says of a process that was already running when its recording began. */
+
+/* What cannot be read is NULL or 0. The strings are owned. */
+struct attached {
+	char *command; /* its arguments as a shell would take them, or the title that it has given itself */
+	__u64 rss_bytes; /* resident memory */
+};
+
+void attached__read(pid_t pid, struct attached *out);
+void attached__release(struct attached *attached);
+
+/* Sets *@lines, to be freed, to a line "PID COMMAND" for each child of the process, or to NULL if there is none or /proc
+ * cannot be read. -ENOMEM. */
+int attached__list_children(pid_t pid, char **lines);
 
 #endif

@@ -18,8 +18,8 @@
 #include "probed_file.h"
 #include "proc.h"
 #include "profile.h"
+#include "program_kind.h"
 #include "sources.h"
-#include "translator.h"
 #include "user.h"
 
 /* Below a limit the command, or what else is in the group, needs the other half. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "dwarf_names.h"
+/* Names of functions in DWARF. */
+#include "dwarf_internal.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -7,7 +8,6 @@
 
 #include "arena.h"
 #include "array.h"
-#include "dwarf_sound.h"
 
 /* A concrete function leads to its declaration in two steps, over the abstract instance. */
 #define MAX_ORIGINS 16

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "module_wire.h"
+/* The job of one module on its way to a worker, and what came of it on its way back. */
+#include "symbols_module.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,7 +10,6 @@
 
 #include "cleanup.h"
 #include "debug_file.h"
-#include "symbols_module.h"
 #include "worker.h"
 
 /* With NUL, of names and of paths. */

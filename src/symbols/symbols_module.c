@@ -14,7 +14,6 @@
 #include "file.h"
 #include "go_table.h"
 #include "mapped_file.h"
-#include "mini_debug.h"
 #include "symbol_table.h"
 
 #define TIMEOUT_MS 120000

@@ -3,7 +3,7 @@
 
 #include "cfi_internal.h"
 #include "cleanup.h"
-#include "elf_open.h"
+#include "elf_file.h"
 #include "error.h"
 
 #include <dwarf.h>

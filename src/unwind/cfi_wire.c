@@ -1,14 +1,118 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Tables that a worker compiles, and their way to this process. */
-#include "cfi.h"
-
+/*
+ * Tables that a worker compiles: their way to this process, which checks them before the programs use them.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "cfi.h"
+#include "cfi_internal.h"
 #include "error.h"
 #include "parser.h"
+
+/* Checks an unwind table that a worker has made, before the programs use it. */
+
+/* MAX_TEXT_BYTES of cfi_table.c, for one segment. */
+#define MAX_SEGMENT_BYTES (1u << 31)
+
+static bool rule_is_sound(const struct unwind_rule *rule)
+{
+	if (rule->cfa > UNWIND_CFA_OTHER_STACK || rule->fp_where > UNWIND_AT_FP ||
+	    rule->ra_where > UNWIND_AT_FP || rule->flags & ~(UNWIND_SIGNAL_FRAME | UNWIND_OF_CODE))
+		return false;
+	return rule->cfa != UNWIND_CFA_UNSUPPORTED ||
+	       (rule->cfa_offset >= 0 && rule->cfa_offset < UNWIND_UNSUPPORTED_KINDS);
+}
+
+static bool rules_are_sound(const struct cfi_table *table)
+{
+	const struct unwind_rule *none = table->rules;
+
+	if (!table->rule_count || table->rule_count > UNWIND_MAX_RULES)
+		return false;
+	if (none->cfa || none->fp_where || none->ra_where || none->flags || none->cfa_offset ||
+	    none->fp_offset || none->ra_offset || none->cfa_add)
+		return false;
+	for (__u32 i = 0; i < table->rule_count; i++)
+		if (!rule_is_sound(&table->rules[i]))
+			return false;
+	for (__u32 i = 0; i < table->row_count; i++)
+		if (table->rows[i].rule >= table->rule_count)
+			return false;
+	return true;
+}
+
+/*
+ * Checks that the rows of block @block of the segment ascend, and stay within block and segment.
+ */
+static bool block_is_sound(const struct cfi_table *table, const struct unwind_segment *segment,
+			   __u32 block, __u32 first, __u32 end)
+{
+	__u64 offset = (__u64)block << UNWIND_BLOCK_SHIFT;
+
+	if (end < first || end - first > UNWIND_BLOCK_SIZE || end > table->row_count)
+		return false;
+	for (__u32 row = first; row < end; row++) {
+		__u32 behind = (__u16)(table->rows[row].pc_lo - offset);
+
+		if (behind >= UNWIND_BLOCK_SIZE || offset + behind >= segment->size)
+			return false;
+		if (row > first && table->rows[row].pc_lo <= table->rows[row - 1].pc_lo)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the segment's blocks follow those of the previous one, and its rows begin at @first_row,
+ * the first at offset 0. */
+static bool segment_is_sound(const struct cfi_table *table, const struct unwind_segment *segment,
+			     __u32 first_block, __u32 first_row)
+{
+	const __u32 *blocks = table->blocks + first_block;
+	__u32 n_blocks;
+
+	if (!segment->size || segment->size > MAX_SEGMENT_BYTES ||
+	    segment->vaddr + segment->size < segment->vaddr ||
+	    segment->file_offset + segment->size < segment->file_offset ||
+	    segment->first_block != first_block)
+		return false;
+	n_blocks = ((segment->size - 1) >> UNWIND_BLOCK_SHIFT) + 1;
+	if (n_blocks >= table->block_count - first_block)
+		return false;
+	if (blocks[0] != first_row || blocks[1] <= first_row || first_row >= table->row_count ||
+	    table->rows[first_row].pc_lo)
+		return false;
+	for (__u32 block = 0; block < n_blocks; block++)
+		if (!block_is_sound(table, segment, block, blocks[block], blocks[block + 1]))
+			return false;
+	return true;
+}
+
+bool cfi_table__is_sound(const struct cfi_table *table)
+{
+	__u32 first_block = 0, first_row = 0;
+
+	if (!table->segment_count || table->segment_count > UNWIND_MAX_SEGMENTS ||
+	    !rules_are_sound(table))
+		return false;
+	for (__u32 i = 0; i < table->segment_count; i++) {
+		const struct unwind_segment *segment = &table->segments[i];
+
+		if (first_block >= table->block_count ||
+		    !segment_is_sound(table, segment, first_block, first_row))
+			return false;
+		if (i && (segment->vaddr < segment[-1].vaddr ||
+			  segment->vaddr - segment[-1].vaddr < segment[-1].size))
+			return false;
+		first_block += ((segment->size - 1) >> UNWIND_BLOCK_SHIFT) + 2;
+		first_row = table->blocks[first_block - 1];
+	}
+	return first_block == table->block_count && first_row == table->row_count;
+}
+
+/* Tables that a worker compiles, and their way to this process. */
 
 /* A table says nothing of what is not in its file. */
 static bool table_is_sound(const void *object, const void *context)

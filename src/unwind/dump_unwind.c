@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cfi_frames.h"
 #include "dump_unwind_internal.h"
-#include "dwarf_ops.h"
 #include "process_maps.h"
 #include "worker.h"
 

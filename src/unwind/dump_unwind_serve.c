@@ -10,7 +10,6 @@
 
 #include "array.h"
 #include "cfi_frames.h"
-#include "dwarf_ops.h"
 #include "record_abi.h"
 #include "worker.h"
 

@@ -16,7 +16,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
-#include "translator.h"
+#include "program_kind.h"
 
 /* link_create of union bpf_attr for uprobe_multi, Linux 6.6. */
 struct link_create {

@@ -11,7 +11,6 @@
 #include "cleanup.h"
 #include "error.h"
 #include "function_code.h"
-#include "wanted_function.h"
 
 enum role {
 	ROLE_WITHIN,

@@ -17,11 +17,9 @@
 #include "command_path.h"
 #include "error.h"
 #include "file.h"
-#include "inner_command.h"
 #include "libraries.h"
 #include "program_kind.h"
 #include "sources.h"
-#include "translator.h"
 
 static bool has_source(const struct probes *probes, int fd, const char *path)
 {

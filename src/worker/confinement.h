@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Takes from a child process what it does not need, before it reads what others have written. */
+
 /* The descriptor that a confined process is left with, beside 0 to 2, which are /dev/null. */
 #define CONFINED_FD 3
 /* The user and group nobody, of root's clients without a user of sudo. */
@@ -52,5 +54,11 @@ int confinement__close(enum confinement_kind kind);
 bool confinement__is_filtered(void);
 /* Whether a child of this process outlives @call: the filter may end who makes a system call. */
 bool confinement__outlives(void (*call)(void));
+
+/* Flags by which newfstatat(2) is not trapped. */
+#define WORKER_STATUS_FLAGS (AT_EMPTY_PATH | AT_NO_AUTOMOUNT)
+
+/* Has the system calls by which libraries open files ask the parent, through the signal SIGSYS. */
+void worker_trap__set(void);
 
 #endif

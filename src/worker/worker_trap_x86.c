@@ -15,6 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "confinement.h"
 #include "worker_internal.h"
 
 /* The descriptor that a path in /proc/self/fd names, or -1. */

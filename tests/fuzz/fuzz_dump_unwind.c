@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cfi_frames.h"
-#include "dwarf_ops.h"
 #include "fuzz.h"
 
 #define STACK	    0x7ffff000

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "elf_headers.h"
-#include "executable_parts.h"
 #include "fuzz.h"
 
 static void read_parts(int fd, __u64 size)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* /etc/ld.so.cache of a root that belongs to others. */
 #include "fuzz.h"
-#include "linker_cache.h"
+#include "libraries.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -8,7 +8,6 @@
 #include "debug_file.h"
 #include "error.h"
 #include "fuzz.h"
-#include "mini_debug.h"
 #include "symbol_table.h"
 
 static void read_symbols(const struct debug_file *file)

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "allocator.h"
-#include "allocator_wire.h"
-#include "executable_parts.h"
+#include "allocator_internal.h"
+#include "elf_headers.h"
 #include "fuzz.h"
 #include "wire.h"
 

@@ -9,8 +9,8 @@
  * Exits 1 on a mismatch, an error of libdw's that we do not share, or too many unsupported rows.
  */
 #include "cfi.h"
+#include "cfi_frames.h"
 #include "cleanup.h"
-#include "dwarf_ops.h"
 #include "error.h"
 #include "libdw_rules.h"
 

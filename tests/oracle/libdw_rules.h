@@ -5,7 +5,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "dwarf_ops.h"
+#include "cfi_frames.h"
 
 /* The CFA of @frame. -ENOENT if it has none. */
 int dwarf_frame__cfa(Dwarf_Frame *frame, const struct dwarf_machine *machine, __u64 *cfa);

@@ -5,7 +5,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-#include "dwarf_sound.h"
+#include "dwarf_internal.h"
 
 static char line_strings[] = "/src\0main.c";
 static char strings[] = "string";

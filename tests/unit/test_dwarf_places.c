@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "mini_debug.h"
+#include "symbol_table.h"
 #include "symbols.h"
 
 int places_test_outer(int x);

@@ -8,7 +8,6 @@
 
 #include "cleanup.h"
 #include "completeness.h"
-#include "gap_text.h"
 #include "gaps.h"
 #include "profile.h"
 #include "text.h"

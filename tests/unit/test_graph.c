@@ -10,10 +10,9 @@
 #include "error.h"
 #include "fixture.h"
 #include "fixture_live.h"
-#include "graph_axis.h"
 #include "graph_data.h"
 #include "graph_draw.h"
-#include "graph_label.h"
+#include "graph_internal.h"
 #include "stack_groups.h"
 #include "stack_view.h"
 

@@ -14,6 +14,14 @@
 #include "flow.h"
 #include "interface.h"
 
+struct allocator;
+struct executable_parts;
+struct source;
+struct wire_reader;
+struct wire_writer;
+
+/* Internals of allocator*.c: an allocator while it is read. */
+
 #define MAX_ALIASES	64
 #define MAX_SYMBOL_NAME 256
 #define MAX_TEXTS	64
@@ -174,22 +182,45 @@ int reader__find_core(struct allocator_reader *reader);
 bool reader__is_core(const struct allocator_reader *reader, __u64 return_address);
 int reader__scan_texts(struct allocator_reader *reader);
 
-/* allocator_source.c: sites of a defined source. -ENOENT: there are none. */
+/* Sites of a defined source. -ENOENT: there are none. */
 int reader__add_source_sites(struct allocator_reader *reader, struct error *error);
 
 /* allocator_place.c: selects the probed instruction. @branched_to as in struct allocator_reader. */
 void reader__place(const struct allocator_reader *reader, struct site *site, __u64 branched_to,
 		   enum site_policy policy);
 
-/* allocator_returns.c: how and where returns are probed. */
+/* How and where returns are probed. */
 int reader__find_ends(struct allocator_reader *reader);
 /* Likewise for a source. -ENOTSUP if its nesting needs returns that cannot be found. */
 int reader__find_source_ends(struct allocator_reader *reader, struct error *error);
 
-/* allocator_bypass.c: sets is_bypassed. */
+/* Sets is_bypassed. */
 int reader__find_bypass(struct allocator_reader *reader);
 
-/* allocator_unknown.c: exported functions with names like those of interface.c. */
+/* Exported functions with names like those of interface.c. */
 int reader__find_unknown(struct allocator_reader *reader);
+
+/* Allocators as bytes. */
+
+void allocator__write(const struct allocator *allocator, struct wire_writer *to);
+
+/*
+ * The allocator back, of the file at @path with code in @parts, where @source is what was asked for or NULL. -EPROTO: a
+ * worker that is not to be trusted says what cannot be; -ENOMEM.
+ */
+int allocator__take(struct wire_reader *from, const char *path, const struct source *source,
+		    const struct executable_parts *parts, struct allocator **out);
+
+/* Detects well-known allocators in stripped programs, and in libraries that do not export them. */
+
+/*
+ * Name of the allocator in the file @fd, by the text of its messages, where its functions have no names: of a dynamically
+ * linked program whose symbols were stripped, or of a library that defines no malloc. NULL if there is none.
+ */
+const char *hidden_allocator__find(int fd, const char *path);
+
+/* The number of a name from above; and back, NULL if there is none. */
+size_t hidden_allocator__number(const char *name);
+const char *hidden_allocator__at(size_t number);
 
 #endif

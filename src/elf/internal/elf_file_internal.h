@@ -1,14 +1,48 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parsed ELF file, for the files that implement it. */
+/* What the readers of ELF files share: segments, reading of headers, and the parsed file. */
 #ifndef ALLOCPROF_ELF_FILE_INTERNAL_H
 #define ALLOCPROF_ELF_FILE_INTERNAL_H
 
+#include <elf.h>
+#include <errno.h>
 #include <gelf.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "elf_segments.h"
+#include "file.h"
+
+/* Linkers write four or five. */
+#define MAX_SEGMENTS 64
+
+struct elf_segment {
+	__u64 vaddr;
+	__u64 offset; /* of the file */
+	__u64 size;   /* bytes that are backed by the file, and inside of it */
+	bool executable;
+};
+
+struct elf_segments {
+	size_t n;
+	struct elf_segment list[MAX_SEGMENTS];
+};
+
+/* Adds what a file of @file_size bytes has of the segment @header, if anything. 0; -ENOEXEC: there are MAX_SEGMENTS already. */
+int elf_segments__add(struct elf_segments *segments, const Elf64_Phdr *header, __u64 file_size);
+
+/* 0 or -ENOENT: no segment has it. */
+int elf_segments__vaddr_to_offset(const struct elf_segments *segments, __u64 vaddr, __u64 *offset);
+int elf_segments__offset_to_vaddr(const struct elf_segments *segments, __u64 offset, __u64 *vaddr);
+
+/* Reads what the file's headers say is there: 0, -ENOEXEC: it is not; or what pread(2) says. */
+static inline int elf_bytes__read(int fd, void *to, size_t size, __u64 offset)
+{
+	int err = fd__read_all_at(fd, to, size, offset);
+
+	return err == -ENODATA || err == -EINVAL ? -ENOEXEC : err;
+}
+
+/* The parsed ELF file, for the files that implement it. */
 
 /* The largest browsers have 0.3 GiB. */
 #define MAX_TEXT (1ULL << 30)

@@ -3,7 +3,6 @@
 #ifndef ALLOCPROF_SESSION_INTERNAL_H
 #define ALLOCPROF_SESSION_INTERNAL_H
 
-#include "attached.h"
 #include "engine.h"
 #include "memory_group.h"
 #include "session.h"

@@ -1,14 +1,64 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Interfaces between dwarf_places.c, dwarf_functions.c and dwarf_units.c. */
+/* Reads DWARF: functions, inlined functions, files and lines of addresses. */
 #ifndef ALLOCPROF_DWARF_INTERNAL_H
 #define ALLOCPROF_DWARF_INTERNAL_H
 
 #include <elfutils/libdw.h>
+#include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "dwarf_cursor.h"
-#include "dwarf_names.h"
-#include "dwarf_places.h"
+#include "hash_table.h"
+
+struct arena;
+struct debug_file;
+struct debug_search;
+struct dwarf_budget;
+struct error;
+struct symbol_table;
+
+/* Looks up functions, inlined functions, files and lines of addresses in DWARF. */
+
+/* An address has at most so many lines: those of inlined functions, of which the innermost are dropped first, and one of
+ * the function itself. */
+#define MAX_PLACE_LINES 257
+
+struct place_line {
+	const char *symbol; /* as linked, or a qualified name; NULL: unknown */
+	const char *file;   /* NULL: unknown */
+	__u32 line;	    /* 0: unknown */
+	bool inlined;
+};
+
+/* An ELF virtual address and its lines. */
+struct place {
+	__u64 vaddr;
+	struct place_line *lines; /* innermost first; only the last is not inlined */
+	__u32 n_lines;		  /* 0: unknown */
+};
+
+struct dwarf_places_input {
+	const struct debug_file *file; /* the file with the DWARF */
+	const struct debug_file *alt;  /* its dwz file, or NULL */
+	const struct symbol_table *table;
+	struct arena *arena; /* memory for the lines */
+	/* Called from time to time with the number of further addresses done; or NULL. */
+	void (*progress)(size_t n_done);
+};
+
+/* The end of a sentence on a file whose debug information is there in part, or cannot be unpacked. */
+#define DWARF_LACKS_LINES "inlined functions and source lines may be missing"
+
+/*
+ * Fills the lines of @n @places, sorted by address and unique, as far as the DWARF has them.
+ * Functions are named by symbol_table__entry() of their first address. 0, with @error set if some
+ * of the DWARF is damaged; -ENOEXEC if none of it can be read; -ENOMEM.
+ */
+int dwarf_places__find(const struct dwarf_places_input *input, struct place *places, size_t n,
+		       struct error *error);
+
+/* What dwarf_places.c and dwarf_units.c share. */
 
 /* A function inlined at an address. */
 struct inlined_level {
@@ -64,5 +114,65 @@ int dwarf_functions__find_inlined(Dwarf_Die *function, struct query *query, size
 
 /* End of the code section that contains @start, 0 if there is none. */
 __u64 code_ranges__limit(const struct code_ranges *code, __u64 start);
+
+/* Names of functions in DWARF. */
+
+/* Number of DIEs that may still be read, which bounds the work for hostile files. */
+struct dwarf_budget {
+	__u64 dies;
+};
+
+/* Cached names; valid as long as the Dwarf is open. */
+struct dwarf_names {
+	struct arena *arena;
+	struct dwarf_budget *budget;
+	struct hash_table index;
+	struct known_name *known;
+	size_t n_known, room;
+};
+
+void dwarf_names__release(struct dwarf_names *names);
+
+/* The name of a function's DIE, concrete, inlined or abstract: its linkage name, else its name
+ * qualified by scopes if the language has them. "" if it has none, NULL on ENOMEM. In the arena. */
+const char *dwarf_names__symbol(struct dwarf_names *names, Dwarf_Die *die);
+
+/* Step to a DIE's first child and to its sibling; never backwards, whatever the file says. False at
+ * the end, on errors, and when the budget is used up. */
+bool dwarf_die__child(Dwarf_Die *die, Dwarf_Die *child, struct dwarf_budget *budget);
+bool dwarf_die__next(Dwarf_Die *die, struct dwarf_budget *budget);
+
+/* Checks of what libdw takes on trust, before it reads that. */
+
+enum dwarf_kind {
+	DWARF_ABBREVIATIONS, /* .debug_abbrev */
+	DWARF_STRINGS,	     /* .debug_str */
+	DWARF_LINE_STRINGS,  /* .debug_line_str */
+	DWARF_LINES,	     /* .debug_line */
+	DWARF_KINDS
+};
+
+/* The sections of a file, borrowed from its Elf; NULL: none. */
+struct dwarf_sections {
+	const Elf_Data *data[DWARF_KINDS];
+};
+
+/*
+ * Returns whether the file has one section of each kind at the most, all strings end in theirs, and no abbreviation is longer than
+ * any compiler's: for ELF files whose sections libdw has unpacked.
+ */
+bool dwarf_sound__check(Elf *elf, struct dwarf_sections *sections);
+
+/* The string attribute @name, which ends in its section; NULL if @die has none. */
+const char *dwarf_sound__string(Dwarf_Die *die, unsigned int name);
+
+/* False if @die has a string attribute @name that does not end in its section. */
+bool dwarf_sound__may_read(Dwarf_Die *die, unsigned int name);
+
+/*
+ * Returns whether the header of the line table at @offset ends in its section, and all of its strings in theirs. Sets *@size_bytes to
+ * the table's size.
+ */
+bool dwarf_lines__are_sound(const struct dwarf_sections *sections, __u64 offset, __u64 *size_bytes);
 
 #endif

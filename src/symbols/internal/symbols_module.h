@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Looks up addresses of one ELF file in all available sources. */
+/* Looks up addresses of one ELF file in all available sources, in a worker. */
 #ifndef ALLOCPROF_SYMBOLS_MODULE_H
 #define ALLOCPROF_SYMBOLS_MODULE_H
 
 #include "arena.h"
-#include "dwarf_places.h"
+#include "dwarf_internal.h"
+
+struct wire_reader;
+struct wire_writer;
+struct worker_call;
+
+/* Looks up addresses of one ELF file in all available sources. */
 
 /* Sentences about a module are truncated at this size. */
 #define MODULE_TEXT_SIZE 2048
@@ -36,5 +42,16 @@ unsigned int module_job__timeout_ms(void);
 
 /* Frees the places and the results. */
 void module_job__release(struct module_job *job);
+
+/* The job of one module on its way to a worker, and what came of it on its way back. */
+
+/* All of the job but its descriptor, functions and results. */
+void module_wire__put_job(struct wire_writer *writer, const struct module_job *job);
+
+/* Sets the places and the text of @job from a worker's reply. 0, -EPROTO if it is none to this job, or -ENOMEM. */
+int module_wire__get_result(struct wire_reader *reader, struct module_job *job);
+
+/* worker_options.serve: runs a job. */
+int module_wire__serve(struct worker_call *call);
 
 #endif

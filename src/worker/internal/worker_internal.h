@@ -12,14 +12,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "packet.h"
+#include "wire.h"
 #include "worker.h"
-
-/* Flags by which newfstatat(2) is not trapped. */
-#define WORKER_STATUS_FLAGS (AT_EMPTY_PATH | AT_NO_AUTOMOUNT)
-
-/* Has the system calls by which libraries open files ask the parent, through the signal SIGSYS. */
-void worker_trap__set(void);
 
 /* A descriptor of the file at @path from the parent, or a negative errno. Async-signal-safe. */
 int worker_request__open(const char *path);

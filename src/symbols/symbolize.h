@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Symbolizes a profile after its recording, or on another machine. */
-#ifndef ALLOCPROF_PROFILE_OFFLINE_H
-#define ALLOCPROF_PROFILE_OFFLINE_H
+/*
+ * Gives a profile's frames their functions and lines: during its recording, after it, or on another machine.
+ */
+#ifndef ALLOCPROF_SYMBOLIZE_H
+#define ALLOCPROF_SYMBOLIZE_H
 
 struct profile;
 struct symbols;
+
+/* Symbolizes a profile after its recording, or on another machine. */
 
 struct profile_offline_options {
 	const char *const *debug_dirs; /* as for module_file__open() */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files that make pictures of a time line share. */
+#ifndef ALLOCPROF_GRAPH_INTERNAL_H
+#define ALLOCPROF_GRAPH_INTERNAL_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cairo_functions.h"
+#include "graph_data.h"
+
+struct graph;
+struct graph_words;
+struct stack_groups;
+
+/* Ticks of axes, and quantities in words. */
+
+/* Ticks at 0, step, 2 * step, ... up to @end, all in one unit. */
+struct graph_axis {
+	double end;	       /* end of the axis */
+	double step;	       /* between ticks, greater than 0 */
+	double unit;	       /* of the labels */
+	const char *unit_name; /* "MiB", "ms", "k", or "" */
+};
+
+/* Axes from 0 with about @n_ticks ticks. Axes of bytes and counts end with the first tick that is
+ * not below @max, that of time exactly at the end. */
+struct graph_axis graph_axis__bytes(__u64 max, unsigned int n_ticks);
+struct graph_axis graph_axis__count(double max, unsigned int n_ticks);
+struct graph_axis graph_axis__time(__u64 end_ns, unsigned int n_ticks);
+
+/* Number of ticks, from 0 to the end. */
+size_t graph_axis__ticks(const struct graph_axis *axis);
+/* "0", "1.5 MiB" */
+void graph_axis__label(const struct graph_axis *axis, size_t tick, char *text, size_t size);
+
+/* "1.25 MiB", "17 bytes"; "2.5 s", "1 h 5 min"; "12,345". */
+void graph_axis__print_bytes(__u64 bytes, char *text, size_t size);
+void graph_axis__print_time(__u64 time_ns, char *text, size_t size);
+void graph_axis__print_count(__u64 count, char *text, size_t size);
+
+/* Colours and text. */
+
+/* 0xrrggbb. */
+#define INK_TEXT    0x222222
+#define INK_DIM	    0x666666
+#define INK_GRID    0xdddddd
+#define INK_WARNING 0xa02000
+#define INK_PAPER   0xffffff
+
+/* A cairo context, and the functions that draw on it. */
+struct ink {
+	const struct cairo_library *cairo;
+	cairo_t *cr;
+};
+
+enum ink_align {
+	INK_LEFT,
+	INK_CENTRE,
+	INK_RIGHT,
+};
+
+void ink__set(const struct ink *ink, unsigned int colour);
+/* Mixes @colour with paper: 0 leaves it unchanged, 1 makes it white. */
+unsigned int ink__mix(unsigned int colour, double paper);
+/* The colour of band @band, or of the others' band. The first eight are distinct for colour-blind
+ * readers; then they repeat, darker. */
+unsigned int ink__band(size_t band, bool others);
+
+void ink__font(const struct ink *ink, double size, bool bold);
+double ink__width(const struct ink *ink, const char *text);
+/* Writes @text with its baseline at @y, aligned at @x as @align says. */
+void ink__text(const struct ink *ink, double x, double y, enum ink_align align, const char *text);
+/* Writes untrusted text, left-aligned: invalid UTF-8 and control characters become '?', and text
+ * wider than @width loses its middle. 0 or -ENOMEM; *@used, if not NULL, is its width. */
+int ink__fit(const struct ink *ink, double x, double y, double width, const char *text,
+	     double *used);
+
+/* The coordinate systems of graph_draw.c and their contents. */
+
+struct graph_panel {
+	double left, top, width, height;
+	struct graph_axis x, y;
+};
+
+/* Draws the grid, ticks with labels on the left, and @title above; with @x_labels also the labels
+ * of time. */
+void graph_panel__frame(const struct ink *ink, const struct graph_panel *panel, const char *title,
+			bool x_labels);
+
+/* Draws blocks that stay live at the bottom and freed ones above, with numbers where there is room.
+ * 0 or -ENOMEM. */
+int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
+		       const struct graph *graph);
+
+/* Draws resident memory as a line. */
+void graph_panel__rss(const struct ink *ink, const struct graph_panel *panel,
+		      const struct graph *graph);
+
+/* Draws allocations per second as a step area. */
+void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
+		       const struct graph *graph);
+
+/* Fills and clears the current path in the style of blocks that stay live, or that are freed. */
+void graph_panel__fill(const struct ink *ink, unsigned int colour, bool stays);
+/* Strokes and clears the current path in the style of resident memory. */
+void graph_panel__dash(const struct ink *ink);
+
+/* Names of stacks in the legend. */
+
+/* Callers that a legend lists at most. */
+#define GRAPH_LABEL_CALLERS 6
+
+struct graph_label {
+	char *name;			    /* the innermost printed frame; owned */
+	char *callers[GRAPH_LABEL_CALLERS]; /* its callers, from the inside out; owned */
+	size_t n_callers;
+};
+
+/* Makes labels for the series of @graph, which was made with @groups; free with
+ * graph_label__free(). 0 or -ENOMEM. */
+int graph_label__new(const struct stack_groups *groups, const struct graph *graph,
+		     struct graph_label **labels);
+void graph_label__free(struct graph_label *labels, size_t n);
+
+/* The data of `allocprof graph` as JSON (allocprof-graph(1)). */
+
+/* 0, -ENOMEM or the negative errno of the write. */
+int graph_json__write(const struct graph *graph, const struct graph_words *words, FILE *to);
+
+#endif
