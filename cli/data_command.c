@@ -224,6 +224,7 @@ static int report_completeness(const struct data_command *command, const struct 
 		needs |= COMPLETENESS_TIMES;
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		const struct profile *profile = run->selected[side].profile;
+		int verdict;
 
 		if (!profile)
 			continue;
@@ -232,7 +233,9 @@ static int report_completeness(const struct data_command *command, const struct 
 		completeness_messages__print_frees(profile, names[side]);
 		if (!command->tells_all)
 			completeness_messages__print_sampled(profile, names[side]);
-		status = completeness_messages__print(profile, names[side], needs) ?: status;
+		verdict = completeness_messages__print(profile, names[side], needs);
+		if (verdict)
+			status = verdict;
 	}
 	return status;
 }
