@@ -23,6 +23,7 @@
 #include "clock.h"
 #include "confinement.h"
 #include "file.h"
+#include "packet.h"
 #include "user.h"
 #include "wire.h"
 #include "worker.h"

@@ -24,6 +24,7 @@
 #include "program_kind.h"
 #include "runtimes.h"
 #include "target.h"
+#include "translator.h"
 
 static int note_hidden(struct preload_engine *engine, int fd, const char *path)
 {
@@ -202,7 +203,6 @@ static int add_refused(struct preload_engine *engine, const char *path, const ch
 	for (char *at = name; *at; at++)
 		if (iscntrl((unsigned char)*at))
 			*at = '?';
-	engine->n_refused++;
 	if (why == preload__refusal_name(INSIDE_REFUSES_MACHINE))
 		gap.kind = GAP_PROGRAM_FOREIGN;
 	else if (translator__is_one(path))

@@ -16,8 +16,8 @@
 #include "file.h"
 #include "inside_abi.h"
 #include "parser.h"
-#include "program_kind.h"
 #include "refusal_abi.h"
+#include "translator.h"
 
 #define WORD(text) text,
 static const char *const functions[] = { SANITIZER_FUNCTIONS(WORD) };

@@ -55,9 +55,7 @@ int target__exit_signal(const struct target *target);
 /* Closes the descriptors. A child that is still held exits; a running one goes on. */
 void target__close(struct target *target);
 
-/* What /proc says of a process that was already running when its recording began. */
-
-/* What cannot be read is NULL or 0. The strings are owned. */
+/* A process that was already running when its recording began, as /proc describes it. A field that cannot be read is NULL or 0. */
 struct attached {
 	char *command; /* its arguments as a shell would take them, or the title that it has given itself */
 	__u64 rss_bytes; /* resident memory */

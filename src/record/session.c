@@ -18,8 +18,8 @@
 #include "probed_file.h"
 #include "proc.h"
 #include "profile.h"
-#include "program_kind.h"
 #include "sources.h"
+#include "translator.h"
 #include "user.h"
 
 /* Below a limit the command, or what else is in the group, needs the other half. */
@@ -320,7 +320,7 @@ static bool handle_signals(struct session *session, int signal_fd)
 	return end;
 }
 
-static int until(__u64 at_ns, __u64 now_ns, int most)
+static int ms_until(__u64 at_ns, __u64 now_ns, int most)
 {
 	__u64 ms = at_ns > now_ns ? (at_ns - now_ns) / NS_PER_MS + 1 : 0;
 
@@ -334,9 +334,9 @@ static int timeout_ms(const struct session *session, __u64 now_ns, __u64 end_ns)
 	for (size_t i = 0; i < session->n_engines; i++)
 		timeout = session__operations(session, i)->timeout_ms(session->engines[i], timeout);
 	if (end_ns)
-		timeout = until(end_ns, now_ns, timeout);
+		timeout = ms_until(end_ns, now_ns, timeout);
 	if (session->opens_at_ns)
-		timeout = until(session->opens_at_ns, now_ns, timeout);
+		timeout = ms_until(session->opens_at_ns, now_ns, timeout);
 	return timeout;
 }
 

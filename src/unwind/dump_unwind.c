@@ -10,6 +10,7 @@
 
 #include "cfi_frames.h"
 #include "dump_unwind_internal.h"
+#include "packet.h"
 #include "process_maps.h"
 #include "worker.h"
 

@@ -16,7 +16,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
-#include "program_kind.h"
+#include "translator.h"
 
 /* link_create of union bpf_attr for uprobe_multi, Linux 6.6. */
 struct link_create {

@@ -20,6 +20,7 @@
 #include "libraries.h"
 #include "program_kind.h"
 #include "sources.h"
+#include "translator.h"
 
 static bool has_source(const struct probes *probes, int fd, const char *path)
 {

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Takes from a child process what it does not need, before it reads what others have written. */
-
 /* The descriptor that a confined process is left with, beside 0 to 2, which are /dev/null. */
 #define CONFINED_FD 3
 /* The user and group nobody, of root's clients without a user of sudo. */

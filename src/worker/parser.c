@@ -14,6 +14,7 @@
 #include "confinement.h"
 #include "error.h"
 #include "file.h"
+#include "packet.h"
 #include "worker.h"
 
 /* For one file. The largest browser's take two seconds of an idle processor. */

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What workers and their parent send each other: values and structs as bytes, and packets over a socket.
+ * Writes values and structs as bytes, which workers and their parent send each other, and reads them again.
  */
 #ifndef ALLOCPROF_WIRE_H
 #define ALLOCPROF_WIRE_H
 
-#include <limits.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Values one after the other in memory, as workers and their parent send them to each other. A reader trusts nothing. */
+/* A reader trusts nothing. */
 
 /* Zeroed is empty. After a failure for want of memory all that follows is ignored. */
 struct wire_writer {
@@ -67,10 +66,10 @@ struct wire_field {
 	const struct wire_struct *of; /* the elements */
 };
 
-/* What a struct is sent as, in both directions: a field that is not listed stays zero in the reader. @context is what the
- * functions below were called with. */
+/* The fields by which a struct is written and read; a field that is not listed stays zero in the reader. @context: the argument of
+ * the functions below. */
 struct wire_struct {
-	/* What is sent in a way of its own, after the fields; or NULL. */
+	/* These write and read the rest of the struct, behind the fields; NULL: there is no rest. */
 	void (*put)(struct wire_writer *writer, const void *object, const void *context);
 	int (*get)(struct wire_reader *reader, void *object, const void *context);
 	/* Whether what was read can be true; NULL: it can. */
@@ -106,50 +105,5 @@ void wire__put_struct(struct wire_writer *writer, const struct wire_struct *type
 /* Fills @object, which is zeroed, and to be released also after an error: -EPROTO, or -ENOMEM. */
 int wire__get_struct(struct wire_reader *reader, const struct wire_struct *type, void *object,
 		     const void *context);
-
-/* Confined processes and their parent send each other bytes and descriptors over a socket (SOCK_SEQPACKET). */
-
-#define PACKET_MAX_FDS 8
-/* An error that a confined process names is no larger. */
-#define MAX_ERRNO 4095
-
-#define PACKET_BYTES 32768
-
-enum packet_kind {
-	PACKET_REQUEST,	 /* bytes of a request */
-	PACKET_REQUESTS, /* the same, and more of it follows */
-	PACKET_GIVE,	 /* a descriptor, a path, a status, or an error */
-	PACKET_OPEN,	 /* a path */
-	PACKET_NAME,	 /* a descriptor, whose path is wanted */
-	PACKET_STATUS,	 /* a descriptor, whose status is wanted */
-	PACKET_ASK,	 /* bytes for worker_options.answer */
-	PACKET_NOTE,
-	PACKET_PART, /* bytes of a reply */
-	PACKET_DONE,
-};
-
-struct packet {
-	__u32 kind;
-	__s32 status; /* of GIVE and DONE: 0 or a negative errno */
-	__u64 number; /* of NOTE */
-	char bytes[PACKET_BYTES];
-};
-
-#define PACKET_HEADER offsetof(struct packet, bytes)
-
-/* A packet that has been received. */
-struct received {
-	size_t size; /* of packet.bytes */
-	int fds[PACKET_MAX_FDS];
-	size_t n_fds;
-};
-
-/* Async-signal-safe. 0 or a negative errno. */
-int packet__send(int socket, const struct packet *packet, size_t size, const int *fds,
-		 size_t n_fds);
-/* Likewise. 1 with the packet and its descriptors, which the caller closes; 0 at the end, or a negative errno: -EPROTO
- * if it is none, -EAGAIN if none has come to a socket that does not block. */
-int packet__receive(int socket, struct packet *packet, struct received *received, int flags);
-void received__close(struct received *received);
 
 #endif

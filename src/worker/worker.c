@@ -20,6 +20,7 @@
 #include "clock.h"
 #include "confinement.h"
 #include "file.h"
+#include "packet.h"
 #include "worker_internal.h"
 
 /* The worker's side: takes requests one after the other and answers them. */

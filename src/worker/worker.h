@@ -18,15 +18,6 @@
 
 struct worker;
 
-/*
- * Runs code that reads what others have written, such as ELF files, in a process that has no privileges, no files but
- * those that it is handed, and few system calls (confinement.h). It answers one request after the other. One that
- * crashes, hangs or sends an invalid reply is ended; the next request starts another.
- *
- * In the worker, open(2) asks the parent, which opens regular ELF files for reading and nothing else. The code that
- * runs there must not start threads, and finds memory as it was at the fork.
- */
-
 /* A request, in the worker. */
 struct worker_call {
 	void *context; /* worker_options.context, as it was at the fork */

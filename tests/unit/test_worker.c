@@ -17,6 +17,7 @@
 
 #include "array.h"
 #include "clock.h"
+#include "packet.h"
 #include "random.h"
 #include "worker.h"
 #include "worker_internal.h"
