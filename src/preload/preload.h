@@ -106,7 +106,7 @@ struct preload_results {
 	struct preload_regions *regions; /* NULL: no thread has begun one */
 	__u64 gaps[INSIDE_GAPS];
 	__u64 waits, waits_ns; /* for tables and answers */
-	__u64 n_begun;	 /* programs that the library began in, without an entry after the end */
+	__u64 n_begun; /* programs that the library began in; one that begins after the end has no entry */
 	__u64 n_threads; /* whose counters were read */
 	/* Elements that a process was about to write when it was killed, and places and numbers that cannot
 	 * be right: nothing is taken from these. */

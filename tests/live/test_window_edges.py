@@ -168,8 +168,7 @@ def test_end_in_the_dynamic_linker(runner, allocprof, target, compiled, tmp_path
     # What it leaves, the next allocprof removes: none begins meanwhile in this namespace.
     alone = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o mode=1777 none /dev/shm && exec "$@"', "sh"]
     argv = [*alone, *argv_of(allocprof, "stat", tmp_path / "out", "--duration", "300ms"), "--", target("pairs"), 1]
-    process = runner.start(argv,
-                           env={"LD_AUDIT": str(auditor)}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    process = runner.start(argv, env={"LD_AUDIT": str(auditor)}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                            stderr=subprocess.PIPE)
     assert process.wait(TIMEOUT_SECONDS) == 0
     _, stderr = process.communicate(timeout=TIMEOUT_SECONDS)

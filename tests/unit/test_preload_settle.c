@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -157,6 +158,37 @@ static void test_entry_of_a_killed_process_is_awaited_once(void **state)
 	pthread_join(thread, NULL);
 }
 
+static void *begin_command(void *context)
+{
+	struct measured *measured = context;
+
+	usleep(A_MOMENT_US);
+	__atomic_fetch_add(&measured->header->n_begun, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* In its dynamic linker it has no entry. After the end it begins without one. */
+static void test_command_is_awaited_once(void **state)
+{
+	struct measured *measured = *state;
+	pthread_t thread;
+
+	measured->engine.command_refusal = -1;
+	measured->target = (struct target){
+		.pid = getpid(),
+		.launched = true,
+		.pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0),
+	};
+	assert_true(measured->target.pidfd >= 0);
+	assert_int_equal(pthread_create(&thread, NULL, begin_command, measured), 0);
+	assert_true(read_ns(measured, 0) < 2 * NS_PER_S);
+	pthread_join(thread, NULL);
+	measured->header->n_begun = 0;
+	assert_true(read_ns(measured, 0) >= 2 * NS_PER_S);
+	assert_true(read_ns(measured, 0) < 2 * NS_PER_S);
+	close(measured->target.pidfd);
+}
+
 /* A process that gets none has gone on without it. */
 static void test_chunk_without_memory_is_not_awaited(void **state)
 {
@@ -207,6 +239,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_entry_of_a_killed_process_is_awaited_once,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_command_is_awaited_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_chunk_without_memory_is_not_awaited, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_answers_go_on, set_up, tear_down),

@@ -81,13 +81,13 @@ struct preload_engine {
 	__u64 n_forgotten_processes; /* that had ended by then */
 	struct moved_counts moved;
 	__u64 cut_ns;
-	__u64 n_unsettled; /* entries that were waited for, and were not completed */
+	__u64 n_unsettled;	  /* entries that were waited for, and were not completed */
+	bool is_command_given_up; /* the command was waited for, and did not begin */
 	bool is_snapshot;
 	/* After finish(). */
 	struct preload_results counted;
 	__u64 processes, processes_left;
 	__u64 processes_elsewhere; /* that began when another engine had taken their parent over */
-	__u64 n_refused;	   /* processes */
 };
 
 static inline struct preload_engine *preload_engine__of(const struct engine *engine)
@@ -95,7 +95,7 @@ static inline struct preload_engine *preload_engine__of(const struct engine *eng
 	return (struct preload_engine *)engine;
 }
 
-/* preload_others.c: processes that another engine measures. Answers those that wait to be handed over. */
+/* preload_engine.c: processes that another engine measures. Answers those that wait to be handed over. */
 int preload_engine__take_refused(struct preload_engine *engine);
 /* From now on none is handed over, and those that wait get this answer. */
 int preload_engine__take_no_more(struct preload_engine *engine);
@@ -111,7 +111,7 @@ bool preload_engine__runs(const struct preload_engine *engine, __u32 pid);
 /* preload_settle.c: as preload__read(), but waits for processes that are writing entries: a thread that makes its first
  * call as the gate is closed has counted nothing, and nothing is missing when it has written its entry. The command that is
  * still in its dynamic linker is waited for, too. It waits for seconds at the most, and once for each entry that nobody
- * completes; meanwhile tables and answers go on. */
+ * completes and for a command that does not begin; meanwhile tables and answers go on. */
 int preload_engine__read(struct preload_engine *engine, struct preload_results *out);
 /* Whether any image was in the process. *@begins: or is about to be, and its entry is not complete. */
 bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid, bool *begins);
@@ -153,7 +153,7 @@ void preload_engine__add_live(const struct preload_engine *engine);
 /* preload_engine_regions.c: the marks of a file that will be used, and of the files named with --expect. -ENOMEM. */
 int preload_engine__note_regions(struct preload_engine *engine, int fd, const char *path);
 int preload_engine__note_expected_regions(struct preload_engine *engine);
-/* What was counted in the regions; then it is added to the profile, and their gaps are stored in @gaps. */
+/* Reads the counts of the regions. */
 int preload_engine__collect_regions(struct preload_engine *engine);
 int preload_engine__add_regions(const struct preload_engine *engine, __u64 gaps[GAP_NUMBERS]);
 
@@ -181,9 +181,7 @@ int preload_engine__results(struct engine *base);
 /* The function of --within: in which files it is, and its code there. */
 
 struct ap_within;
-struct error;
 struct parser;
-struct preload_within;
 
 /* @text is that of the option; @parser reads the files, and stays the caller's. -EINVAL with *@error set, -ENOMEM. */
 int preload_within__new(const char *text, struct parser *parser, struct preload_within **out,

@@ -14,7 +14,7 @@ struct preload {
 	/* The first INSIDE_SLICES_AT bytes of the tables, whose words threads wait for; only the kernel looks there. */
 	void *awaited;
 	int directory_fd;
-	bool is_command_awaited; /* it had not begun at the end */
+	bool is_command_awaited; /* it had not begun at the last reading */
 	bool has_within;
 	struct ap_config sampling; /* as in the settings, which processes could change */
 	bool is_tight;		   /* as in the header */
@@ -125,7 +125,7 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 void preload_results__add_thread(struct preload_results *results,
 				 const struct inside_thread *thread);
 
-/* preload_regions.c: likewise by region. -ENOMEM. */
+/* Likewise by region. -ENOMEM. */
 int preload_results__add_regions(struct preload_results *results, struct reader *reader,
 				 const struct inside_thread *thread);
 /* @results, a copy of others, gets regions of its own. -ENOMEM. */

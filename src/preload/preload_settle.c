@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads the shared memory once processes have completed the entries that they are writing, and the command has begun. */
+#include "preload_engine_internal.h"
+
+#include <unistd.h>
+
+#include "clock.h"
+#include "target.h"
+
+/* Returns whether a process runs that may be writing an entry; false, too, if the time is over before one is found. */
+static bool any_runs(const struct preload_engine *engine, const struct preload_results *counted,
+		     __u64 until_ns)
+{
+	const struct target *target = engine->target;
+
+	/* It may not have written its number yet. */
+	if (!target->waited && preload_engine__runs(engine, target->pid))
+		return true;
+	for (size_t i = 0; i < counted->n_images && clock__now_ns() < until_ns; i++) {
+		const struct preload_image *image = &counted->images[i];
+
+		if (image->end == INSIDE_RUNS && !image->is_elsewhere &&
+		    preload_engine__runs(engine, image->pid ? image->pid : image->writer))
+			return true;
+	}
+	return false;
+}
+
+#define SETTLE_NS     (2 * NS_PER_S)
+#define LOOK_AGAIN_NS (2 * NS_PER_MS)
+
+/* Waits until no entries are being written but those that nobody completes, or until @until_ns. Processes that write them may
+ * wait for a table or an answer. */
+static int settle(struct preload_engine *engine, __u64 until_ns)
+{
+	for (;;) {
+		__u64 begin_ns = clock__now_ns(), took_ns, awaited = 0;
+		int err = preload_engine__take_refused(engine);
+
+		if (!err)
+			err = preload_engine__take_modules(engine);
+		if (!err)
+			err = preload__count_awaited(engine->preload, &awaited);
+		took_ns = clock__now_ns() - begin_ns;
+		if (err || awaited <= engine->n_unsettled || begin_ns + took_ns >= until_ns)
+			return err;
+		/* Half of the time goes to looking, at the most. */
+		usleep((took_ns > LOOK_AGAIN_NS ? took_ns : LOOK_AGAIN_NS) / 1000);
+	}
+}
+
+bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid, bool *begins)
+{
+	*begins = false;
+	for (size_t i = 0; i < counted->n_images; i++) {
+		if (counted->images[i].pid == pid && !counted->images[i].is_elsewhere)
+			return true;
+		*begins |= counted->images[i].writer == pid;
+	}
+	return false;
+}
+
+/* Whether the command runs and its dynamic linker may not have come to the library yet. */
+static bool command_may_begin(const struct preload_engine *engine,
+			      const struct preload_results *counted)
+{
+	const struct target *target = engine->target;
+
+	if (engine->is_command_given_up || counted->n_begun || counted->n_images ||
+	    engine->is_command_taken || engine->command_refusal >= 0)
+		return false;
+	return target->launched && !target->waited && target__is_running(target);
+}
+
+int preload_engine__read(struct preload_engine *engine, struct preload_results *out)
+{
+	__u64 until_ns = clock__now_ns() + SETTLE_NS;
+	bool may_begin;
+	int err;
+
+	for (;;) {
+		err = preload__read(engine->preload, out);
+		if (err)
+			return err;
+		may_begin = command_may_begin(engine, out);
+		if (clock__now_ns() >= until_ns ||
+		    (!may_begin &&
+		     (out->n_awaited <= engine->n_unsettled || !any_runs(engine, out, until_ns))))
+			break;
+		preload_results__free(out);
+		err = settle(engine, until_ns);
+		if (err)
+			return err;
+		if (may_begin)
+			usleep(LOOK_AGAIN_NS / 1000);
+	}
+	engine->n_unsettled = out->n_awaited;
+	if (may_begin) {
+		engine->is_command_given_up = true;
+		preload__leave_library(engine->preload);
+	}
+	return 0;
+}
