@@ -80,7 +80,7 @@ struct measure_progress {
 	struct progress progress;
 };
 
-static void show(const struct session *session, __u64 duration_ns)
+static void show_progress(const struct session *session, __u64 duration_ns)
 {
 	struct session_progress now;
 	char limit[48] = "", live[48] = "";
@@ -96,27 +96,26 @@ static void show(const struct session *session, __u64 duration_ns)
 		       now.is_counting ? "" : ", not counting");
 }
 
-static int attend(struct session *session, void *context)
+static int attend_progress(struct session *session, void *context)
 {
 	struct measure_progress *progress = context;
 	const struct measure *measure = progress->measure;
 
 	if (!measure->quiet && progress__is_due(&progress->progress))
-		show(session, measure->duration_ns);
+		show_progress(session, measure->duration_ns);
 	return progress->next ? progress->next->attend(session, progress->next->context) : 0;
 }
 
 /* @next may be NULL. */
-static void measure_progress__begin(struct measure_progress *progress,
-				    const struct measure *measure,
-				    const struct session_attendant *next)
+static void begin_progress(struct measure_progress *progress, const struct measure *measure,
+			   const struct session_attendant *next)
 {
 	*progress = (struct measure_progress){
 		.measure = measure,
 		.next = next,
 		.attendant = {
 			.fd = next ? next->fd : -1,
-			.attend = attend,
+			.attend = attend_progress,
 			.context = progress,
 		},
 	};
@@ -140,7 +139,7 @@ static bool is_in_use(void *context)
  * Suppresses the progress line while a process that @session follows may write to our terminal. With NULL before the session
  * is closed.
  */
-static void measure_progress__yield_to(const struct session *session)
+static void yield_progress_to(const struct session *session)
 {
 	progress__share(session ? is_in_use : NULL, (void *)session);
 }
@@ -292,10 +291,10 @@ static void say_memory(const struct measure *measure, const struct session *sess
 			  : "--sample, and no --live, take less where that is too much");
 }
 
-static void measure__close(struct session *session)
+static void close_session(struct session *session)
 {
 	progress__clear();
-	measure_progress__yield_to(NULL);
+	yield_progress_to(NULL);
 	session__close(session);
 }
 
@@ -304,8 +303,8 @@ static void measure__close(struct session *session)
  * errno with @error set, the exit status in *@status, and nothing open. The first run fills
  * @surroundings; the caller releases them after the last.
  */
-static int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
-			struct session **out, int *status, struct error *error)
+static int run_session(const struct measure *measure, struct measure_surroundings *surroundings,
+		       struct session **out, int *status, struct error *error)
 {
 	struct session_options options = measure->session;
 	struct controlled *controlled = NULL;
@@ -344,8 +343,8 @@ static int measure__run(const struct measure *measure, struct measure_surroundin
 		*status = status_of_start(measure, err);
 		goto fail;
 	}
-	measure_progress__yield_to(session);
-	measure_progress__begin(&progress, measure, controlled__attendant(controlled));
+	yield_progress_to(session);
+	begin_progress(&progress, measure, controlled__attendant(controlled));
 	err = session__run(session, measure->duration_ns, surroundings->signal_fd,
 			   &progress.attendant, error);
 	if (progress__is_shown())
@@ -363,7 +362,7 @@ fail:
 	controlled__end(controlled, surroundings->signal_fd);
 	if (!error->text[0])
 		error__set(error, err, "cannot measure the target: %s", strerror(-err));
-	measure__close(session);
+	close_session(session);
 	return err;
 }
 
@@ -427,7 +426,7 @@ static int run_once(const struct measure *measure, struct measure_surroundings *
 	int status, err;
 
 	one.repeats = !is_single;
-	err = measure__run(&one, surroundings, &session, &status, error);
+	err = run_session(&one, surroundings, &session, &status, error);
 	if (err) {
 		end->status = status;
 		return err;
@@ -445,7 +444,7 @@ static int run_once(const struct measure *measure, struct measure_surroundings *
 		else
 			err = 1;
 	}
-	measure__close(session);
+	close_session(session);
 	return err;
 }
 

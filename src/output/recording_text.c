@@ -94,10 +94,14 @@ static void print_end(const struct profile *profile, FILE *to)
 	__u64 own_bytes = profile__meta_number(profile, "own_in_group")
 				  ? profile__meta_number(profile, "own_bytes")
 				  : 0;
-	const char *name = signal < NSIG ? sigabbrev_np((int)signal) : NULL;
-	bool has_ended = (signal && signal < NSIG) || kills;
+	const char *name;
+	bool has_ended;
 
-	if (signal && signal < NSIG)
+	if (signal >= NSIG)
+		signal = 0;
+	name = signal ? sigabbrev_np((int)signal) : NULL;
+	has_ended = signal || kills;
+	if (signal)
 		fprintf(to, "the command was ended by the signal %s%s", name ? "SIG" : "number ",
 			name ?: number__count(signal).text);
 	if (kills)
