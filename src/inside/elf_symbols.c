@@ -9,6 +9,9 @@
 /* More entries of a dynamic section are not read. */
 #define MAX_ENTRIES 512
 
+/* Symbols with one hash in a file; a damaged one may have no end of them. */
+#define MAX_CHAIN 4096
+
 /* All names that are looked for are shorter. */
 #define MAX_NAME 32
 
@@ -55,14 +58,14 @@ static __u32 find_by_gnu_hash(const struct symbol_hash *in, const void *memory, 
 	Elf64_Addr words = in->gnu_hash + sizeof(head), buckets, chains;
 
 	if (!in->read(memory, in->gnu_hash, head, sizeof(head)) || !head[0] ||
-	    !bloom__may_have(in, memory, words, head, hash))
+	    (in->has_filter && !bloom__may_have(in, memory, words, head, hash)))
 		return 0;
 	buckets = words + (__u64)head[2] * sizeof(__u64);
 	chains = buckets + (__u64)head[0] * sizeof(__u32);
 	if (!read_hash_word(in, memory, buckets, hash % head[0], &index) || index < head[1])
 		return 0;
 	for (int i = 0;
-	     i < ELF_MAX_CHAIN && read_hash_word(in, memory, chains, index - head[1], &value);
+	     i < in->max_chain && read_hash_word(in, memory, chains, index - head[1], &value);
 	     i++, index++) {
 		if ((value | 1) == (hash | 1) && in->is(memory, index, name))
 			return index;
@@ -80,7 +83,7 @@ static __u32 find_by_sysv_hash(const struct symbol_hash *in, const void *memory,
 	if (!in->read(memory, in->hash, head, sizeof(head)) || !head[0] ||
 	    !read_hash_word(in, memory, buckets, sysv_hash_of(name) % head[0], &index))
 		return 0;
-	for (int i = 0; i < ELF_MAX_CHAIN && index && index < head[1]; i++) {
+	for (int i = 0; i < in->max_chain && index && index < head[1]; i++) {
 		if (in->is(memory, index, name))
 			return index;
 		if (!read_hash_word(in, memory, buckets, (__u64)head[0] + index, &index))
@@ -204,7 +207,15 @@ static bool symbol__is(const void *memory, __u32 index, const char *name)
 
 bool file_symbols__define(const struct file_symbols *in, const char *name)
 {
-	const struct symbol_hash hash = { in->gnu_hash, in->hash, read_memory, symbol__is };
+	/* A word costs a system call, which the filter spares where the symbol is not there. */
+	const struct symbol_hash hash = {
+		.gnu_hash = in->gnu_hash,
+		.hash = in->hash,
+		.max_chain = MAX_CHAIN,
+		.has_filter = true,
+		.read = read_memory,
+		.is = symbol__is,
+	};
 
 	return in->symbols && symbol_hash__find(&hash, in, name);
 }

@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bounds on what a damaged file can have us read: its program headers, and symbols with one hash. */
+/* Of a file's program headers no more are read. */
 #define ELF_MAX_PROGRAM_HEADERS 64
-#define ELF_MAX_CHAIN		4096
 
 /* Memory that has hash tables. */
 struct symbol_hash {
 	/* Addresses; 0: there is none. */
 	Elf64_Addr gnu_hash, hash;
+	int max_chain;	 /* symbols with one hash that are looked at */
+	bool has_filter; /* the Bloom filter in front of DT_GNU_HASH's buckets is asked first */
 	/* Copies @size bytes at @address; false if they are not there. */
 	bool (*read)(const void *memory, Elf64_Addr address, void *out, size_t size);
 	/* Returns whether the symbol @index is the wanted one by the name @name. */

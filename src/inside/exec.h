@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Functions that execute programs: each names this library to what it executes, if that can be measured. */
+/* Functions that execute programs: each names this library to what it executes, if that can be measured.
+ * system(3) and its kin execute a shell beneath such a function, and LD_PRELOAD is shown for as long. */
 #ifndef ALLOCPROF_INSIDE_EXEC_H
 #define ALLOCPROF_INSIDE_EXEC_H
 

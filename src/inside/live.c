@@ -439,9 +439,8 @@ static void end_block(struct thread *thread, const struct ap_block *block, __u64
 	live_sum__add(thread, -(__s64)n, -(__s64)size_bytes);
 	if (how == AP_BLOCK_UNSEEN)
 		return;
-	if (owner->number == block->thread && owner->sequence == block->sequence) {
+	if (owner->number == block->thread && owner->sequence == block->sequence)
 		ap_blocks__end_temporary(blocks, thread, block, n, size_bytes);
-	}
 	add_to_histogram(thread, blocks, AP_LIFETIME_TAG, now - block->birth_ns, n);
 	count_lifetime(thread, block, now);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Blocks from the call that made them to their end, as docs/live.md has it. */
+/* Blocks from the call that made them to their end, as docs/live.md has it, and the sum of what is live. */
 #ifndef ALLOCPROF_INSIDE_LIVE_H
 #define ALLOCPROF_INSIDE_LIVE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Memory of this library: shared with allocprof, and of the process alone. None of it comes from the
- * target's heap. No locks, so that signals' handlers may take memory, too.
+ * target's heap. No locks, so that signals' handlers may take memory, too. Also tables
+ * in such memory, and what is kept of the answers of system calls.
  */
 #ifndef ALLOCPROF_INSIDE_MEMORY_H
 #define ALLOCPROF_INSIDE_MEMORY_H

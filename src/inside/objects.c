@@ -114,12 +114,16 @@ static bool symbol__is(const struct symbols *in, __u32 index, const char *name, 
 	       text__equal(in->strings + symbol->st_name, name);
 }
 
+/* Symbols with one hash in a loaded object. */
+#define MAX_CHAIN 65536
+
 struct wanted {
 	const struct symbols *symbols;
 	bool is_function;
 };
 
-static bool read_loaded(const void *wanted, Elf64_Addr address, void *out, size_t size)
+/* The dynamic linker has mapped what the tables name. */
+static bool read_loaded(const void *memory, Elf64_Addr address, void *out, size_t size)
 {
 	memcpy(out, (const void *)address, size);
 	return true;
@@ -137,7 +141,7 @@ static bool find_in(const struct object *object, const char *name, bool function
 {
 	struct symbols symbols;
 	const struct wanted wanted = { &symbols, function };
-	struct symbol_hash hash = { .read = read_loaded, .is = is_wanted };
+	struct symbol_hash hash = { .max_chain = MAX_CHAIN, .read = read_loaded, .is = is_wanted };
 	const Elf64_Sym *symbol;
 	void *address;
 	__u32 index;
@@ -239,7 +243,7 @@ static __u32 count_symbols(const struct symbols *in)
 		last = buckets[i] > last ? buckets[i] : last;
 	if (last < table[1])
 		return table[1];
-	for (int i = 0; i < ELF_MAX_CHAIN && !(chains[last - table[1]] & 1); i++)
+	for (int i = 0; i < MAX_CHAIN && !(chains[last - table[1]] & 1); i++)
 		last++;
 	return last + 1;
 }

@@ -2,6 +2,7 @@
 /*
  * The objects that the dynamic linker has loaded, and their symbols. dlsym(3) is not used: it may
  * allocate, it takes a lock, and before glibc 2.34 it is in a library that a program may not have.
+ * Also the next definitions of the interposed functions, behind this library's.
  */
 #ifndef ALLOCPROF_INSIDE_OBJECTS_H
 #define ALLOCPROF_INSIDE_OBJECTS_H

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which thread's memory a call has: whether another call's claim will go on, and stand-ins for threads that are claimed. */
+/*
+ * Gives each call memory of a thread to itself while it counts: the thread's own, or that of a stand-in, if a signal interrupted
+ * another call of the thread. Two calls never have the same:
+ *
+ * - What a claim of a thread stands for, itself or the stand-in that is lent to that claim, only the call uses whose claim it is.
+ * - A claim is taken by one instruction, from 0, and only the call that has it sets it to 0 again, or drop_claim().
+ * - That drops claims of calls that will never go on: of threads that have ended, and those for which claim__is_gone() says so. Between
+ *   this answer and the drop no handler of the thread runs, and other threads do not touch its claims.
+ *
+ * A call ends in the thread in which it began, as the C library's allocator has it, too.
+ */
 #include <asm/signal.h>
 #include <asm/unistd.h>
 #include <linux/errno.h>

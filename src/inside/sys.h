@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* System calls, and the little of a C library that the library needs: it runs where there may be none. */
+/* System calls, and the little of a C library that the library needs: it runs where there may be none. And
+ * the library's descriptors and mappings, which programs that close or unmap all are kept from. */
 #ifndef ALLOCPROF_INSIDE_SYS_H
 #define ALLOCPROF_INSIDE_SYS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Looks up unwind rules in the tables that allocprof compiled, by the rules of bpf/tables.bpf.h. */
+/* Looks up unwind rules in the tables that allocprof compiled, in the layout of unwind_abi.h. */
 #ifndef ALLOCPROF_INSIDE_TABLES_H
 #define ALLOCPROF_INSIDE_TABLES_H
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "stack.h"
+#include "sys.h"
 #include "tables.h"
 
 static bool is_made_up(const struct unwind_table *table, __u64 offset)
@@ -105,9 +106,6 @@ static __attribute__((noinline)) bool known_code__find(struct no_code *none, __u
 	return true;
 }
 
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
 /* State of a walk. */
 struct state {
 	__u64 pc, sp, fp;
@@ -186,7 +184,7 @@ static __u64 thread_data(void)
 #define AP_FIND_GOROUTINE(walker, rule, sp)	ap_goroutine__find(walker, rule, sp)
 #include "walk_rules_abi.h"
 
-/* What was said of the bytes at an address: AP_EPILOGUE_, and the following. */
+/* Flags of what the bytes at an address are, beside AP_EPILOGUE_. */
 #define SAYS_EPILOGUE 0x200
 #define SAYS_END      0x400
 

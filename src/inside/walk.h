@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Unwinds a thread's stack, and compares it with the last one. The steps are those of bpf/walk.bpf.h, by the
+ * Unwinds a thread's stack, and compares it with the last one. The steps are those of walk_rules_abi.h, by the
  * same tables; tests/unit/test_unwind.c holds both to the same expectations.
  */
 #ifndef ALLOCPROF_INSIDE_WALK_H
