@@ -122,7 +122,7 @@ struct ap_config {
 	__u32 stacks;	      /* 1: count calls by stack */
 	__u32 may_fault;      /* 1: the programs at the probes of functions are sleepable */
 	__u32 preempts;	      /* 1: several programs at a tracepoint (tracepoint_abi.h) */
-	/* With borrowed: only processes that this user, of this group, could trace (borrowed.h). */
+	/* With borrowed: only processes that this user, of this group, could trace (user.h). */
 	__u32 borrowed, user, group;
 	/* Sampling by bytes (docs/sampling.md); set by sampling__configure(). */
 	__u32 sample;		    /* 1: follow only sampled calls */

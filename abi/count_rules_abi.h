@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a call, and the begin and end of a block, add to which counter (docs/semantics.md, docs/live.md): for the programs of bpf/
- * and for src/inside. Each defines before it includes this:
+ * Rules by which the programs of bpf/ and src/inside count a call, and the begin and end of a block (docs/semantics.md,
+ * docs/live.md). Each side defines before it includes this:
  *
  *	AP_CALLER		type of what says who calls: its open regions, and where its statistics are
  *	AP_ADD(counter, n)
@@ -56,7 +56,7 @@ AP_COUNT_RULE int ap_peak__is_over(__u64 now, __u64 mark)
 	return now > mark + (mark >> 7);
 }
 
-/* What was live of @record when the peak generation began, before the record changes. */
+/* Notes how much of @record was live when the peak generation began; to be called before the record changes. */
 AP_COUNT_RULE void ap_blocks__note_peak(struct ap_blocks *record)
 {
 	record->peak = record->allocations - record->frees;

@@ -40,7 +40,7 @@ struct ap_waits {
 	__u64 total_ns;	     /* total time of these waits */
 };
 
-/* These stand for the ids of kernel functions in call instructions, until user space replaces them (sleepable.h). */
+/* These stand for the ids of kernel functions in call instructions, until user space replaces them (kernel_types.h). */
 #define AP_CALL_RCU_READ_LOCK	0x61700001
 #define AP_CALL_RCU_READ_UNLOCK 0x61700002
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A hit of a probe: its arguments, and whether the application or the allocator itself made the
- * call (docs/semantics.md, "internal").
+ * A hit of a probe: its arguments, whether the application or the allocator itself made the call (docs/semantics.md,
+ * "internal"), and calls beneath which no other counts.
  */
 #ifndef ALLOCPROF_HIT_BPF_H
 #define ALLOCPROF_HIT_BPF_H
@@ -57,11 +57,6 @@ static __always_inline void nest__leave(__u64 sp)
 	    sp__is_on_signal_stack(nest->sp) == sp__is_on_signal_stack(sp))
 		bpf_map_delete_elem(&nests, &thread);
 }
-
-/*
- * A hit of a probe: its arguments, and whether the application or the allocator itself made the
- * call (docs/semantics.md, "internal").
- */
 
 /* Note of a tail call that a hit's arguments force: the thread's next hit of @function with this SP
  * and return address is internal. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The kernel types and fields that the programs read. CO-RE relocates them at load, so the build
- * needs no vmlinux.h, and one build runs on every kernel with BTF.
+ * needs no vmlinux.h, and one build runs on every kernel with BTF. And macros that declare maps, and kernel_stack__use().
  */
 #ifndef ALLOCPROF_KERNEL_H
 #define ALLOCPROF_KERNEL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Settings, ring buffer and counters that all programs share. */
+/* Settings, ring buffer and counters that all programs share, and significant_bits() for histograms. */
 #ifndef ALLOCPROF_MAPS_BPF_H
 #define ALLOCPROF_MAPS_BPF_H
 

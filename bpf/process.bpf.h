@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The set of followed processes. Keys are tgids of the initial PID namespace, which user space inside
- * another namespace cannot know.
+ * another namespace cannot know. Also the marks of processes for tracepoints and for programs that took memory without hitting a
+ * probe, and whether the user of a borrowed privilege could trace a process.
  */
 #ifndef ALLOCPROF_PROCESS_BPF_H
 #define ALLOCPROF_PROCESS_BPF_H
@@ -50,7 +51,7 @@ DECLARE_MAP(processes, HASH, 65536, BPF_F_NO_PREALLOC, __u32, struct process);
 /* The process that seed_process() searches for, in allocprof's PID namespace. */
 extern __u32 seed_pid;
 
-/* 1 if config.user could trace the current process now; caller.bpf.h. */
+/* 1 if config.user could trace the current process now; task__is_callers(). */
 int process__is_callers(void);
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The programs at fork, exec and exit, which keep the set of followed processes, so that a child is in it
- * before its first instruction; and the one that finds the first process.
+ * before its first instruction; and the one that finds the first process. With live they keep the set of address spaces, too.
  */
 #include "blocks.bpf.h"
 #include "calls.bpf.h"
@@ -35,11 +35,6 @@ __u32 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN];
 
 /* Level of allocprof's own PID namespace; seed_process() sets it. */
 __u32 launcher_namespace_level;
-
-/*
- * These programs are rare, so they read pointers by BPF_CORE_READ(): for each load of a pointer through a
- * trusted one the verifier searches all of the kernel's types by name, several times.
- */
 
 /* With live: address spaces, from fork or exec to the exit of the last process that uses them. */
 
@@ -177,6 +172,11 @@ static __always_inline bool live__fork(struct process *child, const struct proce
 	child->shares = 1;
 	return true;
 }
+
+/*
+ * The programs below are rare, so they read pointers by BPF_CORE_READ(): for each load of a pointer through a
+ * trusted one the verifier searches all of the kernel's types by name, several times.
+ */
 
 /* @task's tgid in the PID namespace at @namespace_level, 0 if it has none there. */
 static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namespace_level)

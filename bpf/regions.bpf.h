@@ -2,7 +2,7 @@
 /*
  * Regions that a program marks (include/allocprof.h, docs/regions.md): which regions a thread has
  * open, and counters by set of open regions. A region's statistics are the sums over the sets that
- * contain it.
+ * contain it. Behind it the rules of count_rules_abi.h, bound to the maps of the programs.
  */
 #ifndef ALLOCPROF_REGIONS_BPF_H
 #define ALLOCPROF_REGIONS_BPF_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which calls are sampled when bytes are, and how many calls each sample stands for
- * (docs/sampling.md).
+ * (docs/sampling.md). And sums that saturate.
  */
 #ifndef ALLOCPROF_SAMPLE_BPF_H
 #define ALLOCPROF_SAMPLE_BPF_H

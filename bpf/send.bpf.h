@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records of a hit to user space: its stack, once, and calls that user space has to unwind or
- * count. */
+/* Records of a hit to user space: its stack, once, by the set of stacks that were sent, and calls that user space has to unwind
+ * or count. */
 #ifndef ALLOCPROF_SEND_BPF_H
 #define ALLOCPROF_SEND_BPF_H
 

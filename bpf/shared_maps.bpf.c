@@ -133,7 +133,7 @@ __noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
 	return 0;
 }
 
-/* Global, so that the verifier checks it once. */
+/* Global, so that the verifier checks it once; mm__has_vdso_at() says what loads of pointers cost it. */
 __noinline __u32 mm__seq(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What user space says of the probed places. */
+/* Maps in which user space describes the probed instructions. */
 #ifndef ALLOCPROF_SITES_BPF_H
 #define ALLOCPROF_SITES_BPF_H
 
