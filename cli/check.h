@@ -11,8 +11,6 @@
 #include "error.h"
 #include "measure.h"
 
-struct measure;
-struct measure_surroundings;
 struct profile;
 
 /* Ordered by severity: the exit status is that of the worst test. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What `check` prints and writes of its results: lines, differences to the baseline, and JUnit's XML. */
+/* Prints the results of `check`: lines, differences to the baseline, and JUnit's XML. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

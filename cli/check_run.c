@@ -30,8 +30,7 @@ static const enum stat_figure stat_figures[BUDGET_FIGURES] = {
 };
 
 /* Allocates room for the regions of @test in @runs runs. 0 or -ENOMEM. */
-static int check_regions__prepare(struct check_result *result, const struct budget_test *test,
-				  size_t runs)
+static int prepare_regions(struct check_result *result, const struct budget_test *test, size_t runs)
 {
 	result->regions = calloc(test->n_regions + 1, sizeof(*result->regions));
 	if (!result->regions)
@@ -74,8 +73,8 @@ static void report_missing(const struct profile *profile, const struct region *r
 }
 
 /* Stores the figures of the regions in run @run, counted from 0. */
-static void check_regions__take(struct check_result *result, const struct measure *measure,
-				const struct profile *profile, size_t run)
+static void take_regions(struct check_result *result, const struct measure *measure,
+			 const struct profile *profile, size_t run)
 {
 	for (size_t i = 0; i < result->test->n_regions; i++) {
 		struct check_region *check = &result->regions[i];
@@ -102,7 +101,7 @@ static void check_regions__take(struct check_result *result, const struct measur
  * Computes the figures after the last run. -ENOENT, with a sentence in the result, if the target
  * has no region of one of the names.
  */
-static int check_regions__settle(struct check_result *result)
+static int settle_regions(struct check_result *result)
 {
 	for (size_t i = 0; i < result->test->n_regions; i++) {
 		struct check_region *check = &result->regions[i];
@@ -117,7 +116,7 @@ static int check_regions__settle(struct check_result *result)
 	return 0;
 }
 
-static int check_regions__update(struct check_result *result, bool *is_updated)
+static int update_regions(struct check_result *result, bool *is_updated)
 {
 	for (size_t i = 0; i < result->test->n_regions; i++) {
 		struct check_region *check = &result->regions[i];
@@ -133,7 +132,7 @@ static int check_regions__update(struct check_result *result, bool *is_updated)
 	return 0;
 }
 
-static void check_regions__release(struct check_result *result)
+static void release_regions(struct check_result *result)
 {
 	for (size_t i = 0; result->regions && i < result->test->n_regions; i++)
 		for (int j = 0; j < BUDGET_FIGURES; j++)
@@ -186,7 +185,7 @@ static int take_run(void *context, struct session *session, size_t run, struct e
 	measure__report_gaps(runs->measure, profile);
 	for (int i = 0; i < BUDGET_FIGURES; i++)
 		runs->values[i][run - 1] = figures.values[stat_figures[i]];
-	check_regions__take(runs->result, runs->measure, profile, run - 1);
+	take_regions(runs->result, runs->measure, profile, run - 1);
 	if (!profile__is_complete(profile) || profile->totals.run.runs ||
 	    (runs->result->test->n_regions && profile__has_gaps(profile, true)))
 		runs->is_incomplete = true;
@@ -250,7 +249,7 @@ static void update(struct check_result *result, struct budget_test *test)
 	for (int i = 0; i < BUDGET_FIGURES; i++)
 		values[i] = result->figures[i].min;
 	if (!budget_test__update(test, values, &result->is_updated) &&
-	    !check_regions__update(result, &result->is_updated))
+	    !update_regions(result, &result->is_updated))
 		return;
 	result->outcome = CHECK_NOT_RUN;
 	result->status = EXIT_OURS;
@@ -344,7 +343,7 @@ static void measure_test(const struct check_context *context, struct budget_test
 		result->figures[i] = figures__range(runs->values[i], end.counted);
 	if (set_failure(result, runs, &end, err))
 		return;
-	if (check_regions__settle(result)) {
+	if (settle_regions(result)) {
 		result->outcome = CHECK_FAILED;
 		return;
 	}
@@ -377,7 +376,7 @@ void check__run(const struct check_context *context, struct budget_test *test,
 		return;
 	}
 	add_paths(context, result);
-	has_memory = !check_regions__prepare(result, test, series.runs);
+	has_memory = !prepare_regions(result, test, series.runs);
 	for (int i = 0; i < BUDGET_FIGURES; i++) {
 		runs.values[i] = calloc(series.runs, sizeof(__s64));
 		has_memory &= !!runs.values[i];
@@ -399,7 +398,7 @@ void check_result__release(struct check_result *result)
 	free(result->profile);
 	free(result->baseline);
 	free(result->details);
-	check_regions__release(result);
+	release_regions(result);
 }
 
 int check__status(const struct check_result *results, size_t n)

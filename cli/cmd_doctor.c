@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `allocprof doctor`: says what can be measured on this machine, and why not. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "number.h"
 #include "options.h"
 #include "probed_file.h"
-#include "profile.h"
 #include "text.h"
 
 static const struct argp_option doctor_options[] = {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `allocprof flamegraph`: draws a recording's stacks. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "array.h"
 #include "command.h"
 #include "error.h"
 #include "filter.h"

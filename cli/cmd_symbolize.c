@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `allocprof symbolize`: names the functions of a recording again, or of a log of events. */
-#include <errno.h>
 
 #include "cleanup.h"
 #include "command.h"

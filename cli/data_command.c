@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Runs a command that reads data files: parses its options, opens and selects, has it write, and reports what is missing. */
 #include "data_command.h"
 
 #include <errno.h>
@@ -134,8 +135,8 @@ static int choose_run(struct selected *selected, const struct filter_choice *fil
 	return 0;
 }
 
-static int show(struct selected *selected, struct data_choice *choice, enum cost cost,
-		struct error *error)
+static int choose_view(struct selected *selected, struct data_choice *choice, enum cost cost,
+		       struct error *error)
 {
 	int err = filter_choice__read(&choice->filter, error);
 
@@ -148,7 +149,7 @@ static int show(struct selected *selected, struct data_choice *choice, enum cost
 	return err;
 }
 
-static int filter(struct selected *selected, struct data_choice *choice, struct error *error)
+static int filter_counts(struct selected *selected, struct data_choice *choice, struct error *error)
 {
 	if (!choice->needs_no_groups || filter__names_stacks(&choice->filter.options)) {
 		selected->groups = stack_groups__new(selected->profile, selected->view);
@@ -162,19 +163,19 @@ static int filter(struct selected *selected, struct data_choice *choice, struct 
 int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
 		     struct error *error)
 {
-	int err = show(selected, choice, cost, error);
+	int err = choose_view(selected, choice, cost, error);
 
-	return err ? err : filter(selected, choice, error);
+	return err ? err : filter_counts(selected, choice, error);
 }
 
 int selected__choose_part(struct selected *selected, struct data_choice *choice, enum cost cost,
 			  struct error *error)
 {
-	int err = show(selected, choice, cost, error);
+	int err = choose_view(selected, choice, cost, error);
 
 	return err || filter__selects_all(&choice->filter.options)
 		       ? err
-		       : filter(selected, choice, error);
+		       : filter_counts(selected, choice, error);
 }
 
 void selected__release(struct selected *selected)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the commands that read data files have in common: options of files, view and selection, and their run. */
+/* The frame of the commands that read data files: options of files, view and selection, and the steps of a run. */
 #ifndef ALLOCPROF_DATA_COMMAND_H
 #define ALLOCPROF_DATA_COMMAND_H
 
@@ -88,7 +88,7 @@ enum {
 	}
 
 /*
- * Parses the options of data_paths__parse(), VIEW_OPTIONS, FILTER_OPTIONS and the table above;
+ * Parses the options of data_paths__parse(), VIEW_OPTIONS, FILTER_OPTIONS, --json, --strict and --no-pager;
  * returns as view_choice__parse().
  */
 int data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
@@ -116,7 +116,7 @@ struct data_run {
 	unsigned int needs; /* enum completeness_flags, beside those of the choice */
 };
 
-/* What such a command does by itself. Its functions get the struct that data_command__run() got. */
+/* The steps that a command has for itself. They get the struct that data_command__run() got. */
 struct data_command {
 	const struct command *command;
 	options_parser parse;

@@ -12,7 +12,6 @@
 #include "number.h"
 #include "profile.h"
 #include "reasons.h"
-#include "recording_text.h"
 #include "session.h"
 #include "text.h"
 
@@ -68,7 +67,7 @@ static void print_reason(enum gap kind, __u64 n, const struct reason *reason)
 		measure_gaps__print, NULL);
 }
 
-/* What is no gap of the numbers, but has to be known to read them. What stat prints has the rest, and JSON may go to stderr,
+/* Prints what lies beside the numbers and has to be known to read them. stat's report has the rest, and its JSON may go to stderr,
  * too. */
 static void print_target(const struct measure *measure, const struct profile *profile)
 {

@@ -3,7 +3,6 @@
 #include "measure_options.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,12 +11,10 @@
 #include "command.h"
 #include "error.h"
 #include "message.h"
-#include "number.h"
 #include "options.h"
 #include "pattern.h"
 #include "profile.h"
 #include "session_options.h"
-#include "text.h"
 
 /* Resolves -e, once all sources are known. */
 static int select_functions(struct measure *measure, struct error *error)

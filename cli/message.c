@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What stderr gets: sentences, and one line of progress that they replace. */
+/* Prints sentences to stderr, and one line of progress that they replace. */
 #include "message.h"
 
 #include <stdarg.h>

@@ -2,9 +2,7 @@
 /* The lines on stderr that end `record`. */
 #include "record_summary.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "recording.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "data_file.h"

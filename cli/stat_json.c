@@ -3,27 +3,18 @@
 #include "stat_report.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
 #include "cleanup.h"
 #include "completeness.h"
 #include "json.h"
 #include "measure.h"
-#include "measure_gaps.h"
 #include "measure_options.h"
-#include "number.h"
 #include "profile.h"
-#include "recording_text.h"
 #include "stat_figures.h"
-#include "table.h"
-#include "terminal.h"
-#include "text.h"
 
-/* The same as JSON. */
+/* The functions of the run or, if it is not NULL, of those called in @region. */
 static json_object *functions_object(const struct measure *measure, const struct profile *profile,
 				     const struct region *region)
 {

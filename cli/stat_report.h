@@ -20,7 +20,7 @@ json_object *stat_report__object(const struct measure *measure, const struct pro
 /* Width of the report's lines; only long names exceed it. */
 #define STAT_COLUMNS 80
 
-/* Parts of the text, which other tables have, too. */
+/* Parts of the text, for stat_series.c, too. */
 
 /* Prints @text after @used columns of a line, wraps it with @indent, and ends the line. */
 void stat_print__wrapped(FILE *to, const char *text, size_t used, size_t indent);

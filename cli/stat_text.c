@@ -10,8 +10,6 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "completeness.h"
-#include "json.h"
 #include "measure.h"
 #include "measure_gaps.h"
 #include "measure_options.h"

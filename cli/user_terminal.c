@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds out what the user's terminal can show and who writes to it, and runs the pager. */
 #include "user_terminal.h"
 
 #include <dirent.h>
