@@ -16,7 +16,7 @@
 
 /* Allocators as bytes: a worker finds them in a file, and this process checks what it says of it. */
 
-/* What is known of the file without the worker. */
+/* This process has these by itself; the worker does not send them. */
 struct wire_context {
 	const struct source *source;
 	const struct executable_parts *parts; /* NULL in the worker */

@@ -588,7 +588,7 @@ static bool code_is_sound(const void *object, const void *context)
 	const struct executable_parts *parts = context;
 	const struct function_code *code = object;
 
-	if (code->within.n > AP_MAX_WITHIN_RANGES || code->within.pad ||
+	if (!parts->n || code->within.n > AP_MAX_WITHIN_RANGES || code->within.pad ||
 	    code->n_entries > AP_MAX_WITHIN_RANGES)
 		return false;
 	for (__u32 i = 0; i < code->within.n; i++) {
@@ -642,12 +642,12 @@ int function_code__parse(struct parser *parser, int fd, const char *path, const 
 		.parameters = &parameters,
 	};
 	struct executable_parts parts;
-	struct function_code code;
+	struct function_code code = { 0 };
 	int err;
 
 	wire__put_string(&parameters, name);
 	wire__put_u32(&parameters, is_usdt);
-	/* Code of a function is in none then. */
+	/* Without executable parts no function's code is sound. */
 	if (executable_parts__read(fd, &parts))
 		parts.n = 0;
 	err = parameters.has_failed

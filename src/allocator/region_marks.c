@@ -49,11 +49,12 @@ bool region_name__is_good(const char *name)
 	return true;
 }
 
-static bool mark_is_sound(const void *object, const void *parts)
+static bool mark_is_sound(const void *object, const void *context)
 {
+	const struct executable_parts *parts = context;
 	const struct region_mark *mark = object;
 
-	return mark->kind <= AP_REGION_LEAVE &&
+	return parts->n && mark->kind <= AP_REGION_LEAVE &&
 	       (mark->kind == AP_REGION_LEAVE || region_name__is_good(mark->name)) &&
 	       (!mark->is_at_nop || executable_parts__have_offset(parts, mark->offset));
 }
@@ -143,7 +144,7 @@ int region_marks__parse(struct parser *parser, int fd, const char *path, struct 
 	struct region_marks marks = { 0 };
 	int err;
 
-	/* A file without any has no marks. */
+	/* Without executable parts no mark is sound. */
 	if (executable_parts__read(fd, &parts))
 		parts.n = 0;
 	err = parser__call_struct(parser, &call, &marks_type, &marks, &parts, error);

@@ -12,9 +12,6 @@ struct allocator;
 struct error;
 struct source;
 
-/* Finds the USDT probes of a source in a file; each location of a probe is a site
- * (allocprof-allocators(5)). */
-
 /* Maximum number of locations of one source in one file: an inlined function may have many. */
 #define USDT_MAX_PLACES 512
 

@@ -14,7 +14,7 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* Of nested objects and arrays; json-c refuses more. */
+/* json-c lets objects and arrays be nested less deep. */
 #define MAX_DEPTH 64
 
 /* The end of the string or number that begins at @at, or of the one character that is there. */

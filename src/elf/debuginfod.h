@@ -8,9 +8,6 @@
 
 struct debuginfod;
 
-/* Fetches debug files from the servers in DEBUGINFOD_URLS. elfutils' client runs in a child
- * process, because it may block for minutes without calling back, and a process can be killed. */
-
 struct debuginfod_options {
 	/* Without progress for @timeout_ms the file and the servers are given up; @total_ms limits
 	 * all files together. */

@@ -27,7 +27,7 @@ static const struct wire_struct dynamic_section_type = {
 	},
 };
 
-/* What follows runs in the worker, where texts are those of the file. */
+/* The functions below run in the worker, where texts are those of the file. */
 
 static int add_needed(const char *string, void *arg)
 {

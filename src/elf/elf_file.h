@@ -25,9 +25,6 @@ int elf_open__begin(int fd, Elf_Cmd command, Elf **out);
 /* How much memory the contents of the file behind @fd may take when they are unpacked. */
 __u64 elf_open__most_unpacked_bytes(int fd);
 
-/* Reads an ELF file of the host's class and machine, as far as probing needs it. Nothing in it is
- * trusted. The file is read, never mapped: one that shrinks meanwhile would kill us by SIGBUS. */
-
 /* All messages call a program for another word size or processor so: no engine measures it. */
 #define ELF_OTHER_MACHINE                                                                          \
 	"a 32-bit program, or one of another processor; allocprof measures 64-bit x86-64 ones"

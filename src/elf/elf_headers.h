@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the process with privileges reads of ELF files by itself, without libelf. */
+/* Reads headers and segments of ELF files without libelf: for the process with privileges, which parses no more of them. */
 #ifndef ALLOCPROF_ELF_HEADERS_H
 #define ALLOCPROF_ELF_HEADERS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a session measures, and how, and its progress: for the session and its engines. */
+/* Options and progress of a session, which it shares with its engines. */
 #ifndef ALLOCPROF_SESSION_OPTIONS_H
 #define ALLOCPROF_SESSION_OPTIONS_H
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* allocprof's own format, which data/export-1.schema.json describes. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * pprof's profile.proto, compressed (pprof_tables.h). Samples are written as they come, and after
- * them what they refer to. The messages are two levels deep and are made by protobuf.h: a generated
+ * them what they refer to. The messages are two levels deep and are made by struct protobuf (export_internal.h): a generated
  * writer such as protobuf-c's needs a message and all below it in memory as structures.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"

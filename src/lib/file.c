@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Opens, reads and writes files and descriptors, whole or not at all. */
 #include "file.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds out who called sudo, becomes another user, and gives up what an allocprof with file capabilities must not use. */
 #include "user.h"
 
 #include <errno.h>

@@ -52,7 +52,7 @@ int target_user__become(const struct target_user *user);
 /* Also of a zeroed one. */
 void target_user__release(struct target_user *user);
 
-/* What a launched command inherits: signal mask and limits as they were before ours, its environment and its user. */
+/* Signal mask, limits, environment and user that a launched command inherits: those that allocprof was started with. */
 struct target_inheritance {
 	sigset_t signal_mask;
 	struct rlimit files;

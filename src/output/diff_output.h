@@ -9,8 +9,6 @@
 struct profile;
 struct stack_view;
 
-/* Prints the differences that `allocprof diff` found. */
-
 /* What --per divides by. */
 struct diff_rate {
 	const char *unit; /* "second", a function, or "N:M" */

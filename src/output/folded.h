@@ -11,8 +11,6 @@
 struct profile;
 struct stack_view;
 
-/* Writes a profile as folded stacks, the input of flame graph tools: allocprof-folded(1). */
-
 struct folded_options {
 	enum cost cost;
 	const struct selection *counts; /* filtered, by count's id - 1; NULL: all */

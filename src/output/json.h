@@ -9,8 +9,6 @@
 
 struct profile;
 
-/* JSON output. json-c keeps all 64 bits of an unsigned count. */
-
 /*
  * @text as UTF-8; bytes that are not valid UTF-8 are taken as Latin-1. JSON cannot hold them, and
  * dropping the name would be worse.

@@ -115,7 +115,7 @@ static int rank_modules(struct flamegraph_ink *ink, const struct page_trie *trie
 		const char *name = module_of(trie, node);
 		const char *above = module_of(trie, trie->parents[node]);
 
-		/* What a module calls in itself is no more of it. */
+		/* A call within the module is part of its caller's total already. */
 		if (name && !(above && !strcmp(name, above)))
 			list[n++] = (struct weighed_module){ name, totals[node] };
 	}
@@ -365,8 +365,6 @@ static void flamegraph_layout__release(struct flamegraph_layout *layout)
 {
 	free(layout->boxes);
 }
-
-/* A flame graph that needs no script: each box has a title, which viewers show when one points at it. */
 
 #define WIDTH	     1200
 #define MARGIN	     16

@@ -14,11 +14,6 @@
 
 struct filtered;
 
-/*
- * The data of a recording for the page of `allocprof html`: what was selected of each count, by the
- * nodes of a trie, and blocks by the epochs of their birth and death. web/recording.js reads it.
- */
-
 /* Limit of epochs in a page; longer time lines merge epochs. A recording has 1024 at the most. */
 #define PAGE_MAX_EPOCHS 2048
 

@@ -47,7 +47,7 @@ static int next_row(struct table_rows *rows, void *row)
 	return err ? err : 1;
 }
 
-/* What add_*() below get: rows of one table each. */
+/* A row of any table, for the add_*() below. */
 union table_row {
 	struct data_meta_row meta;
 	struct data_ledger_row ledger;
@@ -314,7 +314,7 @@ static int read_lines(struct data_reader *reader)
 {
 	_cleanup_(release_rows) struct table_rows rows = { reader, "lines" };
 	_cleanup_(free_ptr) struct frame_lines *lines = calloc(1, sizeof(*lines));
-	struct data_line_row row;
+	struct data_line_row row = { 0 };
 	int err;
 
 	if (!lines)
@@ -513,7 +513,7 @@ static int read_rows(struct data_reader *reader, const char *name,
 	union table_row row;
 	int err = 0;
 
-	/* What is added as it is has no padding with other values. */
+	/* Elements of the profile are copies of rows: their padding is zero, too. */
 	memset(&row, 0, sizeof(row));
 	while (!err && (err = next_row(&rows, &row)) > 0)
 		err = add(reader, &row);

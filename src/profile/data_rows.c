@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Writes and reads rows of the data file's tables by their columns, and checks each value that is read. */
 #include "data_rows.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include "profile.h"
 
-/* What a column has in the file, and in the field of a row's struct. */
+/* The kind of a column's values, in the file and in the field of a row's struct. */
 enum data_kind {
 	DATA_ID,      /* a number that is the table's key */
 	DATA_NUMBER,  /* from 0 to PROFILE_MAX that fits the field: bool, __u32 or __u64 */

@@ -80,7 +80,8 @@ enum gap {
 	/* A defined source none of whose functions was found; the detail is its first function and, a line each, the names of
 	 * files where it was sought. */
 	GAP_SOURCE_LACKING,
-	/* Processes of a program that took memory from the kernel and hit no probe. */
+	/* From here to GAP_PROGRAM_FOREIGN: processes whose calls are not counted, which `stat --json` adds up. This one: of a program
+	 * that took memory from the kernel and hit no probe. */
 	GAP_PROGRAM_UNPROBED,
 	/* Processes of a program that the library cannot be loaded into, and why; those that a translator runs; those that are
 	 * not of this machine, which no engine measures. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a recording has beside its counts by stack, its gaps, meta and ledger: sums, which stat prints, and how the run
- * went. Engines and the session add to it; a profile that was read from a data file has none of it.
+ * Totals of a recording, which `allocprof stat` prints, and how its run went. Engines and the session add to them. The data file
+ * does not store them: a profile that was read from one has none.
  */
 #ifndef ALLOCPROF_PROFILE_TOTALS_H
 #define ALLOCPROF_PROFILE_TOTALS_H
@@ -54,7 +54,7 @@ struct region {
 	__u64 stats[AP_STATS]; /* with live, by enum ap_stat; only some are counted by region */
 };
 
-/* What an engine knows of the calls of a recording with stacks; without these only the lost ones. */
+/* Calls as one engine counted them. Without stacks it knows only the lost ones. */
 struct engine_calls {
 	__u64 events;	   /* calls that happened, counted or lost */
 	__u64 not_sampled; /* of these, not sampled */
@@ -89,6 +89,7 @@ struct target_run {
 
 struct profile_totals {
 	struct function_totals functions[AP_FUNCTIONS];
+	/* Of one engine: with live there is no second one. */
 	bool has_live;
 	struct live_totals live;
 	struct region *regions; /* sorted by name */

@@ -155,7 +155,7 @@ void doctor__free(struct doctor *doctor)
 }
 
 #define TEXT_SIZE 512
-/* Of the machine's memory, that --live takes unless options say less, and what a block takes (allocprof-record(1)). */
+/* --live takes one part in LIVE_PART of the machine's memory unless options say less, and BLOCK_BYTES a block (allocprof-record(1)). */
 #define LIVE_PART    4
 #define BLOCK_BYTES  160
 #define OLDEST_MAJOR 5

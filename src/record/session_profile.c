@@ -366,7 +366,7 @@ static int set_live(struct profile *profile, const struct live_totals *live, boo
 	return err ? err : set_live_ledger(profile, live, sampled);
 }
 
-/* What a command that is measured from its exec on frees it has allocated, in a counted call. */
+/* Whether each block that the command frees was allocated in a counted call: it is measured from its exec on, all the time. */
 static bool sees_all_births(const struct session *session)
 {
 	const struct session_options *options = &session->options;
@@ -376,7 +376,7 @@ static bool sees_all_births(const struct session *session)
 	       !session->marks.resets;
 }
 
-/* Sets those that are not 0. */
+/* Sets those that are not 0, and own_bytes. */
 static int set_numbers(const struct session *session)
 {
 	const struct target *target = &session->target;
@@ -401,7 +401,7 @@ static int set_numbers(const struct session *session)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
 		if (numbers[i].value)
 			err = set_number(session->profile, numbers[i].key, numbers[i].value);
-	/* Engines have added theirs. */
+	/* The engines have added what they keep. */
 	return err ? err
 		   : profile__add_meta_number(session->profile, "own_bytes",
 					      memory_group__own_bytes());
@@ -482,7 +482,7 @@ static int settle_ledger(const struct session *session)
 	return !err && totals->has_live ? set_live(profile, &totals->live, is_sampled) : err;
 }
 
-/* Gaps that no engine knows by itself. */
+/* Adds the gaps that are numbers and that no engine knows by itself. */
 static int add_gaps(const struct session *session)
 {
 	const struct live_totals *live = &session->profile->totals.live;

@@ -20,7 +20,7 @@ struct profile_count;
 struct stack_groups;
 struct suppressions;
 
-/* What a program frees because it ends: what was live before that began, and after it, and how long it took. */
+/* The frees by which a program ends: when they began, how long they took, and how much they freed. */
 struct exit_frees {
 	__u64 epoch; /* the first of the end; 0: not much was freed then */
 	__u64 took_ns;

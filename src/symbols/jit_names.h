@@ -8,8 +8,6 @@
 struct jit_names;
 struct profile;
 
-/* Names for JIT-compiled code, from the perf maps that processes write. */
-
 /* NULL without memory. */
 struct jit_names *jit_names__new(void);
 void jit_names__free(struct jit_names *names);

@@ -61,10 +61,14 @@ static int find_files(struct debug_search *search, const struct debug_file *file
 		dwarf = debug;
 	}
 	found->path = debug->path;
-	if (!debug_file__alt_name(dwarf, &name, found->alt_build_id))
+	if (!debug_file__alt_name(dwarf, &name, found->alt_build_id)) {
+		found->alt_build_id[0] = '\0';
 		return 0;
+	}
 	err = debug_file__find_alt(search, dwarf, name, found->alt_build_id, alt, NULL);
 	found->alt_path = err ? NULL : alt->path;
+	if (err)
+		found->alt_build_id[0] = '\0';
 	return err;
 }
 

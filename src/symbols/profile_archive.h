@@ -9,8 +9,6 @@
 struct error;
 struct profile;
 
-/* Packs the ELF files that a profile's names come from, for another machine. */
-
 struct profile_archive_options {
 	const char *const *debug_dirs; /* as for module_file__open() */
 	size_t n_debug_dirs;

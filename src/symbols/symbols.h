@@ -11,8 +11,6 @@ struct elf_file;
 struct profile;
 struct symbols;
 
-/* Looks up functions, files and lines of code addresses in DWARF and ELF symbol tables. */
-
 struct symbols_options {
 	/* Directories searched before /usr/lib/debug: DIR/.build-id/ab/cdef.debug,
 	 * DIR/<path>[.debug] and DIR/<basename>[.debug]. Borrowed. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What unwind tables have of x86-64: registers, and what machine code says where there is no call frame information.
+ * The x86-64 part of unwind tables: its registers, and rules read from machine code that has no call frame information.
  */
 #include <dwarf.h>
 #include <elf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads and writes the maps of the BPF programs: counters, batches, slots and unwind tables. */
 #include "bpf_maps.h"
 
 #include <bpf/bpf.h>

@@ -540,7 +540,7 @@ static void register_section(void)
 
 int sleepable__take_over(void)
 {
-	/* Never taken back, as in tracing.c. */
+	/* Never taken back, as in tracing__take_over(). */
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, register_section);

@@ -223,6 +223,7 @@ static struct engine_calls calls_of(const struct uprobe *uprobe)
 	return calls;
 }
 
+/* Where functions begin or end the window there is no second engine, whose calls would be among these. */
 static bool is_anything_counted(const struct uprobe *uprobe, const struct engine_calls *calls)
 {
 	const struct function_totals *functions = uprobe->profile->totals.functions;

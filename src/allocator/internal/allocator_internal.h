@@ -20,8 +20,6 @@ struct source;
 struct wire_reader;
 struct wire_writer;
 
-/* Internals of allocator*.c: an allocator while it is read. */
-
 #define MAX_ALIASES	64
 #define MAX_SYMBOL_NAME 256
 #define MAX_TEXTS	64

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the readers of ELF files share: segments, reading of headers, and the parsed file. */
+/* Segments, header reading, and the parsed file, for the readers of ELF files. */
 #ifndef ALLOCPROF_ELF_FILE_INTERNAL_H
 #define ALLOCPROF_ELF_FILE_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the writers of formats share: the selected stacks one after the other, and texts by number. */
+/* For the writers of formats: the selected stacks one after the other, and texts by number. */
 #ifndef ALLOCPROF_EXPORT_INTERNAL_H
 #define ALLOCPROF_EXPORT_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files that make pictures of a time line share. */
+/* Panels, axes, ink and data of the pictures of a time line. */
 #ifndef ALLOCPROF_GRAPH_INTERNAL_H
 #define ALLOCPROF_GRAPH_INTERNAL_H
 

@@ -254,7 +254,7 @@ export class FlameGraph {
 		for (let node = 1; node < trie.size; node++) {
 			const module = moduleOf[trie.frame[node]];
 			const parent = trie.parent[node];
-			// What a module calls in itself is no more of it.
+			// A call within the module is part of its caller's total already.
 			if (!parent || moduleOf[trie.frame[parent]] !== module)
 				sums[module] += weight[node];
 		}

@@ -37,8 +37,8 @@ int data_table__get_row(const struct data_table *table, sqlite3_stmt *statement,
 /*
  * The digest of a data file, by which readers notice that it is not as it was written: the sum of a number for each row of
  * each table, as allocprof-data(5) has it. It is no signature: whoever changes a file on purpose can also write a digest.
+ * The row of meta that has it, by this key, does not count.
  */
-/* The key of meta, whose row does not count. */
 #define DATA_DIGEST_KEY "digest"
 /* Its value in a file that was made from one whose digest did not fit. */
 #define DATA_DIGEST_WRONG "wrong"

@@ -58,7 +58,7 @@ struct dwarf_places_input {
 int dwarf_places__find(const struct dwarf_places_input *input, struct place *places, size_t n,
 		       struct error *error);
 
-/* What dwarf_places.c and dwarf_units.c share. */
+/* Declarations for dwarf_places.c and dwarf_units.c. */
 
 /* A function inlined at an address. */
 struct inlined_level {

@@ -57,8 +57,6 @@ bool stack__may_have_between(const struct profile *profile, const struct profile
 /* Sets *@out to the set of the allocator's functions that each stack called, to be freed. 0 or -ENOMEM. */
 int stacks__functions(const struct profile *profile, __u64 **out);
 
-/* Which functions ended by a tail call between two frames, by the machine code of the files: in a worker. */
-
 struct tail_call_files {
 	/* Opens the file of @module, an id of the profile. -ENOMEM, or another negative errno if it is not there. */
 	int (*open)(void *context, __u32 module, struct elf_file **out);

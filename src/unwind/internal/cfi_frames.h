@@ -9,8 +9,6 @@
 
 struct cfi_frames;
 
-/* Evaluates DWARF expressions over registers and memory. */
-
 /* DWARF register numbers of x86-64 up to the return address column (System V ABI, figure 3.36). */
 #define DWARF_REGISTERS 17
 #define DWARF_RBX	3

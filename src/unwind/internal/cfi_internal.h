@@ -126,7 +126,7 @@ struct cfi_go {
 
 #define CFI_BARE_ENDS 8
 
-/* Functions that have to be unwound by their instructions (cfi_bare.c). */
+/* Functions that have to be unwound by their instructions (cfi_code.c). */
 struct cfi_bare {
 	/* As struct cfi_go has them. */
 	const __u8 *(*code)(void *file, __u64 vaddr, __u64 size);

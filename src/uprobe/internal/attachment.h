@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Probes in one file: one link with uprobe_multi, else one link each. */
+/* Attaches probes to one file: by one link with uprobe_multi, else by one link each. */
 #ifndef ALLOCPROF_ATTACHMENT_H
 #define ALLOCPROF_ATTACHMENT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The types of the running kernel, of which allocprof needs a few. */
+/* The types of the running kernel, of which allocprof needs a few, and programs that libbpf loads by them: sleepable ones, and
+ * those of type tracing. */
 #ifndef ALLOCPROF_KERNEL_TYPES_H
 #define ALLOCPROF_KERNEL_TYPES_H
 
@@ -35,8 +36,6 @@ int kernel_types__pick(const struct kernel_types *types, const struct btf *local
  * the section "sleepable", and become so when they are loaded.
  */
 
-struct kernel_types;
-
 /* Ids of the kernel's functions that such programs call. */
 struct sleepable {
 	__u32 lock, unlock; /* bpf_rcu_read_lock(), bpf_rcu_read_unlock(), Linux 6.2; 0: missing */
@@ -59,8 +58,6 @@ void sleepable__use(const struct sleepable *sleepable);
  * copying all types of the kernel: 5 MB, 4 KiB at a time. Here struct kernel_types, which has them already, is asked.
  * Such programs are attached by bpf_program__attach_trace() or bpf_program__attach_iter().
  */
-
-struct kernel_types;
 
 /* Makes libbpf ask for ids in objects that this process opens from now on. 0 or a negative errno. */
 int tracing__take_over(void);

@@ -57,12 +57,6 @@ __u64 live_pool__used(const struct live_pool *pool);
 /* Bytes of kernel memory in the arrays. */
 __u64 live_pool__bytes(const struct live_pool *pool);
 
-/*
- * The programs' records of --live: adds records ahead of the programs, and hands those of ended
- * address spaces to the live collector, so that their memory is reused; at the end it hands over the
- * others.
- */
-
 struct collector;
 struct live_collector;
 struct live_records;

@@ -66,7 +66,7 @@ size_t probes__n_files(const struct probes *probes);
  */
 int probes__add_file(struct probes *probes, int fd, const char *path, struct error *error);
 
-/* probes_isolated.c: the descriptor of the copy to probe instead of @fd, or @fd. */
+/* probes_command.c: the descriptor of the copy to probe instead of @fd, or @fd. */
 int probes__isolate(struct probes *probes, int fd, const char *path);
 /* Whether @fd is the original of a copy. */
 bool probes__has_copy(const struct probes *probes, int fd);

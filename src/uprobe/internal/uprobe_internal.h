@@ -196,7 +196,7 @@ enum uprobe_place {
 };
 enum uprobe_place uprobe__place(const struct uprobe *uprobe, pid_t pid, __u64 time_ns);
 
-/* uprobe_unprobed.c: programs that took memory without hitting a probe. Whether this kernel and
+/* uprobe_events.c: programs that took memory without hitting a probe. Whether this kernel and
  * the selected functions allow to find them. */
 bool uprobe__finds_unprobed(const struct uprobe *uprobe);
 void uprobe__choose_unprobed(struct uprobe *uprobe);
@@ -205,7 +205,7 @@ int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error);
 void uprobe__look_for_unprobed(struct uprobe *uprobe);
 int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t size);
 
-/* uprobe_isolated.c: the descriptor of the copy that a launched command sees instead of @fd, owned by the isolation, or
+/* uprobe_start.c: the descriptor of the copy that a launched command sees instead of @fd, owned by the isolation, or
  * @fd. With @makes a copy is made if there is none yet. */
 int uprobe__isolate(const struct uprobe *uprobe, int fd, const char *path, bool makes);
 /* Callback: a new descriptor of the file that @fd is a copy of, or a negative errno. */
