@@ -277,8 +277,7 @@ static bool has(const struct addresses *addresses, __u64 vaddr)
 	return false;
 }
 
-/* The function that has @vaddr, or 0. */
-static __u64 function_at(const struct allocator_reader *reader, __u64 vaddr)
+__u64 reader__function_at(const struct allocator_reader *reader, __u64 vaddr)
 {
 	const struct addresses *starts = &reader->starts;
 	size_t at = ARRAY_LOWER_BOUND(starts->n, i, starts->at[i] <= vaddr);
@@ -291,7 +290,7 @@ static bool begins_function(const struct allocator_reader *reader, __u64 vaddr)
 {
 	struct disasm_insn insn;
 
-	if (function_at(reader, vaddr) != vaddr || reader__decode_at(reader, vaddr, &insn))
+	if (reader__function_at(reader, vaddr) != vaddr || reader__decode_at(reader, vaddr, &insn))
 		return false;
 	if (insn.class == DISASM_OTHER && insn.effects == 0 &&
 	    reader__decode_at(reader, vaddr + insn.length, &insn))
@@ -304,7 +303,7 @@ static void note_inner(const struct disasm_branch *branch, void *arg)
 	struct bypass *bypass = arg;
 	const struct allocator_reader *reader = bypass->reader;
 
-	if (bypass->err || function_at(reader, branch->target) == bypass->from ||
+	if (bypass->err || reader__function_at(reader, branch->target) == bypass->from ||
 	    !begins_function(reader, branch->target))
 		return;
 	if (allocator__site_at(reader->allocator, bypass->from) &&
@@ -383,7 +382,7 @@ static void look_at(const struct disasm_branch *branch, void *arg)
 	     is_clone = !is_site && has(&bypass->clones, branch->target);
 
 	if (!(is_site || is_called || is_clone) ||
-	    has(&bypass->inner, function_at(reader, branch->next - 1)))
+	    has(&bypass->inner, reader__function_at(reader, branch->next - 1)))
 		return;
 	bypass->is_reached |= is_site;
 	bypass->is_passed |= is_called;

@@ -13,6 +13,10 @@
 /* No branch with a displacement of 8 bits is farther from its target. */
 #define SHORT_BRANCH 130
 
+/* Up to so many bytes of a function are decoded, and up to so many times, to find out what is a branch in it. */
+#define MAX_DECODED   (16u << 10)
+#define MAX_DECODINGS 1000
+
 static const struct slot *slot_at(const struct allocator_reader *reader, __u64 vaddr)
 {
 	size_t at = ARRAY_LOWER_BOUND(reader->n_slots, i, reader->slots[i].vaddr < vaddr);
@@ -94,8 +98,34 @@ static bool begins_instruction(const struct allocator_reader *reader, const stru
 	return vaddr == target;
 }
 
-/* @is_certain: the branch is an instruction, and not only bytes that look like one, which lead to the middle of others. */
-static void note_branch(struct allocator_reader *reader, __u64 target, bool is_certain)
+/* Whether the bytes that look like a branch are one: not if they are in other instructions of the function that has them. A
+ * hostile file may have such bytes everywhere. */
+static bool is_instruction(struct allocator_reader *reader, const struct disasm_branch *branch)
+{
+	__u64 vaddr = reader__function_at(reader, branch->next - 1);
+	struct disasm_insn insn = { 0 };
+
+	if (!vaddr || branch->next - vaddr > MAX_DECODED || reader->n_decoded >= MAX_DECODINGS)
+		return true;
+	reader->n_decoded++;
+	for (; vaddr < branch->next; vaddr += insn.length)
+		if (reader__decode_at(reader, vaddr, &insn))
+			return true;
+	return vaddr == branch->next && insn.has_target;
+}
+
+/* Whether such bytes may lead there from the site's own function, or are a branch, and lead to an instruction. */
+static bool may_lead(struct allocator_reader *reader, const struct disasm_branch *branch,
+		     const struct site *site)
+{
+	return begins_instruction(reader, site, branch->target) &&
+	       (reader__function_at(reader, branch->next - 1) == site->entry_vaddr ||
+		is_instruction(reader, branch));
+}
+
+/* @looks: NULL if the branch is certain to be an instruction; or bytes that look like it. */
+static void note_branch(struct allocator_reader *reader, __u64 target,
+			const struct disasm_branch *looks)
 {
 	const struct allocator *allocator = reader->allocator;
 
@@ -105,7 +135,8 @@ static void note_branch(struct allocator_reader *reader, __u64 target, bool is_c
 		__u64 distance = target - allocator->sites[i].entry_vaddr;
 
 		if (distance - 1 < SITE_MAX_DISTANCE &&
-		    (is_certain || begins_instruction(reader, &allocator->sites[i], target)))
+		    !(reader->branched_to[i] >> (distance - 1) & 1) &&
+		    (!looks || may_lead(reader, looks, &allocator->sites[i])))
 			reader->branched_to[i] |= 1ULL << (distance - 1);
 	}
 }
@@ -198,12 +229,12 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 	case DISASM_CALL_INDIRECT:
 		note_return(reader, insn->vaddr + insn->length);
 		if (insn->has_target)
-			note_branch(reader, insn->target, true);
+			note_branch(reader, insn->target, NULL);
 		return FLOW_PASS;
 	case DISASM_JUMP:
 	case DISASM_JUMP_CONDITIONAL:
 		if (insn->has_target)
-			note_branch(reader, insn->target, true);
+			note_branch(reader, insn->target, NULL);
 		break;
 	case DISASM_JUMP_INDIRECT:
 	case DISASM_RET:
@@ -286,7 +317,7 @@ static void note_near_branches(struct allocator_reader *reader, const struct sit
 		if (reader__decode_at(reader, site->entry_vaddr + at, &insn))
 			return;
 		if (insn.has_target && insn.class != DISASM_CALL)
-			note_branch(reader, insn.target, true);
+			note_branch(reader, insn.target, NULL);
 	}
 }
 
@@ -384,7 +415,7 @@ static void visit_anywhere(const struct disasm_branch *branch, void *arg)
 	if (branch->target < reader->lowest_entry ||
 	    branch->target > reader->highest_entry + SITE_MAX_DISTANCE)
 		return;
-	note_branch(reader, branch->target, false);
+	note_branch(reader, branch->target, branch);
 	if (branch->is_call && reader__is_core(reader, branch->next) &&
 	    allocator__site_at(reader->allocator, branch->target))
 		note_return(reader, branch->next);

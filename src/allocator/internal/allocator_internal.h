@@ -112,6 +112,7 @@ struct allocator_reader {
 	size_t room_slots;
 	/* Per site: bit n is set if a direct branch targets entry + n + 1. */
 	__u64 branched_to[MAX_SITES];
+	unsigned int n_decoded; /* functions decoded to find out whether bytes are a branch */
 	__u64 lowest_entry;
 	__u64 highest_entry;
 	/* Direct calls from this range are internal, in a program from those of its functions that are the allocator's. */
@@ -169,6 +170,8 @@ int reader__add_slots(struct allocator_reader *reader);
 /* allocator_flow.c: control flow of the sites. */
 const struct elf_text *reader__text_at(const struct allocator_reader *reader, __u64 vaddr);
 int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct disasm_insn *out);
+/* The function that has @vaddr, or 0. */
+__u64 reader__function_at(const struct allocator_reader *reader, __u64 vaddr);
 struct way reader__way_of(const struct allocator_reader *reader, const struct disasm_insn *insn);
 void reader__note_continuation(struct allocator_reader *reader, __u64 vaddr);
 int reader__walk_flow(struct allocator_reader *reader, __u64 entry, flow_fn fn);
