@@ -188,7 +188,8 @@ struct ap_site {
 	__u32 returns;	/* 1: its returns are probed */
 	/* 1: the fields below describe arguments and internal calls; 0: as in a C library */
 	__u32 described;
-	/* Argument numbers, from 1; 0: the function has no such argument. */
+	/* In which register the argument is: the number of the argument that the calling convention puts there, from 1,
+	 * or AP_RESULT_REGISTER; 0: the function has no such argument. */
 	__u8 size_argument, count_argument, pointer_argument;
 	__u8 result;	/* enum ap_result */
 	__u8 may_jump;	/* 1: it may tail-call another probed function */
@@ -199,9 +200,13 @@ struct ap_site {
 	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or source + 1 */
 	/* 1: it frees blocks only if the name in its first argument says so (mallctl). */
 	__u8 by_name;
-	__u8 pad;	  /* 0 */
+	/* By how many words of 8 bytes SP is below where it was at the function's entry. */
+	__u8 lowered_words;
 	__u64 size_bytes; /* size of each request if no argument has it, else 0 */
 };
+
+/* Stands for the register of results, where it is that of an argument. */
+#define AP_RESULT_REGISTER 7
 
 #define AP_BEHIND_SIZE	  1
 #define AP_BEHIND_COUNT	  2

@@ -162,13 +162,15 @@ static __always_inline void hit__read_arguments(struct hit *hit, const struct pt
 	}
 }
 
-/* The argument of this number, from 1, or 0. */
+/* The register of this number, from 1, or 0. */
 __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n);
 
+/* @number as in struct ap_site. */
 static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
 {
 	if (number > 4)
-		return nth_of(arch__arg5(regs), arch__arg6(regs), 0, 0, number - 4);
+		return nth_of(arch__arg5(regs), arch__arg6(regs), arch__result(regs), 0,
+			      number - 4);
 	return nth_of(arch__arg1(regs), arch__arg2(regs), arch__arg3(regs), arch__arg4(regs),
 		      number);
 }
@@ -395,35 +397,36 @@ static __always_inline void hit__note_impossible(const struct hit *hit)
 		stat__add(AP_STAT_IMPOSSIBLE);
 }
 
-/* Initialises @hit with the thread's SP and frame pointer. */
-static __always_inline void hit__enter(struct hit *hit, const struct pt_regs *regs)
-{
-	__builtin_memset(hit, 0, sizeof(*hit));
-	hit->sp = arch__sp(regs);
-	hit->fp = arch__fp(regs);
-	hit->weight = 1;
-}
-
-/* Fills the rest of @hit; hit->return_address is set. False if the site is unknown. */
-static __always_inline bool hit__read(struct hit *hit, struct pt_regs *regs)
+/* Initialises @hit with SP and frame pointer at the function's entry. Returns the site, or NULL if it is unknown. */
+static __always_inline const struct ap_site *hit__enter(struct hit *hit, struct pt_regs *regs)
 {
 	__u32 index = bpf_get_attach_cookie(regs);
-	struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
+	const struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
 
+	__builtin_memset(hit, 0, sizeof(*hit));
 	if (!site)
-		return false;
+		return NULL;
 	hit->site = index;
 	hit->function = site->function;
 	hit->recorded = site->recorded;
+	hit->sp = arch__sp(regs) + site->lowered_words * sizeof(__u64);
+	hit->fp = arch__fp(regs);
+	hit->weight = 1;
+	return site;
+}
+
+/* Fills the rest of @hit; hit->return_address is set. */
+static __always_inline void hit__read(struct hit *hit, const struct ap_site *site,
+				      const struct pt_regs *regs)
+{
 	if (site->described) {
 		hit__read_described(hit, site, regs);
-		return true;
+		return;
 	}
 	hit__read_arguments(hit, regs);
 	hit__classify(hit, site, regs);
-	if (config.outermost && nest__holds(hit->sp, hit->return_address, index, 1))
+	if (config.outermost && nest__holds(hit->sp, hit->return_address, hit->site, 1))
 		hit->internal = 1;
-	return true;
 }
 
 #endif

@@ -17,13 +17,17 @@ __u64 counts_inserted;
 static __always_inline void count_entry(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
+	const struct ap_site *site;
 	struct hit hit;
 
 	if (!process)
 		return;
-	hit__enter(&hit, ctx);
+	site = hit__enter(&hit, ctx);
+	if (!site)
+		return;
 	hit.return_address = hit__return_address(&hit);
-	if (hit__read(&hit, ctx) && hit__is_measured(&hit, process, true)) {
+	hit__read(&hit, site, ctx);
+	if (hit__is_measured(&hit, process, true)) {
 		count_hit(&hit);
 		regions__count(&hit);
 	}
@@ -42,17 +46,21 @@ int count_call(struct pt_regs *ctx)
 /* A hit outside of the window is only classified, since later hits may depend on it. */
 static __noinline void pass_by(struct pt_regs *ctx)
 {
+	const struct ap_site *site;
 	struct hit hit;
 
-	hit__enter(&hit, ctx);
+	site = hit__enter(&hit, ctx);
+	if (!site)
+		return;
 	hit.return_address = hit__return_address(&hit);
-	hit__read(&hit, ctx);
+	hit__read(&hit, site, ctx);
 }
 
 static __always_inline void record_entry(struct pt_regs *ctx)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct process *process = process__hit();
+	const struct ap_site *site;
 	struct scratch *scratch;
 	struct hit hit;
 
@@ -63,16 +71,18 @@ static __always_inline void record_entry(struct pt_regs *ctx)
 		pass_by(ctx);
 		return;
 	}
-	hit__enter(&hit, ctx);
+	site = hit__enter(&hit, ctx);
+	if (!site)
+		return;
 	if (config.sample) {
 		hit.return_address = hit__return_address(&hit);
-		if (!hit__is_chosen(&hit, ctx))
+		if (!hit__is_chosen(&hit, site, ctx))
 			return;
 	}
 	scratch = scratch__claim(thread);
 	if (!scratch) {
 		hit.return_address = hit__return_address(&hit);
-		if (hit__is_recorded(&hit, ctx))
+		if (hit__is_recorded(&hit, site, ctx))
 			lose_unwalked();
 		return;
 	}
@@ -83,7 +93,7 @@ static __always_inline void record_entry(struct pt_regs *ctx)
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
 	else if (!config.sample) /* else that was counted */
 		stat__add(AP_STAT_CALLS_UNREAD);
-	if (hit__is_recorded(&hit, ctx)) {
+	if (hit__is_recorded(&hit, site, ctx)) {
 		stack__walk(scratch, process, &hit, true);
 		if (walked__counts(ctx, scratch, &hit, process))
 			count_stack(ctx, scratch, &hit, process);
@@ -145,19 +155,17 @@ static __always_inline bool is_end_of_arena(const void *name)
 static __always_inline void note_unknown_call(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
-	__u32 index = bpf_get_attach_cookie(ctx);
 	struct ap_site_counts *sum;
-	struct ap_site *site;
+	const struct ap_site *site;
 	struct hit hit;
 	__u64 vaddr;
 
 	if (!process || !gate__is_open(process))
 		return;
-	site = bpf_map_lookup_elem(&sites, &index);
-	sum = bpf_map_lookup_elem(&site_counts, &index);
+	site = hit__enter(&hit, ctx);
+	sum = bpf_map_lookup_elem(&site_counts, &hit.site);
 	if (!site || !sum || (site->by_name && !is_end_of_arena((void *)arch__arg1(ctx))))
 		return;
-	hit__enter(&hit, ctx);
 	vaddr = hit__return_address(&hit) - (arch__ip(ctx) - site->probe_vaddr);
 	if (vaddr < site->text_start || vaddr >= site->text_end)
 		__sync_fetch_and_add(&sum->calls, 1);

@@ -19,16 +19,8 @@ struct ap_live live;
 __u64 lifetimes_inserted;
 struct ap_thread fresh_thread;
 
-/* Whether returns from the site's function are probed. */
-static __always_inline bool site__returns(__u32 index)
-{
-	struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
-
-	return site && site->returns;
-}
-
 static __always_inline bool live__follow(struct pt_regs *ctx, struct process *process,
-					 struct hit *hit, __u32 record)
+					 struct hit *hit, const struct ap_site *site, __u32 record)
 {
 	if (record != AP_NO_RECORD) {
 		record__count(record, hit);
@@ -38,7 +30,7 @@ static __always_inline bool live__follow(struct pt_regs *ctx, struct process *pr
 		count_untracked(record, hit, AP_UNTRACKED_POOL);
 		return false;
 	}
-	if (!site__returns(hit->site)) {
+	if (!site->returns) {
 		count_untracked(record, hit, AP_UNTRACKED_NO_RETURN);
 		return false;
 	}
@@ -48,57 +40,64 @@ static __always_inline bool live__follow(struct pt_regs *ctx, struct process *pr
 /* For stat: counts by function. */
 static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct process *process)
 {
+	const struct ap_site *site;
 	struct hit hit;
 	bool measured;
 
-	hit__enter(&hit, ctx);
-	hit.return_address = hit__return_address(&hit);
-	if (!hit__read(&hit, ctx))
+	site = hit__enter(&hit, ctx);
+	if (!site)
 		return false;
+	hit.return_address = hit__return_address(&hit);
+	hit__read(&hit, site, ctx);
 	measured = hit__is_measured(&hit, process, true);
 	if (measured)
 		count_hit(&hit);
 	if (hit.internal)
 		return false;
-	return live__follow(ctx, process, &hit, measured ? hit.function : AP_NO_RECORD);
+	return live__follow(ctx, process, &hit, site, measured ? hit.function : AP_NO_RECORD);
 }
 
 /* Outside of the window the call may still end a block that was allocated inside. */
 static __noinline bool live__enter_outside(struct pt_regs *ctx, struct process *process)
 {
+	const struct ap_site *site;
 	struct hit hit;
 
-	hit__enter(&hit, ctx);
+	site = hit__enter(&hit, ctx);
+	if (!site)
+		return false;
 	hit.return_address = hit__return_address(&hit);
-	if (!hit__read(&hit, ctx) || hit.internal)
+	hit__read(&hit, site, ctx);
+	if (hit.internal || (config.sample && !call__may_end(process, &hit)))
 		return false;
-	if (config.sample && !call__may_end(process, &hit))
-		return false;
-	return live__follow(ctx, process, &hit, AP_NO_RECORD);
+	return live__follow(ctx, process, &hit, site, AP_NO_RECORD);
 }
 
 static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct process *process)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
+	const struct ap_site *site;
 	struct scratch *scratch;
 	bool follow = false;
 	struct hit hit;
 	__u32 record;
 
-	hit__enter(&hit, ctx);
+	site = hit__enter(&hit, ctx);
+	if (!site)
+		return false;
 	if (config.sample) {
 		hit.return_address = hit__return_address(&hit);
-		if (!hit__is_chosen(&hit, ctx))
+		if (!hit__is_chosen(&hit, site, ctx))
 			return !hit.weight && call__may_end(process, &hit) &&
-			       live__follow(ctx, process, &hit, AP_NO_RECORD);
+			       live__follow(ctx, process, &hit, site, AP_NO_RECORD);
 	}
 	scratch = scratch__claim(thread);
 	if (!scratch) {
 		hit.return_address = hit__return_address(&hit);
-		if (!hit__is_recorded(&hit, ctx))
+		if (!hit__is_recorded(&hit, site, ctx))
 			return false;
 		lose_unwalked();
-		return live__follow(ctx, process, &hit, AP_NO_RECORD);
+		return live__follow(ctx, process, &hit, site, AP_NO_RECORD);
 	}
 	scratch__enter(scratch, thread, process);
 	if (stack__read(scratch, &hit, true))
@@ -106,12 +105,12 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
 	else if (!config.sample) /* else that was counted */
 		stat__add(AP_STAT_CALLS_UNREAD);
-	if (hit__is_recorded(&hit, ctx)) {
+	if (hit__is_recorded(&hit, site, ctx)) {
 		stack__walk(scratch, process, &hit, true);
 		record = walked__counts(ctx, scratch, &hit, process)
 				 ? find_record(ctx, scratch, &hit, process)
 				 : AP_NO_RECORD;
-		follow = live__follow(ctx, process, &hit, record);
+		follow = live__follow(ctx, process, &hit, site, record);
 	}
 	scratch__release(scratch);
 	return follow;
@@ -187,13 +186,15 @@ int live_session(struct pt_regs *ctx)
 /* Classifies the hit first, since calls are counted by function or by region. */
 static __always_inline void live__free_counting(struct pt_regs *ctx, struct process *process)
 {
+	const struct ap_site *site;
 	struct hit hit;
 	bool measured;
 
-	hit__enter(&hit, ctx);
-	hit.return_address = hit__return_address(&hit);
-	if (!hit__read(&hit, ctx))
+	site = hit__enter(&hit, ctx);
+	if (!site)
 		return;
+	hit.return_address = hit__return_address(&hit);
+	hit__read(&hit, site, ctx);
 	measured = config.live_stacks ? gate__is_open(process) && !config.within
 				      : hit__is_measured(&hit, process, true);
 	if (measured && !config.live_stacks)
@@ -210,6 +211,7 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
  * than the rest. */
 static __always_inline void live__free_recording(struct pt_regs *ctx, struct process *process)
 {
+	const struct ap_site *site;
 	struct hit hit;
 
 	if (call__free(process, arch__arg1(ctx), AP_BLOCKS_OF_MALLOC, 0) ||
@@ -218,9 +220,12 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 	/* With sampling only free(NULL) is counted: other blocks may just not have been sampled. */
 	if (config.sample && arch__arg1(ctx))
 		return;
-	hit__enter(&hit, ctx);
+	site = hit__enter(&hit, ctx);
+	if (!site)
+		return;
 	hit.return_address = hit__return_address(&hit);
-	if (hit__read(&hit, ctx) && !hit.internal)
+	hit__read(&hit, site, ctx);
+	if (!hit.internal)
 		count_noop_free(process, hit.function, hit.pointer);
 }
 

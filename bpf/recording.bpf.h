@@ -119,15 +119,21 @@ static __always_inline bool hit__draw(struct hit *hit)
 
 /* Reads the hit, whose return address is set. Whether it is a call to be recorded that sampling
  * chose. */
-static __always_inline bool hit__is_chosen(struct hit *hit, struct pt_regs *ctx)
+static __always_inline bool hit__is_chosen(struct hit *hit, const struct ap_site *site,
+					   struct pt_regs *ctx)
 {
-	return hit__read(hit, ctx) && hit__is_event(hit) && hit__draw(hit);
+	hit__read(hit, site, ctx);
+	return hit__is_event(hit) && hit__draw(hit);
 }
 
 /* Whether the hit is a call to be recorded; with sampling hit__is_chosen() has answered that. */
-static __always_inline bool hit__is_recorded(struct hit *hit, struct pt_regs *ctx)
+static __always_inline bool hit__is_recorded(struct hit *hit, const struct ap_site *site,
+					     struct pt_regs *ctx)
 {
-	return config.sample || (hit__read(hit, ctx) && hit__is_event(hit));
+	if (config.sample)
+		return true;
+	hit__read(hit, site, ctx);
+	return hit__is_event(hit);
 }
 
 /* Loses a call that found no scratch; whether --within would count it is unknown. */

@@ -138,7 +138,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 				   const struct hit *hit)
 {
 	struct ap_dump_record *record;
-	__u64 sp = hit->in_caller ? arch__caller_sp(hit->sp) : hit->sp;
+	__u64 sp = arch__sp(regs);
 	__u32 wanted, n = 0;
 	char *bytes;
 

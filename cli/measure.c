@@ -58,7 +58,10 @@ static void print_function(const struct probed_function *function, void (*print)
 		print_line(print, "      single-stepped, two traps a call: %s",
 			   function->slow_reason);
 	else
-		print_line(print, "      emulated by the kernel: one trap a call");
+		print_line(print, "      emulated by the kernel: one trap a call%s",
+			   function->is_slow_with_live
+				   ? "; with --live the entry is probed, two traps a call"
+				   : "");
 }
 
 void probed_text__print(const struct probed_file *file, void (*print)(const char *line))

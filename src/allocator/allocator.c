@@ -298,6 +298,20 @@ __u8 site__argument(const struct site *site, __u8 number)
 	return at ? at : number;
 }
 
+void site__allow_return_probe(struct site *site)
+{
+	if (!site->lowered_bytes)
+		return;
+	site->probe_vaddr = site->entry_vaddr;
+	site->probe_offset = site->entry_offset;
+	site->lowered_bytes = 0;
+	memset(site->argument_at, 0, sizeof(site->argument_at));
+	site->emulated = false;
+	memcpy(site->instruction, site->entry_instruction, sizeof(site->instruction));
+	snprintf(site->reason, sizeof(site->reason),
+		 "its return is probed, too, which has to be before `%s`", site->entry_instruction);
+}
+
 const struct site *allocator__find(const struct allocator *allocator, enum ap_function function)
 {
 	for (size_t i = 0; i < allocator->n_sites; i++)

@@ -21,6 +21,10 @@ struct source;
 #define SITE_MAX_DISTANCE 64
 /* Arguments that have registers. */
 #define SITE_ARGUMENTS 6
+/* Registers from which arguments are read: theirs, and that of results. */
+#define SITE_REGISTERS AP_RESULT_REGISTER
+/* How far the stack pointer may be below where it was at the entry. */
+#define SITE_MAX_LOWERED (255 * 8)
 
 enum site_policy {
 	SITE_BEST,  /* an instruction that the kernel emulates, if there is one */
@@ -38,8 +42,8 @@ enum allocator_returns {
 };
 
 /*
- * The site of one probed function. At @probe_vaddr the stack pointer and all memory are as at the entry, the arguments
- * that the BPF programs read are in registers, and each call executes it exactly once.
+ * The site of one probed function. At @probe_vaddr the frame pointer and all memory are as at the entry, the stack pointer is
+ * @lowered_bytes below, the arguments that the BPF programs read are in registers, and each call executes it exactly once.
  */
 struct site {
 	enum ap_function function; /* the first of @names */
@@ -57,9 +61,11 @@ struct site {
 	__u64 tail_calls;     /* mask of the functions that it may tail-call */
 	const struct interface_function *interface; /* its arguments */
 	/* By the number of an argument, from 1: that of the argument in whose register it is at
-	 * the probe; 0: in its own. */
+	 * the probe, or AP_RESULT_REGISTER; 0: in its own. */
 	__u8 argument_at[SITE_ARGUMENTS + 1];
-	struct usdt_place *usdt; /* of a USDT probe, else NULL */
+	__u32 lowered_bytes;	    /* a multiple of 8 up to SITE_MAX_LOWERED */
+	char entry_instruction[64]; /* that of the entry, if @lowered_bytes is not 0 */
+	struct usdt_place *usdt;    /* of a USDT probe, else NULL */
 	bool is_own; /* allocator's own maintenance: no request, but it calls functions that are */
 	bool throws; /* an exception may leave it */
 	bool may_jump;	/* it may tail-call another site */
@@ -138,8 +144,13 @@ void allocator__ignore(struct allocator *allocator, const char *const *patterns)
 /* Removes unknown functions that @source defines. */
 void allocator__forget_defined(struct allocator *allocator, const struct source *source);
 
-/* The number of the argument in whose register argument @number of the site's function is at the probe; 0 for 0. */
+/* The number of the argument in whose register argument @number of the site's function is at the probe, or
+ * AP_RESULT_REGISTER; 0 for 0. */
 __u8 site__argument(const struct site *site, __u8 number);
+
+/* For a function whose return is probed, too: moves the site to the entry if the stack pointer is lowered at the probe, since
+ * a return probe replaces the word that it points to. */
+void site__allow_return_probe(struct site *site);
 
 /* The site of @function, NULL if the allocator has none. */
 const struct site *allocator__find(const struct allocator *allocator, enum ap_function function);

@@ -87,13 +87,14 @@ static bool site_is_sound(const void *object, const void *context)
 	const struct site *site = object;
 
 	for (size_t i = 0; i < sizeof(site->argument_at); i++)
-		if (site->argument_at[i] > SITE_ARGUMENTS)
+		if (site->argument_at[i] > SITE_REGISTERS)
 			return false;
 	return site->function < (source ? AP_FUNCTIONS : AP_DEFINED) &&
 	       site->names >> site->function & 1 && !(site->names & ~functions) &&
 	       !(site->tail_calls & ~functions) && site->interface &&
 	       site->names >> site->interface->function & 1 && site->returns <= RETURNS_UNKNOWN &&
 	       site->probe_vaddr - site->entry_vaddr <= SITE_MAX_DISTANCE &&
+	       site->lowered_bytes <= SITE_MAX_LOWERED && site->lowered_bytes % 8 == 0 &&
 	       executable_parts__have(parts, site->entry_vaddr, site->entry_offset) &&
 	       executable_parts__have(parts, site->probe_vaddr, site->probe_offset) &&
 	       (!site->usdt || usdt_is_sound(site->usdt, parts));
@@ -120,9 +121,11 @@ static const struct wire_struct site_type = {
 		{ WIRE_FLAG(struct site, may_jump) },
 		{ WIRE_FLAG(struct site, must_jump) },
 		{ WIRE_TEXT(struct site, instruction) },
+		{ WIRE_TEXT(struct site, entry_instruction) },
 		{ WIRE_TEXT(struct site, reason) },
 		{ WIRE_NUMBER(struct site, tail_calls) },
 		{ WIRE_NUMBER(struct site, argument_at) },
+		{ WIRE_NUMBER(struct site, lowered_bytes) },
 		{ WIRE_NUMBER(struct site, returns) },
 	},
 };

@@ -13,7 +13,8 @@
 /* Chooses the instruction of a function that gets the probe: one that the kernel emulates, if the arguments that the
  * BPF programs read are still in registers there, and nothing else of what they read has changed. */
 
-_Static_assert(SITE_ARGUMENTS == DISASM_ARGUMENTS, "the same arguments");
+_Static_assert(SITE_ARGUMENTS == DISASM_ARGUMENTS && SITE_REGISTERS == DISASM_RESULT,
+	       "the same registers");
 
 /* Says in which registers a function's arguments are, instruction by instruction from its entry on. */
 struct arguments {
@@ -64,12 +65,12 @@ static void arguments__pass(struct arguments *arguments, const struct disasm_ins
 		arguments->held[insn->to] = copied;
 }
 
-/* The number of the argument whose register now has argument @number, its own if that is one of them; 0: none has. */
+/* The number of the register that now has argument @number, its own if that is one of them; 0: none has. */
 static unsigned int arguments__find(const struct arguments *arguments, unsigned int number)
 {
 	if (arguments->held[disasm__argument_register(number)] == number)
 		return number;
-	for (unsigned int n = 1; n <= DISASM_ARGUMENTS; n++)
+	for (unsigned int n = 1; n <= DISASM_RESULT; n++)
 		if (!(arguments->fixed >> number & 1) &&
 		    arguments->held[disasm__argument_register(n)] == number)
 			return n;
@@ -84,9 +85,17 @@ static bool arguments__are_there(const struct arguments *arguments)
 	return true;
 }
 
+/* Whether all that the instruction writes to memory is in the function's own frame, where the stack pointer is @lowered bytes
+ * below the return address. */
+static bool writes_own_frame(const struct disasm_insn *insn, __u32 lowered)
+{
+	return insn->writes_frame && insn->frame_offset >= -SITE_MAX_LOWERED &&
+	       insn->frame_offset + (__s64)insn->frame_bytes <= (__s64)lowered;
+}
+
 /* Which part of the caller's state beside arguments the instruction may change, a clause for the
  * user; NULL: none. */
-static const char *harm(const struct disasm_insn *insn)
+static const char *harm(const struct disasm_insn *insn, __u32 lowered)
 {
 	switch (insn->class) {
 	case DISASM_JUMP_CONDITIONAL:
@@ -100,9 +109,21 @@ static const char *harm(const struct disasm_insn *insn)
 	}
 	if (insn->effects & DISASM_WRITES_SP)
 		return "writes the stack pointer";
-	if (insn->effects & DISASM_WRITES_MEMORY)
+	if ((insn->effects & DISASM_WRITES_MEMORY) && !writes_own_frame(insn, lowered))
 		return "writes memory";
-	return insn->effects ? "is not known to be harmless" : NULL;
+	if (insn->effects & ~DISASM_WRITES_MEMORY)
+		return "is not known to be harmless";
+	return insn->fp != DISASM_FP_KEPT ? "writes the frame pointer" : NULL;
+}
+
+/* By how many bytes the instruction lowers the stack pointer, if it does nothing else; 0: it does something else. */
+static __u32 bytes_lowered(const struct disasm_insn *insn)
+{
+	if (insn->class != DISASM_OTHER || insn->effects != DISASM_WRITES_SP ||
+	    insn->sp != DISASM_SP_MOVED || insn->fp != DISASM_FP_KEPT || insn->sp_offset % 8 ||
+	    insn->sp_offset >= 0 || insn->sp_offset < -SITE_MAX_LOWERED)
+		return 0;
+	return (__u32)-insn->sp_offset;
 }
 
 static void explain(const struct disasm_insn *insn, const char *what, char *reason, size_t size)
@@ -113,11 +134,11 @@ static void explain(const struct disasm_insn *insn, const char *what, char *reas
 	snprintf(reason, size, "`%s` %s before any emulated instruction", text, what);
 }
 
-/* Finds the first emulated instruction at which what the programs read is as at the entry, or
- * arguments are in registers of others. -ENOENT, with @reason set, if there is none. */
+/* Finds the first emulated instruction at which what the programs read is as at the entry, but for arguments in other registers
+ * and the stack pointer, which is *@lowered bytes below. -ENOENT, with @reason set, if there is none. */
 static int find_emulated(const struct allocator_reader *reader, const struct site *site,
-			 struct arguments *arguments, struct disasm_insn *out, char *reason,
-			 size_t size)
+			 struct arguments *arguments, struct disasm_insn *out, __u32 *lowered,
+			 char *reason, size_t size)
 {
 	__u64 vaddr = site->entry_vaddr;
 	bool are_there = true;
@@ -137,8 +158,10 @@ static int find_emulated(const struct allocator_reader *reader, const struct sit
 			*out = insn;
 			return 0;
 		}
-		what = harm(&insn);
-		if (what) {
+		what = harm(&insn, *lowered);
+		if (bytes_lowered(&insn) && *lowered + bytes_lowered(&insn) <= SITE_MAX_LOWERED) {
+			*lowered += bytes_lowered(&insn);
+		} else if (what) {
 			if (are_there)
 				explain(&insn, what, reason, size);
 			return -ENOENT;
@@ -153,6 +176,15 @@ static int find_emulated(const struct allocator_reader *reader, const struct sit
 		snprintf(reason, size, "no emulated instruction in the first %d bytes",
 			 SITE_MAX_DISTANCE);
 	return -ENOENT;
+}
+
+static void note_lowered(const struct allocator_reader *reader, struct site *site, __u32 lowered)
+{
+	struct disasm_insn entry;
+
+	site->lowered_bytes = lowered;
+	if (lowered && !reader__decode_at(reader, site->entry_vaddr, &entry))
+		disasm_insn__text(&entry, site->entry_instruction, sizeof(site->entry_instruction));
 }
 
 static void note_moved(struct site *site, const struct arguments *arguments)
@@ -180,13 +212,16 @@ void reader__place(const struct allocator_reader *reader, struct site *site, __u
 	char reason[sizeof(site->reason)] = "";
 	struct disasm_insn insn = { 0 };
 	struct arguments arguments;
+	__u32 lowered = 0;
 	__u64 where;
 
 	if (policy == SITE_ENTRY) {
 		snprintf(reason, sizeof(reason), "the entry was requested");
-	} else if (!find_emulated(reader, site, &arguments, &insn, reason, sizeof(reason))) {
+	} else if (!find_emulated(reader, site, &arguments, &insn, &lowered, reason,
+				  sizeof(reason))) {
 		if (!is_branched_into(branched_to, insn.vaddr - site->entry_vaddr, &where)) {
 			note_moved(site, &arguments);
+			note_lowered(reader, site, lowered);
 			goto found;
 		}
 		disasm_insn__text(&insn, site->instruction, sizeof(site->instruction));

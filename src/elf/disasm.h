@@ -32,8 +32,9 @@ enum disasm_effect {
 
 /* General registers have numbers below this one. */
 #define DISASM_REGISTERS 16
-/* Integer arguments that a register carries, numbered from 1. */
+/* Integer arguments that a register carries, numbered from 1, and the number of the register of results. */
 #define DISASM_ARGUMENTS 6
+#define DISASM_RESULT	 7
 
 /* The stack pointer after an instruction; after a call: when it has returned. */
 enum disasm_sp {
@@ -60,6 +61,10 @@ struct disasm_insn {
 	unsigned int written; /* mask of general registers that it may write, in part or whole */
 	bool is_copy;	      /* it only copies all of register @from to register @to */
 	unsigned char from, to;
+	/* All that it writes to memory is @frame_bytes at sp + @frame_offset, and it leaves sp as it is. */
+	bool writes_frame;
+	__s64 frame_offset;
+	unsigned int frame_bytes;
 	enum disasm_sp sp;
 	__s64 sp_offset; /* bytes */
 	enum disasm_fp fp;
@@ -75,7 +80,7 @@ struct disasm_insn {
  * -EILSEQ: invalid, or longer than @size. */
 int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_insn *out);
 
-/* The register that carries integer argument @number of a function. */
+/* The register that carries integer argument @number of a function, or with DISASM_RESULT its result. */
 unsigned int disasm__argument_register(unsigned int number);
 
 /* Whether the next instruction may run after this one, or after the call. */

@@ -137,9 +137,9 @@ static int general_register(ZydisRegister reg)
 
 unsigned int disasm__argument_register(unsigned int number)
 {
-	static const ZydisRegister registers[DISASM_ARGUMENTS] = {
-		ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
-		ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,	ZYDIS_REGISTER_R9,
+	static const ZydisRegister registers[DISASM_RESULT] = {
+		ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RCX,
+		ZYDIS_REGISTER_R8,  ZYDIS_REGISTER_R9,	ZYDIS_REGISTER_RAX,
 	};
 
 	return (unsigned int)general_register(registers[number - 1]);
@@ -296,6 +296,30 @@ static void set_copy(const struct decoded *decoded, struct disasm_insn *insn)
 	}
 }
 
+static void set_frame_write(const struct decoded *decoded, struct disasm_insn *insn)
+{
+	const ZydisDecodedOperand *written = NULL;
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < decoded->insn.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &decoded->operands[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER ||
+		    !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		written = operand;
+		n++;
+	}
+	if (n != 1 || insn->effects != DISASM_WRITES_MEMORY ||
+	    written->type != ZYDIS_OPERAND_TYPE_MEMORY || written->size % 8 ||
+	    written->mem.base != ZYDIS_REGISTER_RSP || written->mem.index != ZYDIS_REGISTER_NONE ||
+	    written->mem.segment != ZYDIS_REGISTER_SS)
+		return;
+	insn->writes_frame = true;
+	insn->frame_offset = written->mem.disp.value;
+	insn->frame_bytes = written->size / 8;
+}
+
 int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_insn *out)
 {
 	struct disasm_insn insn = { .vaddr = vaddr, .code = code };
@@ -316,6 +340,7 @@ int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_ins
 	insn.written = insn.effects & DISASM_UNKNOWN_EFFECT ? WRITTEN_REGISTERS(~0U)
 							    : WRITTEN_REGISTERS(written);
 	set_copy(&decoded, &insn);
+	set_frame_write(&decoded, &insn);
 	*out = insn;
 	return 0;
 }

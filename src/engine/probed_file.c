@@ -20,6 +20,8 @@ bool probed_file__function(const struct probed_file *file, size_t index,
 		.distance_bytes = site->probe_offset - site->entry_offset,
 		.instruction = site->instruction,
 		.slow_reason = site->emulated ? NULL : site->reason,
+		.is_slow_with_live = site->lowered_bytes && site->returns == RETURNS_PROBED &&
+				     !(AP_FREEING >> site->function & 1),
 	};
 	return true;
 }

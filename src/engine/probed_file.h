@@ -33,6 +33,7 @@ struct probed_function {
 	__u64 distance_bytes;	 /* from the entry to the probe */
 	const char *instruction; /* the probed instruction in AT&T syntax */
 	const char *slow_reason; /* why the kernel cannot emulate it, a clause; NULL: it can */
+	bool is_slow_with_live;	 /* --live probes its return, too, and needs the entry for that */
 };
 
 /* The @index-th measured function; false if there are fewer. */

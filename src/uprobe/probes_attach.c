@@ -60,6 +60,7 @@ int probes__describe_sites(struct probes *probes, const struct allocator *alloca
 		__u32 index = probes->n_sites + i;
 		struct ap_site described = {
 			.probe_vaddr = site->probe_vaddr,
+			.lowered_words = site->lowered_bytes / sizeof(__u64),
 			.text_start = allocator->text_start,
 			.text_end = allocator->text_end,
 			.allocator = allocator_index,
@@ -294,6 +295,26 @@ static int attach_sites(struct probes *probes, struct probed_allocator *entry, i
 	return attach_role(probes, entry, fd, PROBE_ENTRIES, probes->options.run.program, error);
 }
 
+/* Whether attach_live() or attach_nest() sets a return probe at the site. */
+static bool has_return_probe(const struct probes *probes, const struct allocator *allocator,
+			     const struct site *site)
+{
+	bool is_nested = allocator->source && allocator->source->nesting == AP_NESTING_OUTERMOST;
+
+	return (is_nested && has_role(probes, site, PROBE_NEST_RETURNS)) ||
+	       (is_live(probes) && has_role(probes, site, PROBE_RETURNS));
+}
+
+static void allow_return_probes(const struct probes *probes, struct allocator *allocator)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		struct site *site = &allocator->sites[i];
+
+		if (has_return_probe(probes, allocator, site))
+			site__allow_return_probe(site);
+	}
+}
+
 int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		   struct error *error)
 {
@@ -309,6 +330,7 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 			"all %u places for probed functions are in use; name fewer with -e or "
 			"--allocator",
 			probes->options.max_sites);
+	allow_return_probes(probes, entry->allocator);
 	err = probes__describe_sites(probes, entry->allocator, entry - probes->list);
 	if (err)
 		return error__set(error, err, "cannot write the probes of %s to the BPF maps: %s",

@@ -243,7 +243,7 @@ static void test_sites(void **state)
 		{ AP_CALLOC, 0, false, "a branch leads to entry+3" },
 		{ AP_REALLOC, 6, true, "" },
 		{ AP_REALLOCARRAY, 16, true, "" },
-		{ AP_POSIX_MEMALIGN, 0, false, "writes the stack pointer" },
+		{ AP_POSIX_MEMALIGN, 4, true, "" },
 		{ AP_ALIGNED_ALLOC, 0, false, "writes memory" },
 		{ AP_MEMALIGN, 0, false, "no emulated instruction in the first 64 bytes" },
 		{ AP_VALLOC, 0, false, "leaves the straight line" },
@@ -288,11 +288,13 @@ static void test_moves(void **state)
 		{ "realloc", 11, "", 1, 0, 2 },
 		{ "posix_memalign", 6, "", 4, 0, 0 },
 		{ "mi_posix_memalign", 0, lost, 3, 0, 0 },
-		{ "mi_malloc", 0, lost, 1, 0, 0 },
+		{ "mi_malloc", 5, "", AP_RESULT_REGISTER, 0, 0 },
 		{ "mi_zalloc", 0, lost, 1, 0, 0 },
 		{ "mi_malloc_small", 0, lost, 1, 0, 0 },
 		{ "mi_zalloc_small", 0, lost, 1, 0, 0 },
-		{ "mi_calloc", 0, lost, 2, 1, 0 },
+		{ "mi_calloc", 6, "", 2, AP_RESULT_REGISTER, 0 },
+		{ "mi_umalloc", 0, lost, 1, 0, 0 },
+		{ "mi_mallocn", 0, lost, 2, 1, 0 },
 		{ "mi_realloc", 6, "", 2, 0, 1 },
 		{ "mi_free", 0, "a branch leads to entry+3", 0, 0, 1 },
 		{ "mi_cfree", 4, "", 0, 0, 1 },
@@ -324,6 +326,71 @@ static void test_moves(void **state)
 				 site__argument(site, site->interface->count),
 				 site__argument(site, site->interface->pointer), site->reason);
 	}
+	allocator__free(allocator);
+}
+
+struct expected_lowered {
+	const char *name;
+	__u64 distance;
+	__u32 lowered_bytes;
+	const char *reason; /* "": emulated */
+};
+
+static void check_lowered(const char *path, struct allocator *allocator,
+			  const struct expected_lowered *expected)
+{
+	__u64 entry = symbol_value(path, expected->name);
+	struct site *site = allocator->sites;
+
+	while (site->entry_vaddr != entry)
+		site++;
+	if (site->probe_vaddr - entry != expected->distance ||
+	    site->lowered_bytes != expected->lowered_bytes ||
+	    site->emulated != !expected->reason[0] || !strstr(site->reason, expected->reason))
+		fail_msg("%s: expected +%llu, %u bytes, \"%s\"; got +%llu, %u bytes, \"%s\"",
+			 expected->name, (unsigned long long)expected->distance,
+			 expected->lowered_bytes, expected->reason,
+			 (unsigned long long)(site->probe_vaddr - entry), site->lowered_bytes,
+			 site->reason);
+	/* A return probe has to find the return address. */
+	site__allow_return_probe(site);
+	assert_int_equal(site->lowered_bytes, 0);
+	if (!expected->lowered_bytes)
+		return;
+	assert_int_equal(site->probe_vaddr, entry);
+	assert_int_equal(site->probe_offset, site->entry_offset);
+	assert_false(site->emulated);
+	assert_non_null(strstr(site->reason, site->instruction));
+}
+
+static void test_lowered(void **state)
+{
+	static const char sp[] = "writes the stack pointer before any emulated";
+	static const struct expected_lowered expected[] = {
+		{ "malloc", 7, 24, "" },
+		{ "free", 5, 16, "" },
+		{ "realloc", 11, 2040, "" },
+		{ "posix_memalign", 4, 128, "" },
+		{ "mi_posix_memalign", 0, 0, "writes memory before any emulated" },
+		{ "mi_malloc", 0, 0, sp },
+		{ "mi_zalloc", 0, 0, sp },
+		{ "mi_malloc_small", 0, 0, sp },
+		{ "mi_zalloc_small", 0, 0, sp },
+		{ "mi_calloc", 0, 0, sp },
+		{ "mi_realloc", 0, 0, "a branch leads to entry+7" },
+		{ "mi_mallocn", 14, 24, "" },
+		{ "mi_umalloc", 0, 0, "writes memory before any emulated" },
+		{ "mi_recalloc", 0, 0, "writes memory before any emulated" },
+		{ "mi_uzalloc", 4, 8, "" },
+		{ "mi_free", 0, 0, "writes the frame pointer before any emulated" },
+		{ "mi_cfree", 0, 0, sp },
+	};
+	_cleanup_(free_ptr) char *path = data_path("unit_lowered.so");
+	struct allocator *allocator = read_path(path, SITE_BEST);
+
+	assert_int_equal(allocator->n_sites, sizeof(expected) / sizeof(expected[0]));
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		check_lowered(path, allocator, &expected[i]);
 	allocator__free(allocator);
 }
 
@@ -599,7 +666,7 @@ int main(void)
 		cmocka_unit_test(test_calls),	    cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_wrapper),	    cmocka_unit_test(test_static_program),
 		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_moves),	    cmocka_unit_test(test_lowered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,6 +83,8 @@ static void assert_same_site(const struct site *a, const struct site *b)
 	assert_string_equal(a->instruction, b->instruction);
 	assert_string_equal(a->reason, b->reason);
 	assert_memory_equal(a->argument_at, b->argument_at, sizeof(a->argument_at));
+	assert_int_equal(a->lowered_bytes, b->lowered_bytes);
+	assert_string_equal(a->entry_instruction, b->entry_instruction);
 	assert_int_equal(a->tail_calls, b->tail_calls);
 	assert_ptr_equal(a->interface, b->interface);
 	assert_null(b->usdt);
@@ -235,10 +237,18 @@ static void test_places_outside_of_code(void **state)
 	assert_false(take(fixture, &bytes, bytes.size));
 	/* An argument in the register of one that has none. */
 	*site = before;
-	site->argument_at[1] = SITE_ARGUMENTS + 1;
+	site->argument_at[1] = SITE_REGISTERS + 1;
 	bytes.size = 0;
 	allocator__write(fixture->allocator, &bytes);
 	assert_false(take(fixture, &bytes, bytes.size));
+	/* A return address that is no word's distance above the stack pointer, and one that is too far above. */
+	*site = before;
+	for (__u32 bytes_below = 12; bytes_below < 4096; bytes_below += SITE_MAX_LOWERED - 4) {
+		site->lowered_bytes = bytes_below;
+		bytes.size = 0;
+		allocator__write(fixture->allocator, &bytes);
+		assert_false(take(fixture, &bytes, bytes.size));
+	}
 	*site = before;
 	bytes.size = 0;
 	allocator__write(fixture->allocator, &bytes);

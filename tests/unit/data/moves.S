@@ -67,7 +67,7 @@ function mi_posix_memalign
 	ret
 end mi_posix_memalign
 
-/* Entry: the size is in rax alone. */
+/* +5: the size is in rax. */
 function mi_malloc
 	mov %rdi, %rax
 	xor %edi, %edi
@@ -104,7 +104,7 @@ function mi_zalloc_small
 	ret
 end mi_zalloc_small
 
-/* Entry: the count is in rax alone at the first push, and a later one is another path's or not. */
+/* +6: the count is in rax, and the size where it was, too. */
 function mi_calloc
 	mov %rdi, %rax
 	mov %rsi, %rdi
@@ -115,6 +115,24 @@ function mi_calloc
 	pop %rbx
 	ret
 end mi_calloc
+
+/* Entry: the size is in r10 alone. */
+function mi_umalloc
+	mov %rdi, %r10
+	xor %edi, %edi
+	push %rbx
+	pop %rbx
+	ret
+end mi_umalloc
+
+/* Entry: the count has been multiplied. */
+function mi_mallocn
+	mov %rdi, %rax
+	mov %rsi, %rdi
+	mul %rsi
+	jo 1f
+1:	ret
+end mi_mallocn
 
 /* +6: a conditional move of what is not read. */
 function mi_realloc

@@ -49,7 +49,7 @@ function reallocarray
 	ret
 end reallocarray
 
-/* Entry: the stack pointer moves. */
+/* +4: the return address is 8 bytes above the stack pointer. */
 function posix_memalign
 	sub $8, %rsp
 	push %rbx
