@@ -254,6 +254,7 @@ static int take_only_run(void *context, struct session *session, size_t number, 
 		message__print("%s has what was recorded until some time before the end",
 			       options->partial);
 	measure__report_gaps(&options->measure, profile);
+	measure__tell_stepped(&options->measure, profile);
 	measure__suggest_engine(&options->measure, profile);
 	record_summary__print_lost_events(profile, options->measure.session.events_path);
 	/* The summary is printed last, because it names the next command to run. */

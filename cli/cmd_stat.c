@@ -153,6 +153,7 @@ static int take_only_run(void *context, struct session *session, size_t number, 
 		err = write_text(run, text, size, error);
 	if (run->options->json || run->options->output)
 		measure__report_gaps(&run->options->measure, profile);
+	measure__tell_stepped(&run->options->measure, profile);
 	measure__suggest_engine(&run->options->measure, profile);
 	return err == -EPIPE ? 0 : err;
 }

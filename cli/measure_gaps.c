@@ -117,6 +117,47 @@ static double us_per_call(const struct session_options *options)
 /* A lower cost is not worth a message. */
 #define LEAST_SECONDS 0.3
 
+/* What a single-stepped hit takes at least, where it could not be measured. */
+#define LEAST_STEPPED_SECONDS 3e-6
+
+static void name_functions(__u64 functions, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < AP_FUNCTIONS && used < size; i++) {
+		bool is_last = !(functions >> i >> 1);
+
+		if (functions >> i & 1)
+			used += snprintf(text + used, size - used, "%s%s",
+					 !used	   ? ""
+					 : is_last ? " and "
+						   : ", ",
+					 profile__function_name(i));
+	}
+}
+
+void measure__tell_stepped(const struct measure *measure, const struct profile *profile)
+{
+	const struct stepped_totals *stepped = &profile->totals.stepped;
+	const struct target_run *run = &profile->totals.run;
+	double all = run->user_seconds + run->system_seconds;
+	double each = stepped->hit_seconds ?: LEAST_STEPPED_SECONDS;
+	char names[256] = "";
+
+	/* With -p it is not known how much processor time the process has taken. */
+	if (all == 0)
+		all = run->elapsed_seconds;
+	if (measure->quiet || each * stepped->calls < LEAST_SECONDS ||
+	    each * stepped->calls < all / 10)
+		return;
+	name_functions(stepped->functions, names, sizeof(names));
+	message__print("the probes of %s are single-stepped: %s calls took %s%.1f us each, about "
+		       "%.1f of %.1f seconds; allocprof doctor says why",
+		       names, number__count(stepped->calls).text,
+		       stepped->hit_seconds ? "" : "at least ", each * 1e6, each * stepped->calls,
+		       all);
+}
+
 static double probes_seconds(const struct session_options *options, const struct profile *profile)
 {
 	__u64 calls = profile__ledger(profile, "events");

@@ -19,6 +19,9 @@ void measure_gaps__print(void *context, const char *sentence);
 /* Reports all gaps on stderr, and unless the user asked for quiet what a process has beside, and that it goes on. */
 void measure__report_gaps(const struct measure *measure, const struct profile *profile);
 
+/* One line on functions whose probes the kernel single-steps, if that took more than a tenth of the time. */
+void measure__tell_stepped(const struct measure *measure, const struct profile *profile);
+
 /* One line that names the engine preload, where it could have measured the command and the probes have taken more
  * processor time than the command itself. */
 void measure__suggest_engine(const struct measure *measure, const struct profile *profile);

@@ -87,6 +87,13 @@ struct target_run {
 	double elapsed_seconds, user_seconds, system_seconds; /* user and system: 0 with -p */
 };
 
+/* Calls at probes that the kernel single-steps. */
+struct stepped_totals {
+	__u64 functions; /* mask of enum ap_function */
+	__u64 calls;
+	double hit_seconds; /* what such a hit takes on this machine; 0: it was not measured */
+};
+
 struct profile_totals {
 	struct function_totals functions[AP_FUNCTIONS];
 	/* Of one engine: with live there is no second one. */
@@ -107,6 +114,7 @@ struct profile_totals {
 	size_t n_allocators, allocators_room;
 	struct second_program *second_programs;
 	size_t n_second_programs, second_programs_room;
+	struct stepped_totals stepped;
 	int events_err; /* negative errno of the write that ended the log of events early */
 	struct target_run run;
 };

@@ -21,6 +21,7 @@
 #include "ring_reader.h"
 #include "runtimes.h"
 #include "sources.h"
+#include "stepping.h"
 #include "tracepoints.h"
 #include "uprobe_engine.h"
 
@@ -344,6 +345,60 @@ static int add_figures(const struct uprobe *uprobe)
 	return err;
 }
 
+/* Fewer calls take no time that is worth a measurement. */
+#define LEAST_STEPPED 5000
+
+static bool is_stepped(const struct site *site)
+{
+	/* A system call has no reason. */
+	return !site->emulated && site->reason[0];
+}
+
+/* The calls of functions with single-stepped probes that were counted by stack. */
+static void add_stepped_stacks(struct profile *profile, struct stepped_totals *stepped)
+{
+	__u64 probed = stepped->functions, freeing = probed & AP_FREEING;
+
+	stepped->functions = profile->totals.live.stats[AP_STAT_FREES] ? freeing : 0;
+	if (freeing)
+		stepped->calls += profile->totals.live.stats[AP_STAT_FREES];
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		const struct profile_count *count = &profile->counts[i];
+
+		if (!(probed >> count->function & 1))
+			continue;
+		stepped->functions |= 1ULL << count->function;
+		stepped->calls += count->calls;
+	}
+}
+
+static void add_stepped(const struct uprobe *uprobe)
+{
+	struct stepped_totals *stepped = &uprobe->profile->totals.stepped;
+	const struct probed_allocator *list;
+	size_t n;
+
+	list = probes__list(uprobe->probes, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct allocator *allocator = list[i].allocator;
+
+		for (size_t j = 0; list[i].has_sites && j < allocator->n_sites; j++) {
+			struct ap_site_counts counts = { 0 };
+
+			if (!is_stepped(&allocator->sites[j]))
+				continue;
+			sum_site(uprobe, list[i].first_site + j, &counts);
+			if (uprobe->options.stacks || counts.calls + counts.internal)
+				stepped->functions |= 1ULL << allocator->sites[j].function;
+			stepped->calls += counts.calls + counts.internal;
+		}
+	}
+	if (uprobe->options.stacks)
+		add_stepped_stacks(uprobe->profile, stepped);
+	if (stepped->calls >= LEAST_STEPPED && !uprobe->is_snapshot)
+		stepping__measure(&stepped->hit_seconds);
+}
+
 static void count_gaps(const struct uprobe *uprobe, __u64 gaps[GAP_NUMBERS])
 {
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
@@ -397,6 +452,7 @@ int uprobe__results(struct engine *engine)
 		err = add_second_programs(uprobe);
 	if (!err)
 		err = add_figures(uprobe);
+	add_stepped(uprobe);
 	count_gaps(uprobe, gaps);
 	/* The number of calls may be among what could not be read. */
 	calls.may_be_short |= gaps[GAP_COUNTERS_UNREAD] > 0;

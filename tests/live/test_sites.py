@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Probes behind instructions that lower the stack pointer or move arguments count the same calls, sizes, callers and blocks
-as probes elsewhere: what the program knows of itself."""
+"""Probes behind instructions that lower the stack pointer count the same calls, sizes, callers and blocks as probes
+elsewhere: what the program knows of itself."""
 
 import json
 import re
@@ -18,7 +18,6 @@ LIBRARY = r"""
 
 static char memory[64 << 20];
 static size_t used;
-int known;
 
 __attribute__((used, noinline)) static void *take(size_t size, void *old)
 {
@@ -60,9 +59,31 @@ PROGRAM = r"""
 
 static void *kept[100];
 
-CALLER void *call_malloc(size_t size) { void *block = malloc(size); asm volatile("" : "+r"(block)); return block; }
-CALLER void *call_calloc(size_t n, size_t size) { void *block = calloc(n, size); asm volatile("" : "+r"(block)); return block; }
-CALLER void *call_realloc(void *old, size_t size) { void *block = realloc(old, size); asm volatile("" : "+r"(block)); return block; }
+/* No call is a jump. */
+CALLER void *call_malloc(size_t size)
+{
+	void *block = malloc(size);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+CALLER void *call_calloc(size_t n, size_t size)
+{
+	void *block = calloc(n, size);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+CALLER void *call_realloc(void *old, size_t size)
+{
+	void *block = realloc(old, size);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
 CALLER void call_free(void *block) { free(block); asm volatile(""); }
 
 void *through(void *(*function)(size_t), size_t size);
@@ -110,7 +131,8 @@ def program(request, tmp_path_factory):
 def stepped(stderr):
     """The functions that stat -v or doctor has found in liblowered.so, and whether each is single-stepped."""
     text = stderr.decode().partition("liblowered.so")[2]
-    return dict(re.findall(r"^(?:allocprof: )? *(malloc|calloc|realloc|free)\n.*\n.*?(emulated|single-stepped)", text, re.MULTILINE))
+    return dict(re.findall(r"^(?:allocprof: )? *(malloc|calloc|realloc|free)\n.*\n.*?(emulated|single-stepped)", text,
+                           re.MULTILINE))
 
 
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
@@ -125,7 +147,9 @@ def test_stat(run, allocprof, program, tmp_path, options):
     assert stepped(result.stderr) == {"malloc": entry, "calloc": entry, "realloc": entry, "free": "emulated"}, result
 
 
-@pytest.mark.parametrize("inject", [[], ["--inject", "multi=0"], ["--inject", "sessions=0"]], ids=["sessions", "single", "multi"])
+@pytest.mark.fast("own-live-sessions", "known-live-sessions", "known-live-single")
+@pytest.mark.parametrize("inject", [[], ["--inject", "multi=0"], ["--inject", "sessions=0"]],
+                         ids=["sessions", "single", "multi"])
 @pytest.mark.parametrize("options", [[], ["--live"], ["--live", "--sample", "1"]], ids=["plain", "live", "sample"])
 def test_record(run, allocprof, program, tmp_path, options, inject):
     path, _ = program
@@ -141,7 +165,7 @@ def test_record(run, allocprof, program, tmp_path, options, inject):
 
 
 def test_stack_copy(run, allocprof, program, tmp_path):
-    """A caller whose rules no table has: user space unwinds a copy of the stack, which begins at the lowered stack pointer."""
+    """A caller whose rules no table has: user space unwinds a copy of the stack, from the lowered stack pointer on."""
     path, _ = program
     run([allocprof, "record", "-o", tmp_path / "data", path, "through"], expect=0)
     recording = Recording(tmp_path / "data")
@@ -149,9 +173,31 @@ def test_stack_copy(run, allocprof, program, tmp_path):
     assert recording.sql("SELECT count(*) FROM stacks WHERE end != 'complete'") == [(0,)]
 
 
+@pytest.mark.fast("stat")
+@pytest.mark.parametrize("mode", ["stat", "record"])
+def test_stepped(run, allocprof, tmp_path, mode):
+    """What took long because of single-stepped probes is said, and of which functions."""
+    (tmp_path / "library.c").write_text("""
+        static char memory[1 << 20];
+        char *block = memory;
+        asm(".globl malloc\\n.type malloc, @function\\nmalloc: pxor %xmm0, %xmm0\\nmov block@GOTPCREL(%rip), %rax\\n"
+            "mov (%rax), %rax\\nret\\n.size malloc, . - malloc\\n"
+            ".globl free\\n.type free, @function\\nfree: push %rax\\npop %rax\\nret\\n.size free, . - free\\n");""")
+    (tmp_path / "program.c").write_text("""
+        #include <stdlib.h>
+        int main(void) { for (int i = 0; i < 200000; i++) free(malloc(16)); }""")
+    subprocess.run(["gcc", "-O2", "-fPIC", "-shared", "-fno-builtin", "-o", tmp_path / "libstepped.so",
+                    tmp_path / "library.c"], check=True)
+    subprocess.run(["gcc", "-O2", "-fno-builtin", "-o", tmp_path / "program", tmp_path / "program.c",
+                    tmp_path / "libstepped.so", f"-Wl,-rpath,{tmp_path}"], check=True)
+    result = run([allocprof, mode, "-o", tmp_path / "out", tmp_path / "program"], expect=0)
+    assert re.search(r"the probes of malloc are single-stepped: 200,000 calls took (at least )?[0-9.]+ us each, about "
+                     r"[0-9.]+ of [0-9.]+ seconds; allocprof doctor says why", result.stderr.decode()), result
+
+
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 def test_jemalloc(run, allocprof, counter, tmp_path, options):
-    """All of libjemalloc's functions have instructions that the kernel emulates, also its free, which overwrites rdx first."""
+    """All of libjemalloc's functions have emulated instructions, also its free, which overwrites rdx first."""
     library = interfaces.library("libjemalloc")
     if not library:
         unavailable("libjemalloc is not installed: scripts/setup --test")
