@@ -389,14 +389,6 @@ static __always_inline __u64 hit__return_address(const struct hit *hit)
 	return hit__real_return(hit, address, trampoline__address());
 }
 
-/* Counts a call that asks for more than any process can have. */
-static __always_inline void hit__note_impossible(const struct hit *hit)
-{
-	if ((hit->size_bytes >= AP_IMPOSSIBLE_BYTES || hit->overflows) &&
-	    !(AP_FREEING >> hit->function & 1))
-		stat__add(AP_STAT_IMPOSSIBLE);
-}
-
 /* Initialises @hit with SP and frame pointer at the function's entry. Returns the site, or NULL if it is unknown. */
 static __always_inline const struct ap_site *hit__enter(struct hit *hit, struct pt_regs *regs)
 {

@@ -12,6 +12,13 @@
 #include "stack.bpf.h"
 #include "within.bpf.h"
 
+/* Counts a call that asks for more than any process can have. */
+static __always_inline void hit__note_impossible(const struct hit *hit)
+{
+	if (ap_call__is_impossible(hit->function, hit->size_bytes, hit->overflows))
+		stat__add(AP_STAT_IMPOSSIBLE);
+}
+
 DECLARE_MAP(site_counts, PERCPU_ARRAY, AP_MAX_SITES, 0, __u32, struct ap_site_counts);
 
 static __always_inline void count_hit(const struct hit *hit)
