@@ -7,7 +7,6 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 
 /* Opens @path for reading if it is a regular file; a FIFO, which may block, or a device, which may act,
@@ -53,13 +52,5 @@ static inline bool file_owner__is_only_root(const struct stat *st)
  * others may make entries of their own, as in /tmp.
  */
 bool directory__is_safe(int directory, uid_t owner, bool may_be_shared);
-
-/* Has @epoll_fd wait for @fd to be readable too; events name it by its number. 0 or a negative errno. */
-static inline int epoll__watch(int epoll_fd, int fd)
-{
-	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
-}
 
 #endif

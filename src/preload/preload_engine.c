@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "collector.h"
 #include "command_path.h"
+#include "epoll.h"
 #include "error.h"
 #include "file.h"
 #include "inside_abi.h"

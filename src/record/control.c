@@ -19,8 +19,8 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "epoll.h"
 #include "error.h"
-#include "file.h"
 
 /* Maximum number of clients; a new one replaces the oldest that has sent no request. */
 #define MAX_CLIENTS 8

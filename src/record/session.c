@@ -13,8 +13,8 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "epoll.h"
 #include "error.h"
-#include "file.h"
 #include "probed_file.h"
 #include "proc.h"
 #include "profile.h"
@@ -195,83 +195,6 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	return err;
 }
 
-int session__finish(struct session *session, struct error *error)
-{
-	int err = 0;
-
-	if (!session->is_snapshot && !session->target.end_ns)
-		session->target.end_ns = clock__now_ns();
-	/* The last one first: the first one's processes may be among its own. */
-	for (size_t i = session->n_engines; i-- > 0 && !err;) {
-		err = session__operations(session, i)->finish(session->engines[i]);
-		if (err == -EAGAIN && session->may_be_torn) {
-			session->torn_ms = (clock__now_ns() - session->cut_ns) / NS_PER_MS + 1;
-			err = 0;
-		}
-	}
-	session->is_gate_open = false;
-	if (!err)
-		err = session__complete_profile(session);
-	if (!err && !session->is_snapshot)
-		tell_files(session);
-	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
-}
-
-bool session__memory_group(const struct session *session, struct session_memory *out)
-{
-	const struct session_options *options = &session->options;
-
-	if (!session->group.limit_bytes)
-		return false;
-	*out = (struct session_memory){
-		.group = session->group.path,
-		.limit_bytes = session->group.limit_bytes,
-		.free_bytes = session->group.free_bytes,
-		.own_bytes = memory_group__own_bytes(),
-		.most_bytes = options->live && !options->max_live
-				      ? options->memory_bytes / SESSION_BLOCKS_SHARE +
-						options->memory_bytes / SESSION_RECORDS_SHARE
-				      : 0,
-	};
-	return true;
-}
-
-const char *session__engine(const struct session *session)
-{
-	return session__operations(session, 0)->name;
-}
-
-__u64 session__start_realtime_ns(const struct session *session)
-{
-	return session->start_realtime_ns;
-}
-
-__u64 session__gate_realtime_ns(const struct session *session)
-{
-	return session->gate_realtime_ns;
-}
-
-pid_t session__target_pid(const struct session *session)
-{
-	return session->target.pid;
-}
-
-void session__close(struct session *session)
-{
-	if (!session)
-		return;
-	while (session->n_engines) {
-		struct engine *engine = session->engines[--session->n_engines];
-
-		engine->operations->close(engine);
-	}
-	profile__free(session->profile);
-	target__close(&session->target);
-	attached__release(&session->attached);
-	close_fd(&session->kills_fd);
-	free(session);
-}
-
 /* Maximum interval between reads of the engine's events (engine.h). */
 #define TICK_MS 100
 
@@ -395,4 +318,81 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 	session->epoll_fd = -1;
 	return err ? error__set(error, err, "the recording cannot continue: %s", strerror(-err))
 		   : 0;
+}
+
+int session__finish(struct session *session, struct error *error)
+{
+	int err = 0;
+
+	if (!session->is_snapshot && !session->target.end_ns)
+		session->target.end_ns = clock__now_ns();
+	/* The last one first: the first one's processes may be among its own. */
+	for (size_t i = session->n_engines; i-- > 0 && !err;) {
+		err = session__operations(session, i)->finish(session->engines[i]);
+		if (err == -EAGAIN && session->may_be_torn) {
+			session->torn_ms = (clock__now_ns() - session->cut_ns) / NS_PER_MS + 1;
+			err = 0;
+		}
+	}
+	session->is_gate_open = false;
+	if (!err)
+		err = session__complete_profile(session);
+	if (!err && !session->is_snapshot)
+		tell_files(session);
+	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
+}
+
+bool session__memory_group(const struct session *session, struct session_memory *out)
+{
+	const struct session_options *options = &session->options;
+
+	if (!session->group.limit_bytes)
+		return false;
+	*out = (struct session_memory){
+		.group = session->group.path,
+		.limit_bytes = session->group.limit_bytes,
+		.free_bytes = session->group.free_bytes,
+		.own_bytes = memory_group__own_bytes(),
+		.most_bytes = options->live && !options->max_live
+				      ? options->memory_bytes / SESSION_BLOCKS_SHARE +
+						options->memory_bytes / SESSION_RECORDS_SHARE
+				      : 0,
+	};
+	return true;
+}
+
+const char *session__engine(const struct session *session)
+{
+	return session__operations(session, 0)->name;
+}
+
+__u64 session__start_realtime_ns(const struct session *session)
+{
+	return session->start_realtime_ns;
+}
+
+__u64 session__gate_realtime_ns(const struct session *session)
+{
+	return session->gate_realtime_ns;
+}
+
+pid_t session__target_pid(const struct session *session)
+{
+	return session->target.pid;
+}
+
+void session__close(struct session *session)
+{
+	if (!session)
+		return;
+	while (session->n_engines) {
+		struct engine *engine = session->engines[--session->n_engines];
+
+		engine->operations->close(engine);
+	}
+	profile__free(session->profile);
+	target__close(&session->target);
+	attached__release(&session->attached);
+	close_fd(&session->kills_fd);
+	free(session);
 }
