@@ -240,7 +240,7 @@ static __u64 count_ended(const struct preload_engine *engine)
 
 	for (size_t i = 0; i < counted->n_images; i++)
 		if (engine->images[i] == IMAGE_RUNS && !counted->images[i].is_elsewhere &&
-		    !kill(counted->images[i].pid, 0))
+		    preload_engine__runs(engine, counted->images[i].pid))
 			running++;
 	return preload_engine__count_processes(counted) - running;
 }

@@ -314,8 +314,10 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 	engine->sample_unit_shift = preload_options.settings.sampling.sample_unit_shift;
 	preload_options.library = library;
 	err = parser__new(&engine->parser, error);
-	engine->runtimes = runtimes__new(&(struct file_identifier){ 0 }, engine->parser);
-	err = engine->runtimes ? err : -ENOMEM;
+	if (!err)
+		engine->runtimes = runtimes__new(&(struct file_identifier){ 0 }, engine->parser);
+	if (!err && !engine->runtimes)
+		err = -ENOMEM;
 	if (!err)
 		err = preload__new(&preload_options, &engine->preload, error);
 	if (!err && engine->others.take)
