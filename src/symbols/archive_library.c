@@ -2,37 +2,24 @@
 /* Loads libarchive when an archive is written. */
 #include "archive_library.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdbool.h>
+#include "lazy_library.h"
 
-#include "error.h"
+#define ARCHIVE_NAME(name) #name,
 
-#define LIBRARY "libarchive.so.13"
+static const char *const functions[] = { ARCHIVE_FUNCTIONS(ARCHIVE_NAME) };
 
-/* ISO C cannot convert the result of dlsym() to a function pointer. */
-#define ARCHIVE_FIND(name)                                                                         \
-	*(void **)&found.name = dlsym(loaded, #name);                                              \
-	is_complete = is_complete && found.name;
+static const struct lazy_library libarchive = {
+	.name = "libarchive.so.13",
+	.purpose = "writes archives",
+	.install = "install it (Debian: libarchive13t64, in Debian 12 libarchive13)",
+	.update = "install libarchive 3.4 or newer",
+	.functions = functions,
+	.n_functions = sizeof(functions) / sizeof(functions[0]),
+};
+
+_Static_assert(sizeof(struct archive_library) == sizeof(functions), "a pointer for each function");
 
 int archive_library__open(struct archive_library *library, struct error *error)
 {
-	/* ICU has destructors: it is not unloaded. */
-	void *loaded = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	struct archive_library found;
-	bool is_complete = true;
-
-	if (!loaded)
-		return error__set(error, -ENOENT,
-				  "cannot load " LIBRARY ", which writes archives: %s; install it "
-				  "(Debian: libarchive13t64, in Debian 12 libarchive13)",
-				  dlerror());
-	ARCHIVE_FUNCTIONS(ARCHIVE_FIND)
-	if (!is_complete)
-		return error__set(error, -ENOENT,
-				  LIBRARY
-				  " lacks a function that writes archives; install libarchive "
-				  "3.4 or newer");
-	*library = found;
-	return 0;
+	return lazy_library__load(&libarchive, library, error);
 }
