@@ -28,6 +28,7 @@ struct held_thread {
 struct hold {
 	struct held_thread *threads;
 	size_t n, room;
+	size_t n_left_out; /* threads that stood still, and may go on meanwhile */
 };
 
 struct hold *hold__new(void)
@@ -43,18 +44,21 @@ static bool has(const struct hold *hold, pid_t tid)
 	return false;
 }
 
-/* Whether the thread neither runs nor can stop at once, such as the parent of a vfork(2), or is stopped already. */
-static bool stands_still(pid_t tid)
+/* Whether the thread neither runs nor can stop at once, such as the parent of a vfork(2), or is stopped already, or has ended. */
+static bool stands_still(struct hold *hold, pid_t tid)
 {
 	struct proc_stat stat;
+	bool has_ended = proc_stat__read(tid, &stat) || strchr("ZXx", stat.state), stands;
 
-	return proc_stat__read(tid, &stat) || strchr("DTZXx", stat.state);
+	stands = !has_ended && strchr("DT", stat.state);
+	hold->n_left_out += stands;
+	return has_ended || stands;
 }
 
 /* 1: the thread is held, and may still run; 0: it cannot run, or has ended. */
 static int seize(struct hold *hold, pid_t tid)
 {
-	if (stands_still(tid))
+	if (stands_still(hold, tid))
 		return 0;
 	if (array__reserve(&hold->threads, &hold->room, hold->n + 1, sizeof(*hold->threads)))
 		return -ENOMEM;
@@ -82,12 +86,13 @@ static bool look(struct held_thread *thread)
 	return true;
 }
 
-/* Whether it has ended and nobody has waited for it. */
+/* Whether it has ended and nobody has waited for it. Stops of what is traced are reported, too. */
 static bool is_dead(pid_t tid)
 {
 	siginfo_t info = { 0 };
 
-	return waitid(P_PID, tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) || info.si_pid;
+	return waitid(P_PID, tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ||
+	       (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED);
 }
 
 static void await(struct hold *hold, size_t from, __u64 until_ns)
@@ -111,6 +116,7 @@ int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
 	do {
 		tasks = opendir(path);
 		from = hold->n;
+		hold->n_left_out = 0;
 		while (err >= 0 && tasks && (entry = readdir(tasks))) {
 			pid_t tid = atoi(entry->d_name);
 
@@ -122,6 +128,36 @@ int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
 		await(hold, from, until_ns);
 	} while (err >= 0 && hold->n > from && clock__now_ns() < until_ns);
 	return err < 0 ? err : (int)(hold->n - before);
+}
+
+int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns)
+{
+	size_t before = hold->n;
+	int err = has(hold, tid) ? 0 : seize(hold, tid);
+
+	if (err < 0)
+		return err;
+	await(hold, before, until_ns);
+	return hold->n > before && hold->threads[before].is_stopped;
+}
+
+int hold__each_stopped(const struct hold *hold, int (*fn)(void *context, pid_t tid), void *context)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < hold->n && !result; i++)
+		if (hold->threads[i].is_stopped)
+			result = fn(context, hold->threads[i].tid);
+	return result;
+}
+
+size_t hold__count_running(const struct hold *hold)
+{
+	size_t n = hold->n_left_out;
+
+	for (size_t i = 0; i < hold->n; i++)
+		n += !hold->threads[i].is_stopped && !is_dead(hold->threads[i].tid);
+	return n;
 }
 
 /* A thread that is not stopped cannot be let go: it stops first. */

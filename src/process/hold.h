@@ -22,6 +22,15 @@ struct hold *hold__new(void);
  */
 int hold__add(struct hold *hold, pid_t pid, __u64 until_ns);
 
+/* Holds one thread; 1, or 0 if it has not stopped until @until_ns, or ended. Errors as above. */
+int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns);
+
+/* Calls @fn with each thread that has stopped, until that returns something else than 0, which is returned. */
+int hold__each_stopped(const struct hold *hold, int (*fn)(void *context, pid_t tid), void *context);
+
+/* How many threads have not stopped, or may go on: those that the kernel keeps in a system call are not held. */
+size_t hold__count_running(const struct hold *hold);
+
 /* Lets all go on. @child is a child whose end somebody else waits for, or 0. */
 void hold__release(struct hold *hold, pid_t child);
 
