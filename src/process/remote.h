@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Has a thread of another process, which hold.h has stopped, make system calls and call functions. Afterwards the thread goes on
+ * with what it was doing: it finds its registers, its signal mask and the system call that it waits in as they were. Should this
+ * process be killed meanwhile, the thread returns to that by itself, as from a signal's handler (sigreturn(2)).
+ */
+#ifndef ALLOCPROF_REMOTE_H
+#define ALLOCPROF_REMOTE_H
+
+#include <linux/filter.h>
+#include <linux/types.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct remote;
+
+/* Room on the thread's stack for an argument. */
+#define REMOTE_ROOM 1024
+
+/* Code of the process that threads are sent to. */
+struct remote_code {
+	__u64 system_call; /* "syscall; ret" */
+	__u64 restorer;	   /* by which handlers of signals return */
+};
+
+/* Looks for both in the process's C library. -ENOTSUP: it has none, as programs that are linked statically. */
+int remote_code__find(pid_t pid, struct remote_code *out);
+
+/* @tid has stopped. -ENOTSUP: its stack has no room, or is none that a C library has made; -ESRCH: it was killed; -ENOMEM. */
+int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct remote **out);
+
+/* The thread has its registers back, and stays stopped. Accepts NULL. */
+void remote__end(struct remote *remote);
+
+/* Lifts the process's filters of system calls for what is called here, until the thread is let go on. -EPERM. */
+int remote__lift_filters(struct remote *remote);
+
+/* Reads the filter of system calls number @index, from 0, of the thread; @out has room for BPF_MAXINSNS instructions, and *@n says
+ * how many there are. -ENOENT: there are fewer; -EPERM: this process may not read them, or it is of a kind that it cannot. */
+int remote__read_filter(const struct remote *remote, unsigned index, struct sock_filter *out,
+			size_t *n);
+
+/* *@result is a negative errno where the call has failed. -ESRCH. */
+int remote__system_call(struct remote *remote, long number, const long arguments[6], long *result);
+
+/* Puts @size bytes into the room, at most REMOTE_ROOM; returns their address in the process, or 0. */
+__u64 remote__put(struct remote *remote, const void *bytes, size_t size);
+
+/* Memory of the process. 0, -EFAULT, -ESRCH. */
+int process_memory__read(pid_t pid, __u64 address, void *out, size_t size);
+int process_memory__write(pid_t pid, __u64 address, const void *bytes, size_t size);
+
+/*
+ * Calls a function that returns nothing, with one argument, and waits until @is_done says so, asked again and again, or
+ * @until_ns. 0; -ETIMEDOUT, also where it gives up: it was interrupted wherever it was; -ECANCELED: nobody came in time, and the thread goes on by itself
+ * when it is let go; -ESRCH.
+ */
+enum remote_state {
+	REMOTE_WORKS,
+	REMOTE_DONE,
+	REMOTE_RETURNS,
+	REMOTE_GIVEN_UP
+};
+int remote__call(struct remote *remote, __u64 function, __u64 argument,
+		 enum remote_state (*is_done)(void *context), void *context, __u64 until_ns);
+
+/* Where FS points to in a thread that has stopped: glibc's struct pthread. 0 or -ESRCH. */
+int remote__thread_data(pid_t tid, __u64 *address);
+
+/* The registers of a thread that has stopped. 0 or -ESRCH. */
+int remote__position(pid_t tid, __u64 *code, __u64 *stack);
+
+#endif
