@@ -97,8 +97,9 @@ struct inside_settings {
 
 /* How a process image came to be. */
 enum inside_birth {
-	INSIDE_BORN_EXEC, /* the library was loaded */
-	INSIDE_BORN_FORK, /* the copy of a process that was measured */
+	INSIDE_BORN_EXEC,     /* the library was loaded */
+	INSIDE_BORN_FORK,     /* the copy of a process that was measured */
+	INSIDE_BORN_ATTACHED, /* the library was mapped into a process that ran already */
 };
 
 /* How it ended, as far as it could say. */
@@ -349,6 +350,49 @@ enum inside_gate {
 	INSIDE_CLOSED, /* calls are not counted; frees end blocks that are followed */
 	INSIDE_OPEN,
 	INSIDE_STOPPED, /* nothing is counted any more */
+};
+
+/* What allocprof has a thread of a process that runs already call the library for (struct inside_request). */
+enum inside_action {
+	INSIDE_ATTACH, /* begin to measure: afterwards all objects call the library's functions */
+	INSIDE_DETACH, /* the objects call the functions that they called before */
+	INSIDE_CLEAN,  /* unmap what the library has mapped; no thread is within it any more */
+};
+
+enum inside_stage {
+	INSIDE_STAGE_CALLED,
+	/* It is about to take the dynamic linker's lock, which a thread that is stopped may hold: it has changed nothing yet. */
+	INSIDE_STAGE_LOCKS,
+	INSIDE_STAGE_WORKS,
+	INSIDE_STAGE_DONE,    /* it waits for a moment to be taken back */
+	INSIDE_STAGE_RETURNS, /* nobody came: it returns to what the thread was doing */
+};
+
+/* The library's thread-local words, which a library that is mapped later keeps as thread-specific data of the C library. */
+#define INSIDE_THREAD_WORDS 2
+
+/*
+ * The argument of allocprof_attach(), on the stack of the thread that calls it, while allocprof holds all other threads. The
+ * address of that function is in the library's table of symbols.
+ */
+struct inside_request {
+	__u32 action; /* enum inside_action */
+	__u32 stage;  /* enum inside_stage */
+	__s32 result; /* 0 or a negative errno; -EAGAIN: the dynamic linker is at work */
+	__u32 has_keys;
+	/* Where the pages of struct inside_header are mapped, and the first of the tables; 0: there are none. */
+	__u64 memory, tables;
+	__u64 linker; /* address of the dynamic linker's struct r_debug */
+	/* ATTACH: the process's filters of system calls, @n_filters struct sock_fprog and their instructions, in memory of the
+	 * process, which the library unmaps. */
+	__u64 filters, filters_bytes, n_filters;
+	/* pthread_key_t, and where threads have its value, from where FS points to: found by the first ATTACH. */
+	__u32 keys[INSIDE_THREAD_WORDS];
+	__u64 offsets[INSIDE_THREAD_WORDS];
+	/* ATTACH: words that were changed; DETACH: those that were changed back. */
+	__u64 n_words;
+	/* DETACH: words that somebody else has changed meanwhile, or that led past the library. */
+	__u64 n_lost;
 };
 
 struct inside_header {

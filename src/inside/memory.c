@@ -107,6 +107,28 @@ bool memory__open(const char *directory)
 	return true;
 }
 
+bool memory__adopt(__u64 address, __u64 tables)
+{
+	struct inside_header *header = (struct inside_header *)address;
+
+	spared__add(address, header_pages());
+	sys(__NR_madvise, address, header_pages(), MADV_DONTDUMP, 0, 0, 0);
+	if (tables) {
+		spared__add(tables, INSIDE_PAGE);
+		sys(__NR_madvise, tables, INSIDE_PAGE, MADV_DONTDUMP, 0, 0, 0);
+	}
+	if (!header__is_usable(header, header->size_bytes))
+		return false;
+	memory.tables = (const void *)tables;
+	memory.header = header;
+	return true;
+}
+
+void memory__close(void)
+{
+	memory.header = NULL;
+}
+
 /*
  * Another mapping of the file, without a descriptor, which programs close, and without a path, which
  * they may not reach any more: mremap(2) copies a shared mapping whose old size is given as 0. The copy

@@ -18,8 +18,14 @@
 /* Maps the header of the measurement in @directory. False if there is none that this library can use. */
 bool memory__open(const char *directory);
 
-/* The header; NULL before memory__open(). */
+/* The same where allocprof has mapped the header, at @memory, and the first page of the tables; 0: none. The files have no path. */
+bool memory__adopt(__u64 memory, __u64 tables);
+
+/* The header; NULL before memory__open() and memory__adopt(). */
 struct inside_header *memory__header(void);
+
+/* There is no header any more. */
+void memory__close(void);
 
 /* Zeroed shared memory, aligned to 64 bytes, and its place. NULL if there is none. */
 void *memory__take(size_t size, __u64 *place);

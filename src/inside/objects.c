@@ -13,6 +13,7 @@ struct debug {
 	int version;
 	struct object *first;
 	__u64 code; /* a function that is called when the list changes */
+	int state;  /* 0: consistent */
 };
 
 /* glibc's dynamic linker exports the structure, musl's a pointer to it. */
@@ -26,8 +27,27 @@ extern Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 /* More are not searched: a list that runs in a circle ends. */
 #define MAX_OBJECTS 65536
 
+/* Set where the dynamic linker has not loaded this library. */
+static const struct debug *attached_debug;
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+
+const struct object own_object = { .bias = (__u64)__ehdr_start, .dynamic = _DYNAMIC };
+
+void objects__set_linker(__u64 debug)
+{
+	attached_debug = (const struct debug *)debug;
+}
+
+bool objects__are_consistent(void)
+{
+	return !attached_debug || !attached_debug->state;
+}
+
 struct object *objects__first(void)
 {
+	if (attached_debug)
+		return attached_debug->first;
 	if (&_r_debug)
 		return _r_debug.first;
 	if (&_dl_debug_addr && _dl_debug_addr)
@@ -180,6 +200,8 @@ bool objects__find_next(const char *name, struct definition *out)
 {
 	const struct object *own = objects__own();
 
+	if (attached_debug)
+		return find_from(objects__first(), NULL, name, true, out);
 	return own && find_from(own->next, NULL, name, true, out);
 }
 
@@ -201,7 +223,7 @@ bool objects__is_preceded(const char *name)
 {
 	struct definition found;
 
-	return find_from(objects__first(), objects__own(), name, true, &found);
+	return !attached_debug && find_from(objects__first(), objects__own(), name, true, &found);
 }
 
 /* Undefined symbols come before those that DT_GNU_HASH has; DT_HASH counts all. */
@@ -358,6 +380,8 @@ void *objects__find(const char *name)
 
 __u64 objects__linker_code(void)
 {
+	if (attached_debug)
+		return attached_debug->code;
 	return &_r_debug ? _r_debug.code : 0;
 }
 
@@ -373,6 +397,17 @@ struct object_info {
 /* Its lock is held for moments only, and never while the allocator is called. */
 extern int dl_iterate_phdr(int (*fn)(struct object_info *info, size_t size, void *context),
 			   void *context) __attribute__((weak));
+
+static int each_object(int (*fn)(struct object_info *info, size_t size, void *context),
+		       void *context)
+{
+	int result;
+
+	outside__begin();
+	result = dl_iterate_phdr(fn, context);
+	outside__end();
+	return result;
+}
 
 struct segments {
 	__u64 address; /* in the object that is looked for */
@@ -419,7 +454,7 @@ bool objects__span(__u64 address, struct object_span *out)
 {
 	struct segments wanted = { address, out };
 
-	return &dl_iterate_phdr && dl_iterate_phdr(take_span, &wanted) == 1;
+	return &dl_iterate_phdr && each_object(take_span, &wanted) == 1;
 }
 
 static int take_unloaded(struct object_info *info, size_t size, void *unloaded)
@@ -434,8 +469,19 @@ __u64 objects__unloaded(void)
 	__u64 unloaded = 0;
 
 	if (&dl_iterate_phdr)
-		dl_iterate_phdr(take_unloaded, &unloaded);
+		each_object(take_unloaded, &unloaded);
 	return unloaded;
+}
+
+static int end_at_once(struct object_info *info, size_t size, void *context)
+{
+	return 1;
+}
+
+void objects__await_lock(void)
+{
+	if (&dl_iterate_phdr)
+		dl_iterate_phdr(end_at_once, NULL);
 }
 
 struct held {
@@ -463,7 +509,7 @@ void objects__hold(objects_fn fn, void *context)
 	struct held held = { fn, context };
 
 	if (&dl_iterate_phdr)
-		dl_iterate_phdr(call_held, &held);
+		each_object(call_held, &held);
 	else
 		fn(context, NULL);
 }

@@ -26,6 +26,18 @@ struct object {
 struct object *objects__first(void);
 struct object *objects__own(void);
 
+/* Where the list is, for a library that the dynamic linker has not loaded: then there is no objects__own(). */
+void objects__set_linker(__u64 debug);
+
+/* Whether the dynamic linker is between two changes of its list. */
+bool objects__are_consistent(void);
+
+/* Waits until the dynamic linker's lock is free. While all other threads are stopped it stays so. */
+void objects__await_lock(void);
+
+/* This library as an object that is in no list. */
+extern const struct object own_object __attribute__((visibility("hidden")));
+
 /* The path by which this library was loaded, or NULL where the dynamic linker's list is not found. */
 const char *objects__own_path(void);
 
@@ -35,7 +47,8 @@ struct definition {
 	const struct object *object;
 };
 
-/* The first definition of the function in the objects behind this library. False if there is none. */
+/* The first definition of the function in the objects behind this library, or in all where it was not loaded. False if there is
+ * none. */
 bool objects__find_next(const char *name, struct definition *out);
 
 /* Finds the first definition of the function in all objects but this library. False if there is none. */

@@ -9,10 +9,10 @@
 #include "memory.h"
 #include "objects.h"
 #include "sys.h"
+#include "words.h"
 
 #define MAX_ALLOCATORS 8
 #define MAX_SEEN       4096
-#define PAGE	       4096
 
 /* Stub n counts a call of own_functions.list[n]: own_calls.c. */
 extern const char own_stubs[] __attribute__((visibility("hidden")));
@@ -27,7 +27,7 @@ struct own_functions own_functions;
 static struct {
 	__u32 is_busy, is_missed;
 	__u32 n_loads, n_walks, n_forks; /* that are under way */
-	bool began, awaits_end;
+	bool began, awaits_end, is_stopped;
 	/* As of the last look, after which there was nothing left to look at. */
 	bool is_complete;
 	struct objects_changes changes;
@@ -226,19 +226,6 @@ struct patching {
 	bool is_late;
 };
 
-static bool write_word(const struct object_span *span, __u64 *slot, __u64 value)
-{
-	__u64 page = (__u64)slot & ~(__u64)(PAGE - 1);
-	bool is_protected = page >= span->protected_start && page < span->protected_end;
-
-	if (is_protected && sys(__NR_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
-		return false;
-	__atomic_store_n(slot, value, __ATOMIC_RELAXED);
-	if (is_protected)
-		sys(__NR_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
-	return true;
-}
-
 static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 {
 	const struct patching *patching = context;
@@ -262,7 +249,7 @@ static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 	if (index == OWN_FUNCTIONS)
 		return;
 	stub = (__u64)own_stubs + index * STUB_BYTES;
-	if (patching->is_late || !write_word(span, slot, stub))
+	if (patching->is_late || !words__write(span, slot, stub))
 		memory__add_gap(INSIDE_GAP_FUNCTIONS);
 }
 
@@ -285,8 +272,12 @@ static void patch_objects(bool is_late, bool is_settled)
 			continue;
 		if (is_settled && known.n_seen < MAX_SEEN)
 			known.seen[known.n_seen++] = object->dynamic;
-		if (objects__span((__u64)object->dynamic, &patching.span))
+		if (!objects__span((__u64)object->dynamic, &patching.span))
+			continue;
+		if (own_functions.n)
 			object__each_slot(object, patch, &patching);
+		if (words__are_bound())
+			words__bind(object, &patching.span);
 	}
 }
 
@@ -316,6 +307,8 @@ static void update(bool is_late, const struct objects_changes *changes)
 	bool is_settled = known.began && !known.awaits_end &&
 			  !__atomic_load_n(&known.n_loads, __ATOMIC_ACQUIRE);
 
+	if (known.is_stopped)
+		return;
 	if (changes && known.is_complete && changes->n_loaded == known.changes.n_loaded &&
 	    changes->n_unloaded == known.changes.n_unloaded)
 		return;
@@ -325,7 +318,7 @@ static void update(bool is_late, const struct objects_changes *changes)
 		known.changes = *changes;
 	known.is_complete = is_settled;
 	find_allocators();
-	if (own_functions.n)
+	if (own_functions.n || words__are_bound())
 		patch_objects(is_late, is_settled);
 }
 
@@ -406,6 +399,11 @@ void own__end_fork(void)
 void own__await_end(void)
 {
 	known.awaits_end = true;
+}
+
+void own__stop(void)
+{
+	known.is_stopped = true;
 }
 
 void own__end(void)

@@ -44,6 +44,9 @@ void own__await_end(void);
 /* The process ends. Words that are found now may have been used, which is a gap. */
 void own__end(void);
 
+/* The measurement has ended, and the process goes on: no word is changed any more. */
+void own__stop(void);
+
 /* All libraries that the program begins with are there. */
 void own__began(void);
 

@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <asm/unistd.h>
+#include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/time_types.h>
@@ -81,6 +82,8 @@ static struct {
 	bool is_joined; /* process__is_joined() was called */
 	struct mapped_array images, thread_places;
 	char directory[INSIDE_PATH_BYTES];
+	process_keep_fn keep; /* NULL: the dynamic linker keeps @self */
+	__u32 key;	      /* its first argument */
 } local;
 
 const char *process__directory(void)
@@ -172,6 +175,47 @@ static void publish_python(void)
 		code__publish((__u64)found.address);
 }
 
+static void take_settings(struct inside_header *header)
+{
+	process.header = header;
+	process.mode = header->settings.mode;
+	process.has_stacks = process.mode == INSIDE_RECORD ||
+			     (process.mode == INSIDE_LIVE && header->settings.stacks);
+	process.within = header->settings.within;
+	process.walks = process.has_stacks || process.within;
+	process.samples = process.mode != INSIDE_COUNT && header->settings.sampling.sample;
+	process.count_bytes =
+		process.samples ? sizeof(struct inside_sampled_count) : sizeof(struct inside_count);
+	process.record_bytes = process.samples ? sizeof(struct inside_sampled_record)
+					       : sizeof(struct inside_record);
+	process.recorded = process.mode == INSIDE_COUNT ? 0 : header->settings.recorded;
+}
+
+static bool begin_image(enum inside_birth birth)
+{
+	local.alive = sys__map_private(INSIDE_PAGE);
+	if (!local.alive ||
+	    sys(__NR_madvise, (long)local.alive, INSIDE_PAGE, MADV_WIPEONFORK, 0, 0, 0)) {
+		memory__add_gap(INSIDE_GAP_IMAGES);
+		return false;
+	}
+	if (!add_image(birth))
+		return false;
+	if (process.walks)
+		code__begin();
+	else
+		publish_python();
+	return true;
+}
+
+/* From now on calls count. */
+static void count_calls(void)
+{
+	announce(process.image);
+	*local.alive = 1;
+	process.alive = local.alive;
+}
+
 /* What the state is from now on. */
 static __u32 begin_process(void)
 {
@@ -196,37 +240,15 @@ static __u32 begin_process(void)
 		environment__hide(local.directory);
 		return HANDED_OVER;
 	}
-	process.mode = header->settings.mode;
-	process.has_stacks = process.mode == INSIDE_RECORD ||
-			     (process.mode == INSIDE_LIVE && header->settings.stacks);
-	process.within = header->settings.within;
-	process.walks = process.has_stacks || process.within;
-	process.samples = process.mode != INSIDE_COUNT && header->settings.sampling.sample;
-	process.count_bytes =
-		process.samples ? sizeof(struct inside_sampled_count) : sizeof(struct inside_count);
-	process.record_bytes = process.samples ? sizeof(struct inside_sampled_record)
-					       : sizeof(struct inside_record);
-	process.recorded = process.mode == INSIDE_COUNT ? 0 : header->settings.recorded;
+	take_settings(header);
 	environment__hide(local.directory);
-	local.alive = sys__map_private(INSIDE_PAGE);
-	if (!local.alive ||
-	    sys(__NR_madvise, (long)local.alive, INSIDE_PAGE, MADV_WIPEONFORK, 0, 0, 0)) {
-		memory__add_gap(INSIDE_GAP_IMAGES);
+	if (!begin_image(INSIDE_BORN_EXEC))
 		return NOT_MEASURED;
-	}
-	if (!add_image(INSIDE_BORN_EXEC))
-		return NOT_MEASURED;
-	if (process.walks)
-		code__begin();
-	else
-		publish_python();
 	if (objects__is_preceded("malloc"))
 		process__note_refusal("/proc/self/exe", INSIDE_REFUSES_ALLOCATOR);
 	own__update();
 	__atomic_fetch_add(&header->gaps[INSIDE_GAP_EARLY], local.early, __ATOMIC_RELAXED);
-	announce(process.image);
-	*local.alive = 1;
-	process.alive = local.alive;
+	count_calls();
 	return MEASURED;
 }
 
@@ -447,6 +469,11 @@ static struct thread *begin_thread(const struct ap_region_thread *open)
 	thread->number = __atomic_add_fetch(&process.header->live.n_threads, 1, __ATOMIC_RELAXED);
 	regions__begin_thread(thread, open);
 	self = thread;
+	if (local.keep) {
+		outside__begin();
+		local.keep(local.key, thread);
+		outside__end();
+	}
 	return thread;
 }
 
@@ -563,6 +590,44 @@ void process__give_up(void)
 	process.alive = &never_alive;
 	__atomic_store_n(&local.state, NOT_MEASURED, __ATOMIC_RELEASE);
 	spared__end();
+}
+
+int process__attach(__u64 memory, __u64 tables)
+{
+	struct definition first;
+
+	if (!memory__adopt(memory, tables))
+		return -ENOMEM;
+	if (objects__find_function("malloc", &first) && first.object == objects__first())
+		return -EEXIST;
+	next__prepare();
+	take_settings(memory__header());
+	__atomic_fetch_add(&process.header->n_begun, 1, __ATOMIC_RELAXED);
+	if (!begin_image(INSIDE_BORN_ATTACHED))
+		return -ENOMEM;
+	own__began();
+	count_calls();
+	__atomic_store_n(&local.state, MEASURED, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void process__detach(void)
+{
+	own__stop();
+	process.alive = &never_alive;
+	__atomic_store_n(&local.state, NOT_MEASURED, __ATOMIC_RELEASE);
+}
+
+void process__clean(void)
+{
+	memory__close();
+	spared__unmap_all();
+}
+
+void process__keep_threads(process_keep_fn keep, __u32 key)
+{
+	local.keep = keep;
+	local.key = key;
 }
 
 void process__forked(void)

@@ -170,6 +170,21 @@ bool process__follows(void);
  * engine counts them, from the next exec of this process or of a child that it makes on. */
 bool process__note_refusal(const char *path, enum inside_refusal reason);
 
+/* Begins to measure a process that runs already; other threads are stopped. 0, -ENOMEM: there is no memory; -EEXIST: the program
+ * has a malloc of its own. */
+int process__attach(__u64 memory, __u64 tables);
+
+/* Nothing is counted any more, and threads begin no more. */
+void process__detach(void);
+
+/* Afterwards, when no thread is within this library: unmaps all that it has mapped. */
+void process__clean(void);
+
+/* The thread's struct, which @keep keeps as thread-specific data (pthread_setspecific(3)): where @self is, so that the C library
+ * clears it when the thread ends. */
+typedef int (*process_keep_fn)(__u32 key, const void *value);
+void process__keep_threads(process_keep_fn keep, __u32 key);
+
 /* The dynamic linker calls it when it has loaded this library. */
 void process__loaded(void);
 

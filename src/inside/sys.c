@@ -303,6 +303,16 @@ void spared__remove(__u64 start)
 		}
 }
 
+void spared__unmap_all(void)
+{
+	for (__u32 i = 0; i < spared.n; i++)
+		if (spared.list[i].start > WRITTEN)
+			sys(__NR_munmap, spared.list[i].start,
+			    spared.list[i].end - spared.list[i].start, 0, 0, 0, 0);
+	memset(spared.list, 0, spared.n * sizeof(spared.list[0]));
+	spared.n = spared.free = 0;
+}
+
 void spared__end(void)
 {
 	__atomic_store_n(&spared.n, 0, __ATOMIC_RELAXED);

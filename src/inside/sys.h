@@ -162,6 +162,22 @@ void *memset(void *to, int value, size_t size);
 size_t text__length(const char *text);
 bool text__equal(const char *a, const char *b);
 bool text__begins(const char *text, const char *start);
+/*
+ * Threads that have called a function of another object, and that go on afterwards with what this library knows of them: what that
+ * is must not go meanwhile. Calls of the allocator are not among these.
+ */
+extern __u32 allocprof_n_outside __attribute__((visibility("protected")));
+
+static inline void outside__begin(void)
+{
+	__atomic_fetch_add(&allocprof_n_outside, 1, __ATOMIC_RELAXED);
+}
+
+static inline void outside__end(void)
+{
+	__atomic_fetch_sub(&allocprof_n_outside, 1, __ATOMIC_RELAXED);
+}
+
 /* Appends at @end of the room up to @stop, with a terminating 0; the new end, or NULL if there is no
  * room. Accepts NULL as @end. */
 char *text__append(char *end, const char *stop, const char *text);
@@ -174,6 +190,9 @@ char *text__append(char *end, const char *stop, const char *text);
 /* To be called when memory has been mapped, and before it is unmapped. Mappings for which there is no room are not spared. */
 void spared__add(__u64 start, __u64 size);
 void spared__remove(__u64 start);
+
+/* Unmaps them all. */
+void spared__unmap_all(void);
 
 /* No mapping is spared any more. */
 void spared__end(void);

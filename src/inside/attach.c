@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Begins and ends to measure a process that runs already. allocprof has mapped this library there, holds all threads, and has one
+ * of them call allocprof_attach(). No dynamic linker has been here: the library relocates itself.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/filter.h>
+#include <linux/time_types.h>
+
+#include "confine.h"
+#include "inside_abi.h"
+#include "memory.h"
+#include "objects.h"
+#include "own.h"
+#include "process.h"
+#include "sys.h"
+#include "words.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
+
+/* Those that need no symbol. Nothing else of this file may be used before. */
+static void relocate(const struct inside_request *request)
+{
+	__u64 bias = (__u64)__ehdr_start, size_bytes = 0;
+	const Elf64_Rela *relocation = NULL;
+
+	for (const Elf64_Dyn *entry = _DYNAMIC; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_RELA)
+			relocation = (const Elf64_Rela *)(bias + entry->d_un.d_ptr);
+		else if (entry->d_tag == DT_RELASZ)
+			size_bytes = entry->d_un.d_val;
+	}
+	for (; size_bytes >= sizeof(*relocation); size_bytes -= sizeof(*relocation), relocation++) {
+		__u64 *word = (__u64 *)(bias + relocation->r_offset);
+		__u32 type = ELF64_R_TYPE(relocation->r_info);
+
+		if (type == R_X86_64_RELATIVE)
+			*word = bias + relocation->r_addend;
+		else if (type == R_X86_64_TPOFF64)
+			*word = request->offsets[relocation->r_addend / sizeof(__u64) %
+						 INSIDE_THREAD_WORDS];
+	}
+}
+
+static void bind_own(void *context, const char *name, __u64 *slot, bool is_lazy)
+{
+	struct definition found;
+
+	if (object__defines(&own_object, name, &found) || objects__find_function(name, &found))
+		*slot = (__u64)found.address;
+}
+
+/* Thread-specific data (pthread_key_create(3)) is the only memory of a thread that a library can have which comes later: threads
+ * that exist have no room for its thread-local variables. */
+
+typedef int (*create_key_t)(__u32 *key, void (*destroy)(void *));
+
+/* glibc keeps the data of the first keys in struct pthread, to which FS points; that of others it allocates. */
+#define KEYS_IN_THREAD 32
+#define THREAD_WORDS   (0x700 / sizeof(__u64))
+
+static bool find_offset(process_keep_fn keep, __u32 key, __u64 *offset)
+{
+	const __u64 *thread, *end;
+	__u64 sign = (__u64)&keep;
+	bool is_found = false;
+
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+	end = thread + THREAD_WORDS;
+	if (keep(key, (const void *)sign))
+		return false;
+	for (const __u64 *word = thread; word < end; word++)
+		if (*(const volatile __u64 *)word == sign) {
+			is_found = !*offset;
+			*offset = (word - thread) * sizeof(*word);
+		}
+	keep(key, NULL);
+	return is_found;
+}
+
+static int make_keys(struct inside_request *request)
+{
+	struct definition create, keep;
+
+	if (!objects__find_function("pthread_setspecific", &keep) ||
+	    !objects__find_function("pthread_key_create", &create))
+		return -ENOSYS;
+	for (int i = 0; i < INSIDE_THREAD_WORDS && !request->has_keys; i++) {
+		__u32 *key = &request->keys[i];
+
+		if (((create_key_t)create.address)(key, NULL) || *key >= KEYS_IN_THREAD ||
+		    !find_offset((process_keep_fn)keep.address, *key, &request->offsets[i]))
+			return -ENOSYS;
+	}
+	request->has_keys = 1;
+	process__keep_threads((process_keep_fn)keep.address, request->keys[0]);
+	relocate(request);
+	return 0;
+}
+
+/* The filters that the process runs with, which are lifted for the calling thread now, forbid the library the same. */
+static void obey_filters(const struct inside_request *request)
+{
+	const struct sock_fprog *filters = (const struct sock_fprog *)request->filters;
+
+	for (__u64 i = 0; i < request->n_filters; i++)
+		confine__by_filter((unsigned long)&filters[i], 0);
+	if (request->filters)
+		sys(__NR_munmap, request->filters, request->filters_bytes, 0, 0, 0, 0);
+}
+
+static int begin(struct inside_request *request)
+{
+	int err;
+
+	relocate(request);
+	objects__set_linker(request->linker);
+	if (!objects__are_consistent())
+		return -EAGAIN;
+	object__each_slot(&own_object, bind_own, NULL);
+	__atomic_store_n(&request->stage, INSIDE_STAGE_LOCKS, __ATOMIC_RELEASE);
+	objects__await_lock();
+	__atomic_store_n(&request->stage, INSIDE_STAGE_WORKS, __ATOMIC_RELEASE);
+	err = make_keys(request);
+	if (!err && !words__begin())
+		err = -ENOMEM;
+	if (!err)
+		err = process__attach(request->memory, request->tables);
+	if (!err)
+		words__bind_linker();
+	obey_filters(request);
+	request->n_words = words__count();
+	return err;
+}
+
+static int end(struct inside_request *request)
+{
+	struct words_sum sum;
+
+	if (!objects__are_consistent())
+		return -EAGAIN;
+	__atomic_store_n(&request->stage, INSIDE_STAGE_LOCKS, __ATOMIC_RELEASE);
+	objects__await_lock();
+	__atomic_store_n(&request->stage, INSIDE_STAGE_WORKS, __ATOMIC_RELEASE);
+	process__detach();
+	sum = words__restore();
+	request->n_words = sum.n;
+	request->n_lost = sum.n_lost;
+	return 0;
+}
+
+/* So long a thread waits at the most to be taken back. */
+#define WAIT_NS 100000000
+
+/* What was done last, for the next allocprof that comes to this process. */
+__u32 allocprof_n_outside;
+
+__attribute__((visibility("protected"))) struct inside_request allocprof_last_request;
+
+EXPORT void allocprof_attach(struct inside_request *request);
+EXPORT void allocprof_attach(struct inside_request *request)
+{
+	struct __kernel_timespec wait = { .tv_nsec = WAIT_NS };
+	const __u64 none = 0;
+
+	if (request->action == INSIDE_ATTACH)
+		request->result = begin(request);
+	else if (request->action == INSIDE_DETACH)
+		request->result = end(request);
+	else
+		process__clean();
+	allocprof_last_request = *request;
+	__atomic_store_n(&request->stage, INSIDE_STAGE_DONE, __ATOMIC_RELEASE);
+	/* A wait for no signal: most others note how the kernel restarts them, where it has noted that for the thread's own. */
+	sys(__NR_rt_sigtimedwait, (long)&none, 0, (long)&wait, sizeof(none), 0, 0);
+	__atomic_store_n(&request->stage, INSIDE_STAGE_RETURNS, __ATOMIC_RELEASE);
+}

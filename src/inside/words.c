@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Changes the words through which objects call functions, and puts them back. */
+#include "words.h"
+
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#include "memory.h"
+#include "sys.h"
+
+#define PAGE 4096
+
+/* A program of many libraries has some thousands. */
+#define MAX_WORDS 65536
+
+struct word {
+	__u64 *at;
+	__u64 before, value;
+	const Elf64_Dyn *dynamic; /* of the object */
+};
+
+static struct {
+	struct word *list; /* NULL: nothing is kept */
+	__u32 n;
+	bool is_restored;
+} words;
+
+bool words__write(const struct object_span *span, __u64 *word, __u64 value)
+{
+	__u64 page = (__u64)word & ~(__u64)(PAGE - 1);
+	bool is_protected = page >= span->protected_start && page < span->protected_end;
+	__u32 n = words.n;
+
+	if (words.list && n == MAX_WORDS)
+		return false;
+	if (is_protected && sys(__NR_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
+		return false;
+	if (words.list && !words.is_restored)
+		words.list[words.n++] = (struct word){
+			.at = word,
+			.before = __atomic_load_n(word, __ATOMIC_RELAXED),
+			.value = value,
+			.dynamic = (const Elf64_Dyn *)span->dynamic,
+		};
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	if (is_protected)
+		sys(__NR_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
+	return true;
+}
+
+bool words__begin(void)
+{
+	words.list = sys__map_private(MAX_WORDS * sizeof(*words.list));
+	words.n = 0;
+	words.is_restored = false;
+	return words.list;
+}
+
+bool words__are_bound(void)
+{
+	return words.list && !words.is_restored;
+}
+
+__u64 words__count(void)
+{
+	return words.n;
+}
+
+/* These execute programs within the C library, where no word is in between, and may be left by a cancellation, for which the
+ * dynamic linker would have to know this library's frame. */
+static bool is_left_alone(const char *name)
+{
+	return text__equal(name, "system") || text__equal(name, "popen") ||
+	       text__equal(name, "wordexp");
+}
+
+/* The address that @word should have in place of its own; 0: it is right as it is. */
+static __u64 replacement(const struct object_span *span, const char *name, __u64 value,
+			 bool is_lazy)
+{
+	struct definition own, first;
+	bool is_unbound = is_lazy && value >= span->start && value < span->end;
+
+	if (!object__defines(&own_object, name, &own) || is_left_alone(name))
+		return 0;
+	/* The marks of a program are weak references that only this library defines. */
+	if (!value)
+		return text__equal(name, "allocprof_mark_") ? (__u64)own.address : 0;
+	if (!objects__find_function(name, &first))
+		return 0;
+	return is_unbound || value == (__u64)first.address ? (__u64)own.address : 0;
+}
+
+struct binding {
+	const struct object_span *span;
+	bool is_counted; /* only, in @n */
+	__u64 n;
+};
+
+static void bind(void *context, const char *name, __u64 *slot, bool is_lazy)
+{
+	struct binding *binding = context;
+	const struct object_span *span = binding->span;
+	__u64 value;
+
+	if ((__u64)slot < span->start || (__u64)slot >= span->end)
+		return;
+	value = replacement(span, name, __atomic_load_n(slot, __ATOMIC_RELAXED), is_lazy);
+	if (!value)
+		return;
+	binding->n++;
+	if (!binding->is_counted && !words__write(span, slot, value))
+		memory__add_gap(INSIDE_GAP_FUNCTIONS);
+}
+
+void words__bind(const struct object *object, const struct object_span *span)
+{
+	struct binding binding = { .span = span };
+
+	object__each_slot(object, bind, &binding);
+}
+
+/* glibc's has the four of them side by side. */
+#define LINKER_FUNCTIONS 4
+
+void words__bind_linker(void)
+{
+	static const char *const names[LINKER_FUNCTIONS] = { "calloc", "free", "malloc",
+							     "realloc" };
+	struct definition first[LINKER_FUNCTIONS], own[LINKER_FUNCTIONS];
+	__u64 code = objects__linker_code();
+	struct object_span span;
+
+	if (!code || !objects__span(code, &span))
+		return;
+	for (int i = 0; i < LINKER_FUNCTIONS; i++)
+		if (!objects__find_function(names[i], &first[i]) ||
+		    !object__defines(&own_object, names[i], &own[i]))
+			return;
+	for (__u64 *at = (__u64 *)span.protected_start; at < (__u64 *)span.protected_end; at++)
+		for (int i = 0; i < LINKER_FUNCTIONS; i++)
+			if (*at == (__u64)first[i].address)
+				words__write(&span, at, (__u64)own[i].address);
+}
+
+static bool is_loaded(const Elf64_Dyn *dynamic)
+{
+	const struct object *object = objects__first();
+
+	while (object && object->dynamic != dynamic)
+		object = object->next;
+	return object;
+}
+
+struct words_sum words__restore(void)
+{
+	struct words_sum sum = { 0 };
+	const struct object *object;
+	struct object_span span = { 0 };
+
+	words.is_restored = true;
+	for (object = objects__first(); object; object = object->next) {
+		struct binding binding = { .span = &span, .is_counted = true };
+
+		if (!objects__span((__u64)object->dynamic, &span))
+			continue;
+		object__each_slot(object, bind, &binding);
+		sum.n_lost += binding.n;
+	}
+	span = (struct object_span){ 0 };
+	for (__u32 i = words.n; i-- > 0;) {
+		const struct word *word = &words.list[i];
+
+		/* A thread may have seen that it is there, and call it: it stays. */
+		if (!word->before)
+			continue;
+
+		if ((__u64)word->dynamic != span.dynamic &&
+		    (!is_loaded(word->dynamic) || !objects__span((__u64)word->dynamic, &span)))
+			continue;
+		if (__atomic_load_n(word->at, __ATOMIC_RELAXED) != word->value)
+			sum.n_lost++;
+		else if (words__write(&span, word->at, word->before))
+			sum.n++;
+	}
+	words.n = 0;
+	return sum;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Words of other objects that have addresses of functions: entries of their global offset tables, and pointers that the dynamic
+ * linker has relocated. They are written one at a time, while threads read them. */
+#ifndef ALLOCPROF_INSIDE_WORDS_H
+#define ALLOCPROF_INSIDE_WORDS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include "objects.h"
+
+/* Writes @value to the word of the object at @span. False: its page cannot be written. */
+bool words__write(const struct object_span *span, __u64 *word, __u64 value);
+
+/*
+ * For a library that was mapped into a running process, whose functions the dynamic linker does not find. From words__begin() on
+ * what words__write() replaces is kept, to be put back; words__bind() has the words of an object that lead to the first
+ * definition of a function of this library's, or will, lead to this library's. False: there is no memory.
+ */
+bool words__begin(void);
+bool words__are_bound(void);
+void words__bind(const struct object *object, const struct object_span *span);
+
+/* The dynamic linker calls the allocator by addresses that it has looked up itself, and keeps among its own data. */
+void words__bind_linker(void);
+
+struct words_sum {
+	__u64 n, n_lost;
+};
+
+/* How many words lead to this library. */
+__u64 words__count(void);
+
+/* Puts back all words of objects that are loaded still, while other threads are stopped. @n_lost counts those that others have
+ * changed meanwhile, and words by which objects that came later reach the functions past this library. */
+struct words_sum words__restore(void);
+
+#endif
