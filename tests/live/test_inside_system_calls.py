@@ -169,10 +169,10 @@ def system_calls_of_library(run, argv, tmp_path, words):
     begin = end = n = 0
     opened = None
     for line in trace.read_text(errors="replace").splitlines():
-        call = re.match(r"(\d+) +\[([0-9a-f]+)\] (\w+)\((.*)", line)
+        call = re.match(r"\d+ +\[([0-9a-f]+)\] (\w+)\((.*)", line)
         if not call:
             continue
-        thread, address, name, rest = call[1], int(call[2], 16), call[3], call[4]
+        address, name, rest = int(call[1], 16), call[2], call[3]
         if name == "execve":
             begin = end = 0
         elif name == "openat" and (match := re.search(r'/inside\.so".* = (\d+)$', rest)):
