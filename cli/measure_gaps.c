@@ -11,6 +11,7 @@
 #include "message.h"
 #include "number.h"
 #include "profile.h"
+#include "recording_text.h"
 #include "reasons.h"
 #include "session.h"
 #include "text.h"
@@ -67,6 +68,14 @@ static void print_reason(enum gap kind, __u64 n, const struct reason *reason)
 		measure_gaps__print, NULL);
 }
 
+static void print_going_on(const struct profile *profile)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+
+	if (!recording_text__goes_on(profile, &text))
+		message__print("%s", text);
+}
+
 /* Prints what lies beside the numbers and has to be known to read them. stat's report has the rest, and its JSON may go to stderr,
  * too. */
 static void print_target(const struct measure *measure, const struct profile *profile)
@@ -75,7 +84,7 @@ static void print_target(const struct measure *measure, const struct profile *pr
 
 	completeness_messages__print_beside(profile, !measure->session.stacks);
 	if (run->runs)
-		message__print("process %d goes on without probes", run->pid);
+		print_going_on(profile);
 	else if (run->is_attached)
 		message__print("process %d has ended, and the recording with it", run->pid);
 }

@@ -185,17 +185,20 @@ static int parse_engine(struct measure *measure, const char *name, const char *f
 		[SESSION_ENGINE_AUTO] = "auto",
 		[SESSION_ENGINE_UPROBE] = "uprobe",
 		[SESSION_ENGINE_PRELOAD] = "preload",
+		"inside",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strcmp(name, names[i]) != 0)
 			continue;
-		measure->session.engine = i;
+		/* Two names of one engine. */
+		measure->session.engine = i > SESSION_ENGINE_PRELOAD ? SESSION_ENGINE_PRELOAD : i;
 		measure->has_engine = true;
 		return 0;
 	}
-	return error__set(error, -EINVAL, "'%s' is no engine; %s takes auto, uprobe or preload",
-			  name, from);
+	return error__set(error, -EINVAL,
+			  "'%s' is no engine; %s takes auto, uprobe, preload or inside", name,
+			  from);
 }
 
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input)

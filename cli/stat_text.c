@@ -336,6 +336,14 @@ static void print_paragraphs(char *text, FILE *to)
 	}
 }
 
+static void print_going_on(const struct profile *profile, FILE *to)
+{
+	_cleanup_(free_ptr) char *text = NULL, *sentence = NULL;
+
+	if (!recording_text__goes_on(profile, &text) && asprintf(&sentence, "P%s.", text + 1) >= 0)
+		print_paragraphs(sentence, to);
+}
+
 static void print_beside(const struct profile *profile, FILE *to)
 {
 	_cleanup_(free_ptr) char *heaps = NULL, *beside = NULL;
@@ -383,7 +391,7 @@ int stat_report__text(const struct measure *measure, const struct profile *profi
 			profile->totals.run.user_seconds, STAT_NUMBER_COLUMNS,
 			profile->totals.run.system_seconds);
 	if (profile->totals.run.runs)
-		fprintf(to, "\n Process %d goes on without probes.\n", profile->totals.run.pid);
+		print_going_on(profile, to);
 	else if (profile->totals.run.is_attached)
 		fprintf(to, "\n Process %d has ended, and the counting with it.\n",
 			profile->totals.run.pid);

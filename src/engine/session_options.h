@@ -46,7 +46,7 @@ struct session_limits {
 enum session_engine {
 	SESSION_ENGINE_AUTO,   /* uprobes; without the privileges for them preload, for a command */
 	SESSION_ENGINE_UPROBE, /* BPF programs at uprobes */
-	SESSION_ENGINE_PRELOAD, /* a library that is preloaded, docs/inside.md */
+	SESSION_ENGINE_PRELOAD, /* a library in the processes, docs/inside.md */
 };
 
 /* Shares of the memory that live blocks and records may take by default. */

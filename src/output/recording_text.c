@@ -163,6 +163,24 @@ int recording_text__beside(const struct profile *profile, bool attached_only, ch
 	return 0;
 }
 
+int recording_text__goes_on(const struct profile *profile, char **text)
+{
+	__u64 threads = profile__meta_number(profile, "stopped_threads");
+	int length;
+
+	if (threads)
+		length = asprintf(
+			text,
+			"process %d goes on with the library mapped, which counts no more; its "
+			"%s stood still for %.1f ms at the most",
+			profile->totals.run.pid, threads == 1 ? "thread" : "threads",
+			profile__meta_number(profile, "stopped_ns") / 1e6);
+	else
+		length = asprintf(text, "process %d goes on without probes",
+				  profile->totals.run.pid);
+	return length < 0 ? -ENOMEM : 0;
+}
+
 int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal)
 {
 	_cleanup_(free_ptr) char *text = NULL;

@@ -24,6 +24,8 @@ char *recording_text__subject(const struct profile *profile);
  * memory that it and allocprof shared. "" if there is nothing to say. The caller frees it. 0 or -ENOMEM.
  */
 int recording_text__beside(const struct profile *profile, bool attached_only, char **text);
+/* How a process goes on when its recording has ended: sets *@text to a clause without a full stop; the rest as above. */
+int recording_text__goes_on(const struct profile *profile, char **text);
 int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal);
 /*
  * Likewise a sentence for each runtime whose heap is no allocator's, by the lines "RUNTIME PATH" of @own_heaps, which may be

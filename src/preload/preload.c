@@ -274,6 +274,54 @@ fail:
 	return err;
 }
 
+/* Copies what is in a sparse file, and makes the other as large. */
+static int copy_file(int from, int to)
+{
+	char bytes[1 << 16];
+	struct stat status;
+	off_t at = 0;
+
+	if (fstat(from, &status) || ftruncate(to, status.st_size))
+		return -errno;
+	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
+		ssize_t n = pread(from, bytes, sizeof(bytes), at);
+		int err = n > 0 ? fd__write_all_at(to, bytes, n, at) : -EIO;
+
+		if (err)
+			return err;
+		at += n;
+	}
+	return errno == ENXIO ? 0 : -errno;
+}
+
+int preload__move(struct preload *preload, int *memory_fd, int *tables_fd)
+{
+	int err = copy_file(preload->memory_fd, *memory_fd);
+	void *awaited;
+
+	if (err)
+		return err;
+	close_fd(&preload->memory_fd);
+	preload->memory_fd = *memory_fd;
+	*memory_fd = -1;
+	/* While this process lives others see it by the lock. */
+	(void)flock(preload->memory_fd, LOCK_EX);
+	if (preload->tables_fd < 0)
+		return 0;
+	err = copy_file(preload->tables_fd, *tables_fd);
+	if (err)
+		return err;
+	awaited = mmap(NULL, INSIDE_SLICES_AT, PROT_READ, MAP_SHARED, *tables_fd, INSIDE_TABLES_AT);
+	if (awaited == MAP_FAILED)
+		return -errno;
+	munmap(preload->awaited, INSIDE_SLICES_AT);
+	preload->awaited = awaited;
+	close_fd(&preload->tables_fd);
+	preload->tables_fd = *tables_fd;
+	*tables_fd = -1;
+	return 0;
+}
+
 void preload__free(struct preload *preload)
 {
 	if (!preload)

@@ -20,6 +20,7 @@
 #include "libraries.h"
 #include "live_collector.h"
 #include "mapped_file.h"
+#include "proc.h"
 #include "profile.h"
 #include "program_kind.h"
 #include "runtimes.h"
@@ -172,6 +173,73 @@ int preload_engine__prepare_command(struct preload_engine *engine, char *const a
 	return preparing.err;
 }
 
+/* The same for a file that a running process has mapped. */
+static int announce_mapping(struct preload_engine *engine, const struct mapped_file *file,
+			    __u64 offset)
+{
+	struct ap_module_record record = {
+		.type = AP_RECORD_MODULE,
+		.pid = file->pid,
+		.device = file->identity.device,
+		.inode = file->identity.inode,
+		.start = file->start,
+		.end = file->end,
+		.offset = offset,
+	};
+
+	if (!engine->collector ||
+	    preload__announce(engine->preload, record.device, record.inode, file->path, &record.id))
+		return 0;
+	return collector__handle_module_at(engine->collector, &record, file->path);
+}
+
+static int prepare_mapping(void *context, const struct proc_mapping *mapping)
+{
+	const struct mapped_file file = {
+		.pid = ((struct preparing *)context)->engine->target->pid,
+		.start = mapping->start,
+		.end = mapping->end,
+		.identity = {
+			.inode = mapping->inode,
+			.device = file_identity__device(mapping->major, mapping->minor),
+		},
+		.path = mapping->path,
+	};
+	struct preparing *preparing = context;
+	struct preload_engine *engine = preparing->engine;
+	_cleanup_(close_fd) int fd = -1;
+	struct file_identities identities;
+
+	if (!mapping->is_executable || !mapping->inode)
+		return 0;
+	runtimes__notice_file(engine->runtimes, &file);
+	fd = mapped_file__open(&file, &(struct file_identifier){ 0 }, &identities);
+	if (fd >= 0)
+		preparing->err = note_allocator(engine, fd, mapping->path);
+	if (fd >= 0 && !preparing->err)
+		preparing->err = preload_engine__note_regions(engine, fd, mapping->path);
+	if (!preparing->err)
+		preparing->err = announce_mapping(engine, &file, mapping->offset);
+	return preparing->err;
+}
+
+int preload_engine__prepare_process(struct preload_engine *engine, struct error *error)
+{
+	struct preparing preparing = { engine, 0 };
+	char link[32];
+	int err = 0;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", engine->target->pid);
+	if (engine->within)
+		err = preload_within__prepare(engine->within, link, use_within, engine, error);
+	if (err)
+		return err;
+	err = proc_maps__each(engine->target->pid, prepare_mapping, &preparing);
+	if (!err && engine->collector)
+		collector__await_tables(engine->collector);
+	return err;
+}
+
 static int handle_module(void *context, const struct ap_module_record *record, const char *path)
 {
 	const struct mapped_file file = {
@@ -252,7 +320,7 @@ static void count_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBE
 	gaps[GAP_CALLS_EARLY] = counted->gaps[INSIDE_GAP_EARLY];
 	gaps[GAP_OWN_FUNCTIONS] = counted->gaps[INSIDE_GAP_FUNCTIONS];
 	gaps[GAP_COLLECTORS] = counted->gaps[INSIDE_GAP_COLLECTED];
-	gaps[GAP_LIBRARIES_UNSEEN] = counted->gaps[INSIDE_GAP_LOADS];
+	gaps[GAP_LIBRARIES_UNSEEN] = counted->gaps[INSIDE_GAP_LOADS] + engine->left.n_lost;
 	gaps[GAP_MEMORY_REPLACED] = counted->gaps[INSIDE_GAP_REPLACED];
 	gaps[GAP_PROGRAMS_UNNAMED] = execs > counted->n_refused ? execs - counted->n_refused : 0;
 	gaps[GAP_ENTRIES_UNFINISHED] = counted->n_unfinished;
@@ -420,6 +488,10 @@ static int add_figures(const struct preload_engine *engine)
 		{ "common_names", counted->gaps[INSIDE_GAP_NAMES] },
 		{ "waits", counted->waits, true },
 		{ "waits_ns", counted->waits_ns, true },
+		{ "stopped_threads", engine->entered.n_threads },
+		{ "stopped_ns", engine->entered.stopped_ns > engine->left.stopped_ns
+					? engine->entered.stopped_ns
+					: engine->left.stopped_ns },
 	};
 	const char *own_heaps = runtimes__own_heaps(engine->runtimes);
 	struct profile *profile = engine->profile;

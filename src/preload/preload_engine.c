@@ -22,6 +22,7 @@
 #include "inside_abi.h"
 #include "live_collector.h"
 #include "parser.h"
+#include "preload_attach.h"
 #include "preload_engine_internal.h"
 #include "preload_refusal.h"
 #include "probed_file.h"
@@ -200,10 +201,23 @@ int preload_engine__find_library(struct error *error)
 	return preload_library__find(path, error);
 }
 
+/* The process goes on without the library. One that has ended needs nothing. */
+static void leave(struct preload_engine *engine)
+{
+	if (!engine->is_entered || engine->is_snapshot)
+		return;
+	engine->is_entered = false;
+	if (preload_attach__leave(engine->attached, &engine->left))
+		engine->left = (struct preload_attached){ 0 };
+}
+
 static void close_engine(struct engine *base)
 {
 	struct preload_engine *engine = preload_engine__of(base);
 
+	leave(engine);
+	if (!engine->is_snapshot)
+		preload_attach__free(engine->attached);
 	/* Its tables are written into the shared memory. */
 	collector__free(engine->collector);
 	preload_within__free(engine->within);
@@ -287,7 +301,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 			.max_depth = options->max_depth ? options->max_depth : AP_MAX_DEPTH,
 			.within = options->window.within != NULL,
 			.regions = options->regions,
-			.follow = options->follow,
+			.follow = options->follow && options->launches,
 			.wait_ms = WAIT_MS,
 			.max_live_shift = PRELOAD_MAX_LIVE_SHIFT,
 			.recorded = options->functions & (options->live ? ~AP_FREEING : ~0ULL),
@@ -372,11 +386,16 @@ static int launch(struct engine *base, char *const argv[], struct error *error)
 
 static int attach(struct engine *base, struct error *error)
 {
-	return error__set(
-		error, -EOPNOTSUPP,
-		"a running process (-p) cannot be measured by --engine=preload, which "
-		"loads a library when a program begins; uprobes do that (--engine=uprobe, "
-		"as root)");
+	struct preload_engine *engine = preload_engine__of(base);
+	int err =
+		preload_attach__new(engine->preload, engine->target->pid, &engine->attached, error);
+
+	if (!err)
+		err = preload_engine__prepare_process(engine, error);
+	if (!err)
+		err = preload_attach__enter(engine->attached, &engine->entered, error);
+	engine->is_entered = !err;
+	return err;
 }
 
 static int start(struct engine *base, __u64 now_ns, struct error *error)
@@ -455,6 +474,7 @@ static int finish(struct engine *base)
 	/* The others have finished already. */
 	if (!err && !engine->is_snapshot)
 		err = preload_engine__take_no_more(engine);
+	leave(engine);
 	engine->is_open = false;
 	return err ? err : preload_engine__collect(engine);
 }

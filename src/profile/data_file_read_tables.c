@@ -79,7 +79,7 @@ static bool is_number(const char *key)
 		"attached_pid", "attached_rss_bytes", "exit_status", "exit_signal",
 		"impossible_calls", "oom_kills", "group_limit_bytes", "own_in_group", "own_bytes",
 		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "runs",
-		"sample_bytes", "waits", "waits_ns", "wanted_runs", "warmup_runs",
+		"sample_bytes", "stopped_ns", "stopped_threads", "waits", "waits_ns", "wanted_runs", "warmup_runs",
 		"window_delay_ns",
 	};
 	/* clang-format on */

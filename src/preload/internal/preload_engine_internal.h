@@ -6,6 +6,7 @@
 #include "gaps.h"
 #include "hash_table.h"
 #include "preload.h"
+#include "preload_attach.h"
 #include "profile_totals.h"
 
 struct collector;
@@ -53,9 +54,11 @@ struct preload_engine {
 	struct profile *profile; /* the session's */
 	struct engine_others others;
 	struct preload *preload;
-	struct collector *collector;   /* with stacks or --within, else NULL */
-	struct preload_within *within; /* of --within, else NULL */
-	struct live_collector *live;   /* with live, else NULL */
+	struct preload_attach *attached; /* to a running process, else NULL */
+	bool is_entered;		 /* its words lead to the library */
+	struct collector *collector;	 /* with stacks or --within, else NULL */
+	struct preload_within *within;	 /* of --within, else NULL */
+	struct live_collector *live;	 /* with live, else NULL */
 	struct runtimes *runtimes;
 	struct parser *parser; /* for files that are looked at in this thread */
 	__u32 sample_unit_shift;
@@ -63,8 +66,9 @@ struct preload_engine {
 	bool is_open, was_open; /* the gate */
 	/* Why the command itself cannot be entered, enum inside_refusal; -1: it can, as far as is known. */
 	int command_refusal;
-	bool is_command_taken; /* another engine measures it */
-	char *command;	       /* its path, for messages */
+	bool is_command_taken;		       /* another engine measures it */
+	char *command;			       /* its path, for messages */
+	struct preload_attached entered, left; /* all 0: not yet, or the process had ended */
 	struct engine_regions regions;
 	struct allocator_file *files;
 	size_t n_files, files_room;
@@ -119,6 +123,9 @@ bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid,
 /* Looks at the command's files: which have allocators, and with stacks, has their tables compiled. */
 int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],
 				    struct error *error);
+
+/* The same for the files that the running process has mapped, this library among them. */
+int preload_engine__prepare_process(struct preload_engine *engine, struct error *error);
 
 /* Passes the files that processes have met on to the collector. */
 int preload_engine__take_modules(struct preload_engine *engine);

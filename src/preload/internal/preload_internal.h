@@ -40,6 +40,10 @@ void preload__remove_directory(const struct preload *preload);
  * known. */
 __u64 preload__room_bytes(int fd);
 
+/* The files of the shared memory are these from now on, which are empty, and which @preload closes. *@memory_fd and *@tables_fd, -1
+ * where there are no tables, become -1. 0 or a negative errno. */
+int preload__move(struct preload *preload, int *memory_fd, int *tables_fd);
+
 /* Threads may wait as long again: allocprof does something. 0 or a negative errno. */
 int preload__extend_waits(const struct preload *preload);
 

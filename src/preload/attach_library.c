@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads the library that is mapped into running processes, and finds out whether threads of such a process are within it. */
+#include "attach_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "file.h"
+#include "hold.h"
+#include "proc.h"
+#include "remote.h"
+
+#define PAGE	  4096ULL
+#define STACK_MAX (1ULL << 20)
+
+const Elf64_Phdr *library_file__segment(const struct library_file *file, size_t index)
+{
+	const Elf64_Ehdr *header = (const void *)file->bytes;
+
+	return index < header->e_phnum ? (const Elf64_Phdr *)(file->bytes + header->e_phoff) + index
+				       : NULL;
+}
+
+static void find_symbols(struct library_file *file)
+{
+	const Elf64_Ehdr *header = (const void *)file->bytes;
+	const Elf64_Shdr *sections = (const void *)(file->bytes + header->e_shoff);
+
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		const Elf64_Sym *symbol = (const void *)(file->bytes + sections[i].sh_offset);
+		const char *names;
+
+		if (sections[i].sh_type != SHT_DYNSYM)
+			continue;
+		names = (const char *)file->bytes + sections[sections[i].sh_link].sh_offset;
+		for (size_t n = sections[i].sh_size / sizeof(*symbol); n; n--, symbol++) {
+			if (!strcmp(names + symbol->st_name, "allocprof_attach"))
+				file->attach = symbol->st_value;
+			else if (!strcmp(names + symbol->st_name, "allocprof_last_request"))
+				file->last = symbol->st_value;
+			else if (!strcmp(names + symbol->st_name, "allocprof_n_outside"))
+				file->n_outside = symbol->st_value;
+		}
+	}
+}
+
+/* The file is allocprof's own, and as trusted as this code. */
+int library_file__read(const char *path, struct library_file *out)
+{
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const Elf64_Phdr *segment;
+	struct stat status;
+	int err;
+
+	if (fd < 0 || fstat(fd, &status))
+		return -errno;
+	out->size = status.st_size;
+	out->bytes = malloc(out->size);
+	if (!out->bytes)
+		return -ENOMEM;
+	err = fd__read_all(fd, out->bytes, out->size);
+	if (err)
+		return err;
+	for (size_t i = 0; (segment = library_file__segment(out, i)); i++) {
+		__u64 end = segment->p_vaddr + segment->p_memsz;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (end > out->memory_bytes)
+			out->memory_bytes = end;
+		if (segment->p_flags & PF_X) {
+			out->code_start = segment->p_vaddr;
+			out->code_end = end;
+		}
+	}
+	out->memory_bytes = (out->memory_bytes + PAGE - 1) & ~(PAGE - 1);
+	find_symbols(out);
+	return out->attach && out->last && out->n_outside ? 0 : -ENOEXEC;
+}
+
+/* Whether threads are within the library. */
+
+struct stacks {
+	struct stack_mapping {
+		__u64 start, end;
+	} * list;
+	size_t n, room;
+};
+
+static int note_mapping(void *context, const struct proc_mapping *mapping)
+{
+	struct stacks *stacks = context;
+
+	if (mapping->inode)
+		return 0;
+	if (array__reserve(&stacks->list, &stacks->room, stacks->n + 1, sizeof(*stacks->list)))
+		return -ENOMEM;
+	stacks->list[stacks->n++] = (struct stack_mapping){ mapping->start, mapping->end };
+	return 0;
+}
+
+struct searching {
+	const struct mapped_library *library;
+	struct stacks stacks;
+	__u64 *words; /* STACK_MAX bytes */
+};
+
+static bool is_code(const struct mapped_library *library, __u64 address)
+{
+	return address - library->base - library->file->code_start <
+	       library->file->code_end - library->file->code_start;
+}
+
+/*
+ * What was interrupted by a signal goes on in the middle of the library. What returns to it, from the allocator or the dynamic
+ * linker, finds that it is not measured any more, and uses nothing that the library has mapped; and of such addresses calls that
+ * are over have left many on stacks.
+ */
+static bool is_return_address(const struct mapped_library *library, __u64 address)
+{
+	__u64 at = address - library->base;
+	const unsigned char *code = library->file->bytes + at;
+
+	if (at < library->file->code_start + 7)
+		return false;
+	/* call rel32; call *(register), with or without a displacement. */
+	return code[-5] == 0xe8 || (code[-2] == 0xff && (code[-1] & 0x38) == 0x10) ||
+	       (code[-3] == 0xff && (code[-2] & 0xf8) == 0x50) ||
+	       (code[-6] == 0xff && (code[-5] & 0x38) == 0x10);
+}
+
+static __u64 end_of_stack(const struct stacks *stacks, __u64 sp)
+{
+	for (size_t i = 0; i < stacks->n; i++)
+		if (sp >= stacks->list[i].start && sp < stacks->list[i].end)
+			return stacks->list[i].end;
+	return sp;
+}
+
+static int search_thread(void *context, pid_t tid)
+{
+	struct searching *searching = context;
+	__u64 code, sp, size;
+
+	if (remote__position(tid, &code, &sp))
+		return 0;
+	if (is_code(searching->library, code))
+		return 1;
+	sp &= ~7ULL;
+	size = end_of_stack(&searching->stacks, sp) - sp;
+	if (size > STACK_MAX)
+		size = STACK_MAX;
+	if (process_memory__read(searching->library->pid, sp, searching->words, size))
+		return 1;
+	for (size_t i = 0; i < size / sizeof(__u64); i++)
+		if (is_code(searching->library, searching->words[i]) &&
+		    !is_return_address(searching->library, searching->words[i]))
+			return 1;
+	return 0;
+}
+
+/* Whether a thread runs the library's code, or a signal's handler that has interrupted that. */
+static bool is_any_within(const struct mapped_library *library, const struct hold *hold)
+{
+	struct searching searching = { .library = library, .words = malloc(STACK_MAX) };
+	bool is = !searching.words ||
+		  proc_maps__each(library->pid, note_mapping, &searching.stacks) ||
+		  hold__each_stopped(hold, search_thread, &searching);
+
+	free(searching.words);
+	free(searching.stacks.list);
+	return is;
+}
+
+bool mapped_library__may_be_used(const struct mapped_library *library, const struct hold *hold)
+{
+	__u32 n_outside;
+
+	return hold__count_running(hold) ||
+	       process_memory__read(library->pid, library->base + library->file->n_outside,
+				    &n_outside, sizeof(n_outside)) ||
+	       n_outside || is_any_within(library, hold);
+}

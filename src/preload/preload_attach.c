@@ -1,0 +1,716 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Maps the library of src/inside into a running process, has a thread of the process call it, and leaves again. */
+#include "preload_attach.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "attach_internal.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "error.h"
+#include "file.h"
+#include "hold.h"
+#include "inside_abi.h"
+#include "preload_internal.h"
+#include "proc.h"
+#include "remote.h"
+
+#define LIBRARY_NAME "allocprof-inside"
+#define MEMORY_NAME  "allocprof-memory"
+#define PAGE	     4096ULL
+
+/* Threads are waited for so long, and so is the library. */
+#define STOP_NS (2 * NS_PER_S)
+#define CALL_NS (500 * NS_PER_MS)
+#define LOCK_NS (20 * NS_PER_MS)
+#define TRIES	100
+#define TRY_US	2000
+
+struct preload_attach {
+	struct preload *preload;
+	pid_t pid;
+	struct library_file file;
+	struct remote_code code;
+	int library_fd, memory_fd, tables_fd; /* of files that the process has made */
+	__u64 base;			      /* 0: not mapped yet */
+	bool was_mapped;		      /* an earlier measurement has mapped it */
+	struct inside_request request;
+	pid_t guard;  /* child that leaves the process where this one was killed; 0: none */
+	int guard_fd; /* when it is closed the guard ends */
+};
+
+/* The process. */
+
+static int refuse(struct error *error, int err, pid_t pid, const char *why)
+{
+	return error__set(error, err,
+			  "cannot measure process %d from inside: %s; "
+			  "--engine=uprobe measures it from outside, as root",
+			  pid, why);
+}
+
+static int explain(struct error *error, int err, pid_t pid)
+{
+	switch (err) {
+	case -EPERM:
+		return refuse(
+			error, err, pid,
+			"another process traces it, as debuggers and strace do, or this user may "
+			"not (ptrace(2))");
+	case -EACCES:
+		return refuse(
+			error, -EPERM, pid,
+			"it runs with a filter of system calls (seccomp(2)), which only root may "
+			"read, outside of such filters");
+	case -ESRCH:
+		return error__set(error, err,
+				  "process %d ended while the library was loaded into it", pid);
+	case -ENOTSUP:
+		return refuse(
+			error, err, pid,
+			"it has no C library that allocprof knows, or no thread on a stack of its own");
+	case -ENOSYS:
+		return refuse(
+			error, -EOPNOTSUPP, pid,
+			"its C library has no room for a thread's data (pthread_key_create(3))");
+	case -EEXIST:
+		return refuse(
+			error, err, pid,
+			"the program has a malloc of its own, which its own code calls directly");
+	case -EAGAIN:
+	case -EBUSY:
+		return refuse(
+			error, err, pid,
+			"whenever allocprof looked it was stopped (SIGSTOP), or its dynamic linker "
+			"was at work");
+	case -ETIMEDOUT:
+		return refuse(error, err, pid,
+			      "a thread did not stop, or the library did not return");
+	}
+	return refuse(error, err, pid, strerror(-err));
+}
+
+static int look_for_library(void *context, const struct proc_mapping *mapping)
+{
+	__u64 *base = context;
+
+	if (strcmp(mapping->path, "/memfd:" LIBRARY_NAME " (deleted)") != 0)
+		return 0;
+	*base = mapping->start;
+	return 1;
+}
+
+/* Address of the dynamic linker's list, which the program's dynamic section has. */
+static int find_linker(pid_t pid, __u64 *linker)
+{
+	_cleanup_(close_fd) int fd = -1;
+	__u64 headers = 0, bias = 0, dynamic = 0, n = 0;
+	char path[64];
+	Elf64_auxv_t entry;
+	Elf64_Phdr header;
+	Elf64_Dyn tag;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (read(fd, &entry, sizeof(entry)) == sizeof(entry) && entry.a_type != AT_NULL)
+		if (entry.a_type == AT_PHDR)
+			headers = entry.a_un.a_val;
+		else if (entry.a_type == AT_PHNUM)
+			n = entry.a_un.a_val;
+	for (__u64 i = 0; i < n && i < 64; i++) {
+		if (process_memory__read(pid, headers + i * sizeof(header), &header,
+					 sizeof(header)))
+			return -ENOTSUP;
+		if (header.p_type == PT_PHDR)
+			bias = headers - header.p_vaddr;
+		else if (header.p_type == PT_DYNAMIC)
+			dynamic = header.p_vaddr;
+	}
+	for (int i = 0; dynamic && i < 256; i++) {
+		if (process_memory__read(pid, bias + dynamic + i * sizeof(tag), &tag,
+					 sizeof(tag)) ||
+		    tag.d_tag == DT_NULL)
+			break;
+		if (tag.d_tag == DT_DEBUG && tag.d_un.d_ptr) {
+			*linker = tag.d_un.d_ptr;
+			return 0;
+		}
+	}
+	return -ENOTSUP;
+}
+
+/* What /proc/PID/status says of filters of system calls (seccomp(2)): 0: none; -1: nearly all are forbidden. */
+static int filters_of(pid_t pid)
+{
+	char path[64], line[256];
+	int mode = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Seccomp: %d", &mode) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return mode == 1 ? -1 : mode;
+}
+
+/* System calls of a thread of the process. */
+
+/* A negative errno of the call, or of making it. */
+static long call(struct remote *remote, long number, long a, long b, long c, long d, long e, long f)
+{
+	const long arguments[6] = { a, b, c, d, e, f };
+	long result;
+	int err = remote__system_call(remote, number, arguments, &result);
+
+	return err ? err : result;
+}
+
+/* The process makes a file in memory and has it open as *@number; this process has it, too. */
+static int make_file(struct preload_attach *attach, struct remote *remote, const char *name,
+		     long *number)
+{
+	__u64 at = remote__put(remote, name, strlen(name) + 1);
+	char path[64];
+	int fd;
+
+	*number = at ? call(remote, SYS_memfd_create, at, MFD_CLOEXEC, 0, 0, 0, 0) : -EFAULT;
+	if (*number < 0)
+		return *number;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", attach->pid, *number);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int map_at(struct remote *remote, __u64 address, __u64 size, int protection, long fd,
+		  __u64 offset)
+{
+	int flags = MAP_PRIVATE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
+	long result = call(remote, SYS_mmap, address, size, protection, flags, fd, offset);
+
+	return result < 0 && result > -4096 ? result : 0;
+}
+
+static int map_segment(struct preload_attach *attach, struct remote *remote,
+		       const Elf64_Phdr *segment, long fd)
+{
+	__u64 start = segment->p_vaddr & ~(PAGE - 1);
+	__u64 file_end = segment->p_vaddr + segment->p_filesz;
+	__u64 mapped_end = (file_end + PAGE - 1) & ~(PAGE - 1);
+	__u64 end = (segment->p_vaddr + segment->p_memsz + PAGE - 1) & ~(PAGE - 1);
+	int protection = (segment->p_flags & PF_R ? PROT_READ : 0) |
+			 (segment->p_flags & PF_W ? PROT_WRITE : 0) |
+			 (segment->p_flags & PF_X ? PROT_EXEC : 0);
+	static const char zeros[PAGE];
+	int err = map_at(remote, attach->base + start, mapped_end - start, protection, fd,
+			 segment->p_offset & ~(PAGE - 1));
+
+	if (err || !(segment->p_flags & PF_W))
+		return err;
+	err = process_memory__write(attach->pid, attach->base + file_end, zeros,
+				    mapped_end - file_end);
+	if (!err && end > mapped_end)
+		err = map_at(remote, attach->base + mapped_end, end - mapped_end, protection, -1,
+			     0);
+	return err;
+}
+
+/* Maps the segments that have @flags. */
+static int map_segments(struct preload_attach *attach, struct remote *remote, __u32 flags)
+{
+	const Elf64_Phdr *segment;
+	long number;
+	int fd = make_file(attach, remote, LIBRARY_NAME, &number), err;
+
+	if (fd < 0)
+		return fd;
+	close_fd(&attach->library_fd);
+	attach->library_fd = fd;
+	err = fd__write_all(fd, attach->file.bytes, attach->file.size);
+	for (size_t i = 0; !err && (segment = library_file__segment(&attach->file, i)); i++)
+		if (segment->p_type == PT_LOAD && (segment->p_flags & flags) == flags)
+			err = map_segment(attach, remote, segment, number);
+	call(remote, SYS_close, number, 0, 0, 0, 0, 0);
+	return err;
+}
+
+static int map_library(struct preload_attach *attach, struct remote *remote)
+{
+	long base = call(remote, SYS_mmap, 0, attach->file.memory_bytes, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (base < 0 && base > -4096)
+		return base;
+	attach->base = base;
+	err = map_segments(attach, remote, 0);
+	if (err) {
+		call(remote, SYS_munmap, base, attach->file.memory_bytes, 0, 0, 0, 0);
+		attach->base = 0;
+	}
+	return err;
+}
+
+/* The shared memory of a process that runs is in files that it has made itself: it may be another user's, or in another mount
+ * namespace, and reaches no directory of this one. */
+static int share_file(struct preload_attach *attach, struct remote *remote, const char *name,
+		      size_t size, int protection, __u64 *address)
+{
+	long number, result;
+	int fd = make_file(attach, remote, name, &number);
+
+	if (fd < 0)
+		return fd;
+	result = call(remote, SYS_mmap, 0, size, protection, MAP_SHARED, number, 0);
+	call(remote, SYS_close, number, 0, 0, 0, 0, 0);
+	if (result < 0 && result > -4096) {
+		close(fd);
+		return result;
+	}
+	*address = result;
+	return fd;
+}
+
+static int make_memory(struct preload_attach *attach, struct remote *remote)
+{
+	struct inside_request *request = &attach->request;
+	size_t size = (sizeof(struct inside_header) + PAGE - 1) & ~(PAGE - 1);
+
+	attach->memory_fd = share_file(attach, remote, MEMORY_NAME, size, PROT_READ | PROT_WRITE,
+				       &request->memory);
+	if (attach->memory_fd < 0)
+		return attach->memory_fd;
+	if (attach->preload->tables_fd < 0)
+		return 0;
+	attach->tables_fd =
+		share_file(attach, remote, "allocprof-tables", PAGE, PROT_READ, &request->tables);
+	return attach->tables_fd < 0 ? attach->tables_fd : 0;
+}
+
+/* A thread that can be made to call something. */
+
+struct choosing {
+	struct preload_attach *attach;
+	struct remote *remote;
+	int err;
+};
+
+static int try_thread(void *context, pid_t tid)
+{
+	struct choosing *choosing = context;
+	const struct preload_attach *attach = choosing->attach;
+
+	choosing->err = remote__begin(attach->pid, tid, &attach->code, &choosing->remote);
+	if (!choosing->err && filters_of(attach->pid) && remote__lift_filters(choosing->remote)) {
+		remote__end(choosing->remote);
+		choosing->remote = NULL;
+		choosing->err = -EACCES;
+	}
+	return !choosing->err;
+}
+
+static int choose_thread(struct preload_attach *attach, const struct hold *hold,
+			 struct remote **out)
+{
+	struct choosing choosing = { .attach = attach, .err = -ESRCH };
+
+	hold__each_stopped(hold, try_thread, &choosing);
+	*out = choosing.remote;
+	return choosing.err;
+}
+
+/* Filters are a list of programs, and each thread has its own, as a rule the same. */
+#define MAX_FILTERS 64
+
+static int write_filters(struct preload_attach *attach, struct remote *remote,
+			 struct sock_fprog filters[MAX_FILTERS], size_t n,
+			 const struct sock_filter *code, size_t n_code)
+{
+	struct inside_request *request = &attach->request;
+	size_t list_bytes = n * sizeof(*filters), code_bytes = n_code * sizeof(*code);
+	long at = call(remote, SYS_mmap, 0, list_bytes + code_bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (at < 0 && at > -4096)
+		return at;
+	for (size_t i = 0, done = 0; i < n; done += filters[i++].len)
+		filters[i].filter = (struct sock_filter *)(at + list_bytes) + done;
+	request->filters = at;
+	request->filters_bytes = list_bytes + code_bytes;
+	request->n_filters = n;
+	err = process_memory__write(attach->pid, at, filters, list_bytes);
+	return err ? err : process_memory__write(attach->pid, at + list_bytes, code, code_bytes);
+}
+
+/* The library asks them what it may do. */
+static int copy_filters(struct preload_attach *attach, struct remote *remote)
+{
+	struct sock_fprog filters[MAX_FILTERS];
+	_cleanup_(free_ptr) struct sock_filter *code = NULL;
+	size_t n = 0, n_code = 0, room = 0, length;
+	int err = 0;
+
+	if (!filters_of(attach->pid))
+		return 0;
+	while (n < MAX_FILTERS && !err) {
+		if (array__reserve(&code, &room, n_code + BPF_MAXINSNS, sizeof(*code)))
+			return -ENOMEM;
+		err = remote__read_filter(remote, n, code + n_code, &length);
+		if (err)
+			break;
+		filters[n++].len = length;
+		n_code += length;
+	}
+	if (err != -ENOENT)
+		return -EACCES;
+	return n ? write_filters(attach, remote, filters, n, code, n_code) : 0;
+}
+
+/* What the first thread that can be held is made to do, while the others run. */
+static int prepare(struct preload_attach *attach)
+{
+	__u64 until_ns = clock__now_ns() + STOP_NS;
+	struct hold *hold = hold__new();
+	struct remote *remote = NULL;
+	int err = hold ? hold__add_thread(hold, attach->pid, until_ns) : -ENOMEM;
+
+	if (err >= 0)
+		err = choose_thread(attach, hold, &remote);
+	/* The first thread has ended, stands still or is on a coroutine's stack. */
+	if (err == -ENOTSUP || err == -ESRCH) {
+		int n = hold__add(hold, attach->pid, until_ns);
+
+		if (n > 0)
+			err = choose_thread(attach, hold, &remote);
+		else if (n < 0 || !kill(attach->pid, 0))
+			err = n < 0 ? n : -EAGAIN;
+	}
+	if (!err && !attach->base)
+		err = map_library(attach, remote);
+	if (!err)
+		err = make_memory(attach, remote);
+	if (!err)
+		err = copy_filters(attach, remote);
+	remote__end(remote);
+	hold__release(hold, 0);
+	return err;
+}
+
+static int clear_words(void *context, pid_t tid)
+{
+	const struct preload_attach *attach = context;
+	const __u64 none = 0;
+	__u64 thread;
+
+	if (!remote__thread_data(tid, &thread))
+		for (int i = 0; i < INSIDE_THREAD_WORDS; i++)
+			(void)process_memory__write(attach->pid,
+						    thread + attach->request.offsets[i], &none,
+						    sizeof(none));
+	return 0;
+}
+
+/* Calls of the library. */
+
+struct awaiting {
+	pid_t pid;
+	__u64 address;	/* of the request's stage */
+	__u64 locks_ns; /* the lock is not waited for any longer */
+	__u32 stage;
+};
+
+static enum remote_state get_state(void *context)
+{
+	struct awaiting *awaiting = context;
+
+	if (process_memory__read(awaiting->pid, awaiting->address, &awaiting->stage,
+				 sizeof(awaiting->stage)))
+		return REMOTE_WORKS;
+	if (awaiting->stage == INSIDE_STAGE_DONE)
+		return REMOTE_DONE;
+	if (awaiting->stage == INSIDE_STAGE_LOCKS && clock__now_ns() > awaiting->locks_ns)
+		return REMOTE_GIVEN_UP;
+	return awaiting->stage == INSIDE_STAGE_RETURNS ? REMOTE_RETURNS : REMOTE_WORKS;
+}
+
+_Static_assert(sizeof(struct inside_request) <= REMOTE_ROOM, "it fits");
+
+static int request(struct preload_attach *attach, struct remote *remote, enum inside_action action)
+{
+	__u64 at, function = attach->base + attach->file.attach, now_ns = clock__now_ns();
+	struct awaiting awaiting = { .pid = attach->pid, .locks_ns = now_ns + LOCK_NS };
+	int err;
+
+	attach->request.action = action;
+	attach->request.stage = INSIDE_STAGE_CALLED;
+	attach->request.result = 0;
+	at = remote__put(remote, &attach->request, sizeof(attach->request));
+	if (!at)
+		return -EFAULT;
+	awaiting.address = at + offsetof(struct inside_request, stage);
+	err = remote__call(remote, function, at, get_state, &awaiting, now_ns + CALL_NS);
+	/* It has what the library found out even where that is late. */
+	if (!err || err == -ECANCELED)
+		err = process_memory__read(attach->pid, at, &attach->request,
+					   sizeof(attach->request));
+	else if (err == -ETIMEDOUT && awaiting.stage == INSIDE_STAGE_LOCKS)
+		return -EAGAIN;
+	return err ? err : attach->request.result;
+}
+
+/* What an earlier measurement has left is taken away, and the library begins as new. */
+static int begin_again(struct preload_attach *attach, const struct hold *hold,
+		       struct remote *remote, bool may_be_within)
+{
+	struct inside_request now = attach->request;
+	int err = process_memory__read(attach->pid, attach->base + attach->file.last,
+				       &attach->request, sizeof(attach->request));
+
+	if (!err && !attach->request.has_keys)
+		err = -EBUSY;
+	if (!err && attach->request.action == INSIDE_ATTACH)
+		err = request(attach, remote, INSIDE_DETACH);
+	if (!err && may_be_within)
+		err = -EBUSY;
+	if (!err)
+		err = request(attach, remote, INSIDE_CLEAN);
+	if (!err)
+		err = map_segments(attach, remote, PF_W);
+	if (!err)
+		hold__each_stopped(hold, clear_words, attach);
+	attach->request.memory = now.memory;
+	attach->request.tables = now.tables;
+	attach->request.linker = now.linker;
+	attach->request.filters = now.filters;
+	attach->request.filters_bytes = now.filters_bytes;
+	attach->request.n_filters = now.n_filters;
+	return err;
+}
+
+/* Holds all threads for @action. */
+static int act(struct preload_attach *attach, enum inside_action action,
+	       struct preload_attached *out)
+{
+	__u64 begin_ns = clock__now_ns();
+	struct hold *hold = hold__new();
+	struct remote *remote = NULL;
+	int n = hold ? hold__add(hold, attach->pid, begin_ns + STOP_NS) : -ENOMEM;
+	/* Those of vfork(2)'s parents stand still anyway, and so do those of a process that was stopped (SIGSTOP). */
+	bool may_be_within = true;
+	int err = n < 0 ? n : n == 0 ? (kill(attach->pid, 0) ? -ESRCH : -EAGAIN) : 0;
+
+	/* As long as each thread has its own registers. */
+	if (!err && attach->base && (action != INSIDE_ATTACH || attach->was_mapped))
+		may_be_within = mapped_library__may_be_used(
+			&(struct mapped_library){ &attach->file, attach->pid, attach->base }, hold);
+	if (!err)
+		err = choose_thread(attach, hold, &remote);
+	if (!err && action == INSIDE_ATTACH && attach->was_mapped)
+		err = begin_again(attach, hold, remote, may_be_within);
+	if (!err)
+		err = request(attach, remote, action);
+	if (!err && action == INSIDE_DETACH && !may_be_within)
+		(void)request(attach, remote, INSIDE_CLEAN);
+	remote__end(remote);
+	hold__release(hold, 0);
+	out->n_threads = n;
+	out->stopped_ns = clock__now_ns() - begin_ns;
+	out->n_words = attach->request.n_words;
+	out->n_lost = attach->request.n_lost;
+	return err;
+}
+
+static int act_in_time(struct preload_attach *attach, enum inside_action action,
+		       struct preload_attached *out)
+{
+	int err = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		if (i)
+			usleep(TRY_US);
+		err = act(attach, action, out);
+		if (err != -EAGAIN && err != -EBUSY)
+			break;
+	}
+	return err;
+}
+
+/* Whether another allocprof measures the process now. */
+static int look_for_memory(void *context, const struct proc_mapping *mapping)
+{
+	const struct preload_attach *attach = context;
+	_cleanup_(close_fd) int fd = -1;
+	char path[96];
+
+	if (strcmp(mapping->path, "/memfd:" MEMORY_NAME " (deleted)") != 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", attach->pid, mapping->start,
+		 mapping->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) ? 1 : 0;
+}
+
+/* The library of an earlier measurement has to be this one. */
+static int check_mapped(struct preload_attach *attach, struct error *error)
+{
+	const struct library_file *file = &attach->file;
+	size_t size = file->code_end - file->code_start;
+	_cleanup_(free_ptr) unsigned char *code = malloc(size);
+
+	if (proc_maps__each(attach->pid, look_for_memory, attach) == 1)
+		return refuse(error, -EBUSY, attach->pid, "another allocprof does so now");
+	if (!code)
+		return error__set(error, -ENOMEM, "no memory");
+	/* Segments are in the file where they are in memory, but for the last. */
+	if (process_memory__read(attach->pid, attach->base + file->code_start, code, size) ||
+	    memcmp(code, file->bytes + file->code_start, size) != 0)
+		return refuse(error, -EBUSY, attach->pid,
+			      "another version of allocprof has left its library there");
+	return 0;
+}
+
+int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
+			struct error *error)
+{
+	struct preload_attach *attach = calloc(1, sizeof(*attach));
+	int err;
+
+	if (!attach)
+		return error__set(error, -ENOMEM, "no memory");
+	attach->preload = preload;
+	attach->pid = pid;
+	attach->library_fd = attach->memory_fd = attach->tables_fd = attach->guard_fd = -1;
+	err = library_file__read(preload->library, &attach->file);
+	if (err) {
+		error__set(error, err, "cannot read the library '%s': %s", preload->library,
+			   strerror(-err));
+		goto fail;
+	}
+	if (filters_of(pid) < 0) {
+		err = refuse(error, -EPERM, pid,
+			     "it has forbidden itself system calls (seccomp(2))");
+		goto fail;
+	}
+	err = find_linker(pid, &attach->request.linker);
+	if (!err)
+		err = remote_code__find(pid, &attach->code);
+	if (!err && proc_maps__each(pid, look_for_library, &attach->base) == 1) {
+		attach->was_mapped = true;
+		err = check_mapped(attach, error);
+		if (err)
+			goto fail;
+	}
+	if (!err)
+		err = prepare(attach);
+	if (!err)
+		err = preload__move(preload, &attach->memory_fd, &attach->tables_fd);
+	if (err) {
+		explain(error, err, pid);
+		goto fail;
+	}
+	*out = attach;
+	return 0;
+fail:
+	preload_attach__free(attach);
+	return err;
+}
+
+int preload_attach__library_fd(const struct preload_attach *attach)
+{
+	return attach->library_fd;
+}
+
+/* What this process would do at its end, if it is killed before. */
+static void guard(struct preload_attach *attach, int parent, int end)
+{
+	struct pollfd wait[] = { { .fd = parent, .events = POLLIN },
+				 { .fd = end, .events = POLLIN } };
+	struct preload_attached done;
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, "allocprof-guard");
+	while (poll(wait, ARRAY_SIZE(wait), -1) < 0)
+		;
+	if (!wait[1].revents && !preload__set_gate(attach->preload, INSIDE_STOPPED))
+		(void)preload_attach__leave(attach, &done);
+	_exit(0);
+}
+
+/* Without it the next allocprof that measures the process does what is left to do. */
+static void begin_guard(struct preload_attach *attach)
+{
+	_cleanup_(close_fd) int parent = syscall(SYS_pidfd_open, getpid(), 0);
+	int ends[2];
+	pid_t child;
+
+	if (parent < 0 || pipe2(ends, O_CLOEXEC))
+		return;
+	child = fork();
+	if (!child) {
+		close(ends[1]);
+		guard(attach, parent, ends[0]);
+	}
+	close(ends[0]);
+	attach->guard_fd = ends[1];
+	attach->guard = child > 0 ? child : 0;
+}
+
+static void end_guard(struct preload_attach *attach)
+{
+	close_fd(&attach->guard_fd);
+	if (attach->guard > 0)
+		while (waitpid(attach->guard, NULL, 0) < 0 && errno == EINTR)
+			;
+	attach->guard = 0;
+}
+
+int preload_attach__enter(struct preload_attach *attach, struct preload_attached *out,
+			  struct error *error)
+{
+	int err;
+
+	begin_guard(attach);
+	err = act_in_time(attach, INSIDE_ATTACH, out);
+	return err ? explain(error, err, attach->pid) : 0;
+}
+
+int preload_attach__leave(struct preload_attach *attach, struct preload_attached *out)
+{
+	return act_in_time(attach, INSIDE_DETACH, out);
+}
+
+void preload_attach__free(struct preload_attach *attach)
+{
+	if (!attach)
+		return;
+	end_guard(attach);
+	close_fd(&attach->library_fd);
+	close_fd(&attach->memory_fd);
+	close_fd(&attach->tables_fd);
+	free(attach->file.bytes);
+	free(attach);
+}

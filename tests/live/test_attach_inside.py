@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A running process that is measured from inside (--engine=inside -p): the library is mapped into it and left again."""
+
+import contextlib
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+import support
+from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until_counting
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
+LIBRARY = "/memfd:allocprof-inside"
+MEMORY = "/memfd:allocprof-"
+
+
+@pytest.fixture
+def engine():
+    """Each case names its own."""
+
+
+def maps_of(pid):
+    return pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+
+
+def states_of(pid):
+    return {path.read_text().rsplit(")", 1)[1].split()[0] for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")}
+
+
+class Measured:
+    """allocprof while it measures @process, from when it counts to finish()."""
+
+    def __init__(self, runner, allocprof, pid, output, *words, engine="inside"):
+        self.output = output
+        self.process = runner.start([allocprof, *words, f"--engine={engine}", "-o", output, "-p", pid], stderr=subprocess.PIPE)
+        wait_until_counting(allocprof, self.process)
+
+    def finish(self):
+        self.process.send_signal(signal.SIGINT)
+        said = self.process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
+        assert self.process.returncode == 0, said
+        return said
+
+
+@pytest.fixture
+def measure(runner, allocprof, tmp_path):
+    def begin(process, *words, engine="inside"):
+        return Measured(runner, allocprof, process.pid, tmp_path / f"{words[0]}-{engine}", *words, engine=engine)
+
+    return begin
+
+
+def rows(path):
+    """Calls by stack and what became of the blocks, and what the ledger says of frees, whatever the engine."""
+    with contextlib.closing(sqlite3.connect(path)) as data:
+        calls = sorted(data.execute("SELECT function, sum(calls), sum(bytes), thread, end, frames FROM calls GROUP BY function, thread, end, frames"))
+        memory = sorted(data.execute("SELECT function, sum(allocations), sum(bytes), sum(frees), sum(freed_bytes), sum(temporary), sum(live), "
+                                     "frames FROM memory GROUP BY function, frames"))
+        return calls, memory, dict(data.execute("SELECT name, value FROM ledger"))
+
+
+@pytest.mark.parametrize("engine_name", ["inside", "preload"])
+def test_counts(measure, runner, target, engine_name):
+    """Exactly what the process does while it is measured; the engine has two names."""
+    process = Obedient(runner, [target("sleeper")])
+    process.ask("alloc 10")
+    measured = measure(process, "stat", "--json", engine=engine_name)
+    process.ask("alloc 1000")
+    process.ask("keep 7")
+    measured.finish()
+    process.ask("alloc 10")
+    report = read_report(measured.output)
+    functions = report["functions"]
+    assert functions["malloc"]["calls"] == 1007 and functions["free"]["calls"] == 1000, functions
+    assert functions["malloc"]["bytes"] == 1000 * 32 + 7 * 48 and report["complete"] is True
+    process.exit()
+
+
+def test_stacks_and_blocks_of_both_engines(measure, runner, target):
+    process = Obedient(runner, [target("sleeper")])
+    process.ask("keep 5")
+    data = {}
+    for engine in ("inside", "uprobe"):
+        measured = measure(process, "record", "--live", engine=engine)
+        process.ask("alloc 300")
+        process.ask("keep 4")
+        process.ask("release 6")
+        process.ask("keep 2")
+        said = measured.finish()
+        assert f"process {process.pid} goes on" in said and "not complete" not in said, said
+        data[engine] = rows(measured.output)
+    assert data["inside"] == data["uprobe"] and data["inside"][1], data
+    process.exit()
+
+
+def test_what_is_left(measure, runner, target):
+    """The named mapping of the library's code and data, and nothing else: no descriptor, no other mapping, no word."""
+    process = Obedient(runner, [target("sleeper")])
+    process.ask("alloc 10")
+    maps, descriptors = maps_of(process.pid), os.listdir(f"/proc/{process.pid}/fd")
+    for words in (["stat"], ["record"], ["record", "--live"]):
+        measured = measure(process, *words)
+        assert any(line.endswith("allocprof-memory (deleted)") for line in maps_of(process.pid))
+        process.ask("alloc 100")
+        measured.finish()
+        left = [line for line in maps_of(process.pid) if MEMORY in line]
+        assert left and all(LIBRARY in line for line in left), left
+        assert os.listdir(f"/proc/{process.pid}/fd") == descriptors
+    added = {line.split()[0] for line in maps_of(process.pid)} - {line.split()[0] for line in maps}
+    # The library, its data, and what the kernel joins with it.
+    assert len(added) <= 8, added
+    process.ask("alloc 100")
+    process.exit()
+
+
+@pytest.mark.parametrize("words", [["stat"], ["record"], ["record", "--live"], ["record", "--live", "--sample", "64K"]],
+                         ids=" ".join)
+def test_again_and_again(run, allocprof, runner, compiled, tmp_path, words):
+    """Threads that check their blocks, while a recording follows the other."""
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", name="checking")])
+    for _ in range(10):
+        done = run([allocprof, *words, "--engine=inside", "--duration", "20ms", "-o", tmp_path / "out", "-p", process.pid], expect=0)
+        assert b"not complete" not in done.stderr, done.stderr
+    assert not states_of(process.pid) & set("tT")
+    process.exit()
+
+
+def test_killed_at_any_moment(run, allocprof, runner, compiled, tmp_path):
+    """What is killed is left by its guard, or by the next allocprof; no thread stays stopped, no sleep is cut short."""
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", name="checking")])
+    for number in range(20):
+        recorder = runner.start([allocprof, "record", "-q", "--live", "--engine=inside", "-o", tmp_path / "out", "-p", process.pid],
+                                stderr=subprocess.DEVNULL)
+        time.sleep(random.Random(number).random() * 0.5)
+        recorder.kill()
+        recorder.wait()
+    support.wait_until(lambda: not states_of(process.pid) & set("tT"), "no thread is stopped")
+    done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=0)
+    assert b"not complete" not in done.stderr, done.stderr
+    process.exit()
+
+
+def test_library_that_is_loaded_later(measure, runner, compiled, tmp_path):
+    """Its calls come to the library as well, by its own dlopen(3)."""
+    library = compiled(LATER, "-shared", "-fPIC", name="later.so")
+    process = Obedient(runner, [compiled(LOADING, "-ldl", name="loading"), library])
+    measured = measure(process, "stat", "--json")
+    process.ask("load 100")
+    measured.finish()
+    report = read_report(measured.output)
+    assert report["functions"]["malloc"]["calls"] >= 100 and report["functions"]["free"]["calls"] >= 100
+    assert report["complete"] is True
+    process.exit()
+
+
+def test_confined_process(measure, runner, compiled):
+    """A filter of system calls is lifted for what the library does while the threads are stopped, and then obeyed."""
+    process = Obedient(runner, [compiled(CONFINED, name="confined")])
+    measured = measure(process, "record")
+    process.ask("alloc 100")
+    measured.finish()
+    process.exit()
+
+
+@pytest.mark.parametrize("name", ["static", "malloc"])
+def test_refused(run, allocprof, runner, compiled, tmp_path, name):
+    """One sentence, and the process goes on."""
+    flags = {"static": ["-static"], "malloc": ["-DOWN_MALLOC"]}[name]
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", *flags, name=name)])
+    done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
+    why = {"static": "it has no C library", "malloc": "the program has a malloc of its own"}[name]
+    said, = done.stderr.decode().splitlines()
+    assert said.startswith(f"allocprof: cannot measure process {process.pid} from inside: {why}"), said
+    process.exit()
+
+
+def test_traced_process(run, allocprof, runner, target):
+    """Whom another process traces."""
+    if not shutil.which("strace"):
+        unavailable("strace is not installed: scripts/setup --test")
+    process = Obedient(runner, [target("sleeper")])
+    tracer = runner.start(["strace", "-f", "-o", "/dev/null", "-p", process.pid], stderr=subprocess.PIPE)
+    support.wait_until(lambda: "TracerPid:\t0\n" not in pathlib.Path(f"/proc/{process.pid}/status").read_text(), "strace traces")
+    done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
+    assert b"another process traces it" in done.stderr, done.stderr
+    process.ask("alloc 10")
+    tracer.terminate()
+    tracer.wait()
+    process.exit()
+
+
+def test_stopped_process(run, allocprof, runner, target):
+    process = Obedient(runner, [target("sleeper")])
+    os.kill(process.pid, signal.SIGSTOP)
+    done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
+    assert b"it was stopped (SIGSTOP)" in done.stderr, done.stderr
+    os.kill(process.pid, signal.SIGCONT)
+    process.ask("alloc 10")
+    process.exit()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root measures others' processes")
+def test_other_user_in_other_namespaces(measure, runner, target, public_directory):
+    """The shared memory reaches a process that sees neither allocprof's files nor its number."""
+    program = public_directory / "sleeper"
+    shutil.copy(target("sleeper"), program)
+    process = Obedient(runner, ["unshare", "-m", "-i", "-u", "setpriv", "--reuid=65531", "--regid=65531", "--clear-groups", program])
+    measured = measure(process, "record")
+    process.ask("alloc 100")
+    measured.finish()
+    assert ("malloc", 100, 3200) in [row[:3] for row in rows(measured.output)[0]]
+    process.exit()
+
+
+# Prints "ready"; its threads allocate until the end of the input and check what is in their blocks. The first one sleeps meanwhile, and
+# its sleep must not end before its time.
+CHECKING = r"""
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef OWN_MALLOC
+static char heap[1 << 26];
+static size_t used;
+void *malloc(size_t size) { return heap + __atomic_fetch_add(&used, (size + 31) & ~15UL, __ATOMIC_RELAXED) % (sizeof(heap) / 2); }
+void free(void *block) { }
+void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+void *realloc(void *block, size_t size) { return block ? block : malloc(size); }
+#endif
+
+enum { THREADS = 6, BLOCKS = 16 };
+static volatile int ends, errors;
+
+static void *check(void *number)
+{
+	char mark = (char)(long)number, *blocks[BLOCKS];
+
+	for (unsigned seed = mark; !ends; usleep(500)) {
+		for (int i = 0; i < BLOCKS; i++) {
+			size_t size = 20 + rand_r(&seed) % 300;
+			blocks[i] = i % 3 ? malloc(size) : calloc(1, size);
+			memset(blocks[i], mark, size);
+			if (i % 5 == 0)
+				blocks[i] = realloc(blocks[i], 2 * size);
+		}
+		for (int i = 0; i < BLOCKS; i++) {
+			errors += blocks[i][0] != mark || blocks[i][19] != mark;
+			free(blocks[i]);
+		}
+	}
+	return NULL;
+}
+
+static void *nap(void *unused)
+{
+	while (!ends) {
+		struct timespec before, after, length = { 0, 300000000 };
+		clock_gettime(CLOCK_MONOTONIC, &before);
+		if (nanosleep(&length, NULL))
+			errors++;
+		clock_gettime(CLOCK_MONOTONIC, &after);
+		if ((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < 300000000)
+			errors++;
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t threads[THREADS + 1];
+	char c;
+
+#ifdef OWN_MALLOC
+	puts("ready");
+	fflush(stdout);
+	while (read(0, &c, 1) > 0)
+		free(malloc(100));
+	return 0;
+#endif
+	for (long i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, check, (void *)(i + 1));
+	pthread_create(&threads[THREADS], NULL, nap, NULL);
+	puts("ready");
+	fflush(stdout);
+	while (read(0, &c, 1) > 0)
+		;
+	ends = 1;
+	for (int i = 0; i <= THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return errors ? 3 : 0;
+}
+"""
+
+LATER = r"""
+#include <stdlib.h>
+void later(int n) { while (n--) { void *volatile block = malloc(40); free(block); } }
+"""
+
+LOADING = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	char line[64];
+
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		void *library = dlopen(argv[1], RTLD_NOW);
+		((void (*)(int))dlsym(library, "later"))(atoi(line + 5));
+		puts("done");
+		fflush(stdout);
+	}
+	return 0;
+}
+"""
+
+# May do nothing but what it does: memfd_create would end it.
+CONFINED = r"""
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+int main(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(SYS_brk), ALLOW(SYS_newfstatat), ALLOW(SYS_rt_sigreturn),
+		ALLOW(SYS_restart_syscall), ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_gettid), ALLOW(SYS_getpid), ALLOW(SYS_mremap),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+	char line[64];
+
+	puts("ready");
+	fflush(stdout);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 4;
+	while (fgets(line, sizeof(line), stdin)) {
+		for (int i = atoi(line + 6); i; i--) {
+			void *volatile block = malloc(100);
+			free(block);
+		}
+		puts("done");
+		fflush(stdout);
+	}
+	return 0;
+}
+"""
