@@ -594,12 +594,8 @@ void process__give_up(void)
 
 int process__attach(__u64 memory, __u64 tables)
 {
-	struct definition first;
-
 	if (!memory__adopt(memory, tables))
 		return -ENOMEM;
-	if (objects__find_function("malloc", &first) && first.object == objects__first())
-		return -EEXIST;
 	next__prepare();
 	take_settings(memory__header());
 	__atomic_fetch_add(&process.header->n_begun, 1, __ATOMIC_RELAXED);

@@ -170,8 +170,7 @@ bool process__follows(void);
  * engine counts them, from the next exec of this process or of a child that it makes on. */
 bool process__note_refusal(const char *path, enum inside_refusal reason);
 
-/* Begins to measure a process that runs already; other threads are stopped. 0, -ENOMEM: there is no memory; -EEXIST: the program
- * has a malloc of its own. */
+/* Begins to measure a process that runs already; other threads are stopped. 0 or -ENOMEM. */
 int process__attach(__u64 memory, __u64 tables);
 
 /* Nothing is counted any more, and threads begin no more. */

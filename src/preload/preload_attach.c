@@ -2,6 +2,7 @@
 /* Maps the library of src/inside into a running process, has a thread of the process call it, and leaves again. */
 #include "preload_attach.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +51,7 @@ struct preload_attach {
 	struct remote_code code;
 	int library_fd, memory_fd, tables_fd; /* of files that the process has made */
 	__u64 base;			      /* 0: not mapped yet */
+	bool has_filters;		      /* of system calls */
 	bool was_mapped;		      /* an earlier measurement has mapped it */
 	struct inside_request request;
 	pid_t guard;  /* child that leaves the process where this one was killed; 0: none */
@@ -158,21 +160,52 @@ static int find_linker(pid_t pid, __u64 *linker)
 	return -ENOTSUP;
 }
 
-/* What /proc/PID/status says of filters of system calls (seccomp(2)): 0: none; -1: nearly all are forbidden. */
-static int filters_of(pid_t pid)
-{
-	char path[64], line[256];
-	int mode = 0;
-	FILE *file;
+#define STRICT_FILTERS 1
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
+/* What /proc/PID/status says of a thread's filters of system calls (seccomp(2)). */
+struct thread_filters {
+	int mode; /* 0: none */
+	int n;	  /* since Linux 5.9 */
+};
+
+static struct thread_filters thread_filters__read(const char *path)
+{
+	struct thread_filters filters = { 0 };
+	char line[256];
+	FILE *file = fopen(path, "re");
+
 	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Seccomp: %d", &mode) == 1)
-			break;
+		if (sscanf(line, "Seccomp: %d", &filters.mode) != 1)
+			sscanf(line, "Seccomp_filters: %d", &filters.n);
 	if (file)
 		fclose(file);
-	return mode == 1 ? -1 : mode;
+	return filters;
+}
+
+/* The process's filters are those of all its threads. -EACCES: threads have different ones, or may do next to nothing. */
+static int find_filters(struct preload_attach *attach)
+{
+	struct thread_filters all = { 0 }, filters;
+	const struct dirent *entry;
+	char path[320];
+	bool differ = false;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", attach->pid);
+	all = thread_filters__read(path);
+	snprintf(path, sizeof(path), "/proc/%d/task", attach->pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", attach->pid, entry->d_name);
+		filters = thread_filters__read(path);
+		differ |= filters.mode != all.mode || filters.n != all.n;
+	}
+	if (tasks)
+		closedir(tasks);
+	attach->has_filters = all.mode;
+	return differ || all.mode == STRICT_FILTERS ? -EACCES : 0;
 }
 
 /* System calls of a thread of the process. */
@@ -200,7 +233,11 @@ static int make_file(struct preload_attach *attach, struct remote *remote, const
 		return *number;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", attach->pid, *number);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0) {
+		fd = -errno;
+		call(remote, SYS_close, *number, 0, 0, 0, 0, 0);
+	}
+	return fd;
 }
 
 static int map_at(struct remote *remote, __u64 address, __u64 size, int protection, long fd,
@@ -322,7 +359,7 @@ static int try_thread(void *context, pid_t tid)
 	const struct preload_attach *attach = choosing->attach;
 
 	choosing->err = remote__begin(attach->pid, tid, &attach->code, &choosing->remote);
-	if (!choosing->err && filters_of(attach->pid) && remote__lift_filters(choosing->remote)) {
+	if (!choosing->err && attach->has_filters && remote__lift_filters(choosing->remote)) {
 		remote__end(choosing->remote);
 		choosing->remote = NULL;
 		choosing->err = -EACCES;
@@ -372,7 +409,7 @@ static int copy_filters(struct preload_attach *attach, struct remote *remote)
 	size_t n = 0, n_code = 0, room = 0, length;
 	int err = 0;
 
-	if (!filters_of(attach->pid))
+	if (!attach->has_filters)
 		return 0;
 	while (n < MAX_FILTERS && !err) {
 		if (array__reserve(&code, &room, n_code + BPF_MAXINSNS, sizeof(*code)))
@@ -386,6 +423,24 @@ static int copy_filters(struct preload_attach *attach, struct remote *remote)
 	if (err != -ENOENT)
 		return -EACCES;
 	return n ? write_filters(attach, remote, filters, n, code, n_code) : 0;
+}
+
+/* Nothing leads to what was mapped, which goes. */
+static void unmap(const struct preload_attach *attach, struct remote *remote)
+{
+	const struct inside_request *request = &attach->request;
+	const struct {
+		__u64 at, size;
+	} mapped[] = {
+		{ request->memory, sizeof(struct inside_header) },
+		{ request->tables, PAGE },
+		{ request->filters, request->filters_bytes },
+		{ attach->was_mapped ? 0 : attach->base, attach->file.memory_bytes },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(mapped); i++)
+		if (mapped[i].at)
+			call(remote, SYS_munmap, mapped[i].at, mapped[i].size, 0, 0, 0, 0);
 }
 
 /* What the first thread that can be held is made to do, while the others run. */
@@ -413,6 +468,8 @@ static int prepare(struct preload_attach *attach)
 		err = make_memory(attach, remote);
 	if (!err)
 		err = copy_filters(attach, remote);
+	if (err && remote)
+		unmap(attach, remote);
 	remote__end(remote);
 	hold__release(hold, 0);
 	return err;
@@ -531,6 +588,8 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		err = begin_again(attach, hold, remote, may_be_within);
 	if (!err)
 		err = request(attach, remote, action);
+	if (err == -EEXIST)
+		unmap(attach, remote);
 	if (!err && action == INSIDE_DETACH && !may_be_within)
 		(void)request(attach, remote, INSIDE_CLEAN);
 	remote__end(remote);
@@ -608,9 +667,11 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 			   strerror(-err));
 		goto fail;
 	}
-	if (filters_of(pid) < 0) {
-		err = refuse(error, -EPERM, pid,
-			     "it has forbidden itself system calls (seccomp(2))");
+	if (find_filters(attach)) {
+		err = refuse(
+			error, -EPERM, pid,
+			"its threads have forbidden themselves different system calls, or nearly "
+			"all (seccomp(2))");
 		goto fail;
 	}
 	err = find_linker(pid, &attach->request.linker);

@@ -213,7 +213,6 @@ static void fill_frame(const struct remote *remote, struct signal_frame *frame, 
 	struct user_regs_struct regs = resumed(remote);
 	greg_t *to = frame->context.uc_mcontext.gregs;
 
-	*frame = (struct signal_frame){ .restorer = remote->code.restorer };
 	frame->context.uc_flags =
 		UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS | (xstate ? UC_FP_XSTATE : 0);
 	/* None that the kernel knows: the thread keeps the one that it has. */
@@ -245,7 +244,7 @@ static int write_frame(struct remote *remote)
 {
 	unsigned char xstate[MAX_XSTATE];
 	size_t size = read_xstate(remote, xstate);
-	struct signal_frame frame;
+	struct signal_frame frame = { .restorer = remote->code.restorer };
 	__u64 at = (remote->before.rsp - RED_ZONE - size) & ~63ULL;
 	int err;
 

@@ -177,6 +177,7 @@ def test_refused(run, allocprof, runner, compiled, tmp_path, name):
     done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
     why = {"static": "it has no C library", "malloc": "the program has a malloc of its own"}[name]
     said, = done.stderr.decode().splitlines()
+    assert not any(MEMORY in line for line in maps_of(process.pid))
     assert said.startswith(f"allocprof: cannot measure process {process.pid} from inside: {why}"), said
     process.exit()
 
