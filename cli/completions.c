@@ -85,7 +85,7 @@ static bool set_words(struct value *value, const char *name)
 		return true;
 	}
 	if (!strcmp(name, "engine")) {
-		add_word(value, "auto uprobe preload");
+		add_word(value, "auto uprobe preload inside");
 		return true;
 	}
 	if (!strcmp(name, "demangle")) {

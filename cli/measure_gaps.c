@@ -182,7 +182,7 @@ static bool may_suggest_engine(const struct measure *measure, const struct profi
 {
 	const struct session_options *options = &measure->session;
 
-	return !measure->quiet && measure->argv && options->engine == SESSION_ENGINE_AUTO &&
+	return !measure->quiet && options->engine == SESSION_ENGINE_AUTO &&
 	       !strcmp(profile__engine(profile), "uprobe") && !options->events_path &&
 	       !sources__any(&measure->sources) && !session_options__have_functions(options);
 }
@@ -192,9 +192,14 @@ void measure__suggest_engine(const struct measure *measure, const struct profile
 	double all = profile->totals.run.user_seconds + profile->totals.run.system_seconds;
 	double probes = probes_seconds(&measure->session, profile);
 
-	/* The times of a command that outlives the measurement are not known. */
-	if (!may_suggest_engine(measure, profile) || probes < LEAST_SECONDS ||
-	    profile->totals.run.runs || probes < all - probes)
+	if (!may_suggest_engine(measure, profile) || probes < LEAST_SECONDS)
+		return;
+	/* How much processor time a process that goes on has taken is not known. */
+	if (measure->pid && probes >= profile->totals.run.elapsed_seconds / 10)
+		message__print("the probes took about %.1f seconds of processor time in %.1f "
+			       "seconds; --engine=inside counts without them",
+			       probes, profile->totals.run.elapsed_seconds);
+	if (measure->pid || profile->totals.run.runs || probes < all - probes)
 		return;
 	message__print("the probes took about %.1f of %.1f seconds of processor time; "
 		       "--engine=preload counts without them",

@@ -107,7 +107,8 @@ enum {
 #define MEASURE_OPTION_ENGINE                                                                      \
 	{ "engine", OPT_ENGINE, "NAME", 0,                                                         \
 	  "Count calls with this engine: uprobe, in the kernel; preload, by a library that is loaded "\
-	  "into the command, without privileges; or auto (default)", 0 }
+	  "into the command, without privileges; inside, by the same in a running process; or auto "\
+	  "(default)", 0 }
 #define MEASURE_OPTION_NO_CACHE                                                                    \
 	{ "no-cache", OPT_NO_CACHE, NULL, 0,                                                       \
 	  "Make all unwind tables anew, and keep none for the next time", 0 }

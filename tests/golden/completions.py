@@ -29,7 +29,7 @@ CASES = [
     ("allocprof export --format=p", {"pprof"}, None),
     ("allocprof folded --cost te", {"temporary"}, None),
     ("allocprof report --demangle=", {"simple", "full", "none"}, None),
-    ("allocprof stat --engine=", {"auto", "uprobe", "preload"}, None),
+    ("allocprof stat --engine=", {"auto", "uprobe", "preload", "inside"}, None),
     ("allocprof report --by=thr", {"thread"}, None),
     ("allocprof ctl st", {"start", "stop", "status"}, None),
     ("allocprof report --not-", {"--not-through", "--not-stack"}, None),
