@@ -372,8 +372,8 @@ enum inside_stage {
 #define INSIDE_THREAD_WORDS 2
 
 /*
- * The argument of allocprof_attach(), on the stack of the thread that calls it, while allocprof holds all other threads. The
- * address of that function is in the library's table of symbols.
+ * What allocprof_attach() is to do, which a thread calls while allocprof holds all others, and what it has done: allocprof_request,
+ * in the data of the library. The library's table of symbols has the addresses of both.
  */
 struct inside_request {
 	__u32 action; /* enum inside_action */

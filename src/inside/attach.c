@@ -166,26 +166,43 @@ static int end(struct inside_request *request)
 /* So long a thread waits at the most to be taken back. */
 #define WAIT_NS 100000000
 
-/* What was done last, for the next allocprof that comes to this process. */
 __u32 allocprof_n_outside;
 
-__attribute__((visibility("protected"))) struct inside_request allocprof_last_request;
-
-EXPORT void allocprof_attach(struct inside_request *request);
-EXPORT void allocprof_attach(struct inside_request *request)
+/* Waits for no signal: most other calls note how the kernel continues them, where it has noted that for the thread's own. The
+ * filters do not matter yet. */
+static void wait_for_none(void)
 {
 	struct __kernel_timespec wait = { .tv_nsec = WAIT_NS };
 	const __u64 none = 0;
+	register long bytes __asm__("r10") = sizeof(none);
+	long result;
 
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(__NR_rt_sigtimedwait), "D"(&none), "S"(0L), "d"(&wait), "r"(bytes)
+			 : "rcx", "r11", "memory");
+}
+
+/* It stays for the next allocprof that comes to this process. */
+__attribute__((visibility("protected"))) struct inside_request allocprof_request;
+
+EXPORT void allocprof_attach(void);
+EXPORT void allocprof_attach(void)
+{
+	struct inside_request *request = &allocprof_request;
+	struct sys_limits limits = sys_limits;
+
+	/* The filters of the process are lifted for this thread, and the others are stopped. */
+	sys_limits.is_limited = false;
 	if (request->action == INSIDE_ATTACH)
 		request->result = begin(request);
 	else if (request->action == INSIDE_DETACH)
 		request->result = end(request);
 	else
 		process__clean();
-	allocprof_last_request = *request;
+	if (request->action != INSIDE_ATTACH)
+		sys_limits = limits;
 	__atomic_store_n(&request->stage, INSIDE_STAGE_DONE, __ATOMIC_RELEASE);
-	/* A wait for no signal: most others note how the kernel restarts them, where it has noted that for the thread's own. */
-	sys(__NR_rt_sigtimedwait, (long)&none, 0, (long)&wait, sizeof(none), 0, 0);
+	wait_for_none();
 	__atomic_store_n(&request->stage, INSIDE_STAGE_RETURNS, __ATOMIC_RELEASE);
 }

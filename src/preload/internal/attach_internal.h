@@ -16,8 +16,8 @@ struct library_file {
 	unsigned char *bytes;
 	size_t size;
 	__u64 memory_bytes; /* of all segments */
-	/* Addresses of allocprof_attach(), allocprof_last_request and allocprof_n_outside. */
-	__u64 attach, last, n_outside;
+	/* Addresses of allocprof_attach(), allocprof_request and allocprof_n_outside. */
+	__u64 attach, request, n_outside;
 	__u64 code_start, code_end;
 };
 
