@@ -220,23 +220,48 @@ static long call(struct remote *remote, long number, long a, long b, long c, lon
 	return err ? err : result;
 }
 
+/*
+ * Opens what the process has open as @number, if that is an empty file in memory without a name: while one of its threads is
+ * stopped, another may have put another file there, which this process may write to and it may not.
+ */
+static int open_file(pid_t pid, long number)
+{
+	_cleanup_(close_fd) int place = -1;
+	struct stat status;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, number);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0 || fstat(place, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_nlink || status.st_size)
+		return -EPERM;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Only files in memory have seals. */
+	if (fcntl(fd, F_GET_SEALS) < 0) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
 /* The process makes a file in memory and has it open as *@number; this process has it, too. */
 static int make_file(struct preload_attach *attach, struct remote *remote, const char *name,
 		     long *number)
 {
 	__u64 at = remote__put(remote, name, strlen(name) + 1);
-	char path[64];
 	int fd;
 
 	*number = at ? call(remote, SYS_memfd_create, at, MFD_CLOEXEC, 0, 0, 0, 0) : -EFAULT;
 	if (*number < 0)
 		return *number;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", attach->pid, *number);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0) {
-		fd = -errno;
+	fd = open_file(attach->pid, *number);
+	if (fd < 0)
 		call(remote, SYS_close, *number, 0, 0, 0, 0, 0);
-	}
 	return fd;
 }
 
