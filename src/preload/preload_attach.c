@@ -49,10 +49,11 @@ struct preload_attach {
 	pid_t pid;
 	struct library_file file;
 	struct remote_code code;
-	int library_fd, memory_fd, tables_fd; /* of files that the process has made */
-	__u64 base;			      /* 0: not mapped yet */
-	bool has_filters;		      /* of system calls */
-	bool was_mapped;		      /* an earlier measurement has mapped it */
+	int memory_fd, tables_fd; /* of files that the process has made */
+	__u64 base;		  /* 0: not mapped yet */
+	bool has_filters;	  /* of system calls */
+	bool is_unused;		  /* what is mapped: nothing leads to it yet */
+	bool was_mapped;	  /* an earlier measurement has mapped it */
 	struct inside_request request;
 	pid_t guard;  /* child that leaves the process where this one was killed; 0: none */
 	int guard_fd; /* when it is closed the guard ends */
@@ -307,13 +308,12 @@ static int map_segments(struct preload_attach *attach, struct remote *remote, __
 
 	if (fd < 0)
 		return fd;
-	close_fd(&attach->library_fd);
-	attach->library_fd = fd;
 	err = fd__write_all(fd, attach->file.bytes, attach->file.size);
 	for (size_t i = 0; !err && (segment = library_file__segment(&attach->file, i)); i++)
 		if (segment->p_type == PT_LOAD && (segment->p_flags & flags) == flags)
 			err = map_segment(attach, remote, segment, number);
 	call(remote, SYS_close, number, 0, 0, 0, 0, 0);
+	close(fd);
 	return err;
 }
 
@@ -495,6 +495,7 @@ static int prepare(struct preload_attach *attach)
 		err = copy_filters(attach, remote);
 	if (err && remote)
 		unmap(attach, remote);
+	attach->is_unused = !err;
 	remote__end(remote);
 	hold__release(hold, 0);
 	return err;
@@ -537,6 +538,12 @@ static enum remote_state get_state(void *context)
 	return awaiting->stage == INSIDE_STAGE_RETURNS ? REMOTE_RETURNS : REMOTE_WORKS;
 }
 
+static int read_request(struct preload_attach *attach)
+{
+	return process_memory__read(attach->pid, attach->base + attach->file.request,
+				    &attach->request, sizeof(attach->request));
+}
+
 static int request(struct preload_attach *attach, struct remote *remote, enum inside_action action)
 {
 	__u64 at = attach->base + attach->file.request, now_ns = clock__now_ns();
@@ -556,8 +563,7 @@ static int request(struct preload_attach *attach, struct remote *remote, enum in
 				   now_ns + CALL_NS);
 	/* It has what the library found out even where that is late. */
 	if (!err || err == -ECANCELED)
-		err = process_memory__read(attach->pid, at, &attach->request,
-					   sizeof(attach->request));
+		err = read_request(attach);
 	else if (err == -ETIMEDOUT && awaiting.stage == INSIDE_STAGE_LOCKS)
 		return -EAGAIN;
 	return err ? err : attach->request.result;
@@ -568,8 +574,7 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 		       struct remote *remote, bool may_be_within)
 {
 	struct inside_request now = attach->request;
-	int err = process_memory__read(attach->pid, attach->base + attach->file.request,
-				       &attach->request, sizeof(attach->request));
+	int err = read_request(attach);
 
 	bool was_used = !err && attach->request.has_keys;
 
@@ -611,12 +616,13 @@ static int act(struct preload_attach *attach, enum inside_action action,
 			&(struct mapped_library){ &attach->file, attach->pid, attach->base }, hold);
 	if (!err)
 		err = choose_thread(attach, hold, &remote);
+	/* The guard does not know what the library has found out. */
+	if (!err && action == INSIDE_DETACH)
+		err = read_request(attach);
 	if (!err && action == INSIDE_ATTACH && attach->was_mapped)
 		err = begin_again(attach, hold, remote, may_be_within);
 	if (!err)
 		err = request(attach, remote, action);
-	if (err == -EEXIST)
-		unmap(attach, remote);
 	if (!err && action == INSIDE_DETACH && !may_be_within)
 		(void)request(attach, remote, INSIDE_CLEAN);
 	remote__end(remote);
@@ -687,7 +693,7 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 		return error__set(error, -ENOMEM, "no memory");
 	attach->preload = preload;
 	attach->pid = pid;
-	attach->library_fd = attach->memory_fd = attach->tables_fd = attach->guard_fd = -1;
+	attach->memory_fd = attach->tables_fd = attach->guard_fd = -1;
 	err = library_file__read(preload->library, &attach->file);
 	if (err) {
 		error__set(error, err, "cannot read the library '%s': %s", preload->library,
@@ -723,11 +729,6 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 fail:
 	preload_attach__free(attach);
 	return err;
-}
-
-int preload_attach__library_fd(const struct preload_attach *attach)
-{
-	return attach->library_fd;
 }
 
 /* What this process would do at its end, if it is killed before. */
@@ -783,6 +784,9 @@ int preload_attach__enter(struct preload_attach *attach, struct preload_attached
 
 	begin_guard(attach);
 	err = act_in_time(attach, INSIDE_ATTACH, out);
+	/* The other errors come before the library has changed anything. */
+	if (!err || err == -ENOMEM || err == -ETIMEDOUT || err == -ESRCH)
+		attach->is_unused = false;
 	return err ? explain(error, err, attach->pid) : 0;
 }
 
@@ -791,12 +795,26 @@ int preload_attach__leave(struct preload_attach *attach, struct preload_attached
 	return act_in_time(attach, INSIDE_DETACH, out);
 }
 
+/* The process is as it was. */
+static void take_back(struct preload_attach *attach)
+{
+	struct hold *hold = hold__new();
+	struct remote *remote = NULL;
+
+	if (hold && hold__add(hold, attach->pid, clock__now_ns() + STOP_NS) > 0 &&
+	    !choose_thread(attach, hold, &remote))
+		unmap(attach, remote);
+	remote__end(remote);
+	hold__release(hold, 0);
+}
+
 void preload_attach__free(struct preload_attach *attach)
 {
 	if (!attach)
 		return;
 	end_guard(attach);
-	close_fd(&attach->library_fd);
+	if (attach->is_unused)
+		take_back(attach);
 	close_fd(&attach->memory_fd);
 	close_fd(&attach->tables_fd);
 	free(attach->file.bytes);

@@ -23,14 +23,10 @@ struct preload_attached {
 
 /*
  * Maps the library into process @pid, which nothing has been changed in yet, and moves the shared memory of @preload to files that
- * the process has mapped. *@out is the caller's. -EPERM, -EBUSY, -EOPNOTSUPP, ... with *@error set: then the process is as it was,
- * but for mappings that nobody uses.
+ * the process has mapped. *@out is the caller's. -EPERM, -EBUSY, -EOPNOTSUPP, ... with *@error set: then the process is as it was.
  */
 int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
 			struct error *error);
-
-/* The library's file as the process has it mapped: it stays the caller's no longer than @attach lives. */
-int preload_attach__library_fd(const struct preload_attach *attach);
 
 /* From now on the process's calls come to the library. */
 int preload_attach__enter(struct preload_attach *attach, struct preload_attached *out,
@@ -39,7 +35,7 @@ int preload_attach__enter(struct preload_attach *attach, struct preload_attached
 /* The words lead where they led before. -ESRCH: the process has ended; -ETIMEDOUT, -EPERM: they could not be put back. */
 int preload_attach__leave(struct preload_attach *attach, struct preload_attached *out);
 
-/* Accepts NULL. */
+/* Unmaps what has not been used. Accepts NULL. */
 void preload_attach__free(struct preload_attach *attach);
 
 #endif

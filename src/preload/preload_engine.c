@@ -204,11 +204,16 @@ int preload_engine__find_library(struct error *error)
 /* The process goes on without the library. One that has ended needs nothing. */
 static void leave(struct preload_engine *engine)
 {
+	int err;
+
 	if (!engine->is_entered || engine->is_snapshot)
 		return;
 	engine->is_entered = false;
-	if (preload_attach__leave(engine->attached, &engine->left))
-		engine->left = (struct preload_attached){ 0 };
+	err = preload_attach__leave(engine->attached, &engine->left);
+	if (!err)
+		return;
+	/* Whether calls went past the library is not known of a process that runs. */
+	engine->left = (struct preload_attached){ .n_lost = err != -ESRCH };
 }
 
 static void close_engine(struct engine *base)

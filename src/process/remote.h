@@ -23,7 +23,7 @@ struct remote_code {
 	__u64 restorer;	   /* by which handlers of signals return */
 };
 
-/* Looks for both in the process's C library. -ENOTSUP: it has none, as programs that are linked statically. */
+/* Looks for both in the process's glibc. -ENOTSUP: it has none, as programs that use musl or are linked statically. */
 int remote_code__find(pid_t pid, struct remote_code *out);
 
 /* @tid has stopped. -ENOTSUP: its stack has no room, or is none that a C library has made; -ESRCH: it was killed; -ENOMEM. */

@@ -96,12 +96,12 @@ static void find_code(const struct looking *looking, const struct proc_mapping *
 		out->restorer = mapping->start + (found - code);
 }
 
+/* glibc's: that of musl keeps no thread-specific data where FS points to, which the callers need. */
 static bool is_c_library(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-", 5) ||
-	       !strncmp(name, "ld-musl", 7);
+	return !strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7);
 }
 
 static int look_for_code(void *context, const struct proc_mapping *mapping)

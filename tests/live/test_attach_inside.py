@@ -170,13 +170,17 @@ def test_confined_process(measure, runner, compiled):
     process.exit()
 
 
-@pytest.mark.parametrize("name", ["static", "malloc"])
+@pytest.mark.parametrize("name", ["static", "malloc", "musl"])
 def test_refused(run, allocprof, runner, compiled, tmp_path, name):
     """One sentence, and the process goes on."""
-    flags = {"static": ["-static"], "malloc": ["-DOWN_MALLOC"]}[name]
-    process = Obedient(runner, [compiled(CHECKING, "-pthread", *flags, name=name)])
+    if name == "musl" and not shutil.which("musl-gcc"):
+        unavailable("musl-gcc is not installed: scripts/setup --test")
+    flags = {"static": ["-static"], "malloc": ["-DOWN_MALLOC"], "musl": []}[name]
+    compiler = "musl-gcc" if name == "musl" else "gcc"
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", *flags, compiler=compiler, name=name)])
     done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
-    why = {"static": "it has no C library", "malloc": "the program has a malloc of its own"}[name]
+    why = {"static": "it has no C library", "malloc": "the program has a malloc of its own",
+           "musl": "it has no C library"}[name]
     said, = done.stderr.decode().splitlines()
     assert not any(MEMORY in line for line in maps_of(process.pid))
     assert said.startswith(f"allocprof: cannot measure process {process.pid} from inside: {why}"), said
@@ -203,6 +207,22 @@ def test_stopped_process(run, allocprof, runner, target):
     os.kill(process.pid, signal.SIGSTOP)
     done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
     assert b"it was stopped (SIGSTOP)" in done.stderr, done.stderr
+    os.kill(process.pid, signal.SIGCONT)
+    process.ask("alloc 10")
+    process.exit()
+
+
+def test_stopped_at_the_end(runner, allocprof, target, tmp_path):
+    """What could not be left could not be looked through either, so that the report is not complete."""
+    process = Obedient(runner, [target("sleeper")])
+    recorder = runner.start([allocprof, "stat", "--engine=inside", "--json", "-o", tmp_path / "json", "-p", process.pid],
+                            stderr=subprocess.DEVNULL)
+    wait_until_counting(allocprof, recorder)
+    process.ask("alloc 10")
+    os.kill(process.pid, signal.SIGSTOP)
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(TIMEOUT_SECONDS) == 0
+    assert read_report(tmp_path / "json")["complete"] is False
     os.kill(process.pid, signal.SIGCONT)
     process.ask("alloc 10")
     process.exit()
