@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Begins and ends to measure a process that runs already. allocprof has mapped this library there, holds all threads, and has one
- * of them call allocprof_attach(). No dynamic linker has been here: the library relocates itself.
+ * of them call allocprof_attach(). The dynamic linker does not know the library: allocprof has relocated it, but for words that depend
+ * on the process's objects and threads.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -22,8 +23,8 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 
-/* Those that need no symbol. Nothing else of this file may be used before. */
-static void relocate(const struct inside_request *request)
+/* Thread-local variables are found by their offset from where FS points to, which a word has. */
+static void set_offsets(const struct inside_request *request)
 {
 	__u64 bias = (__u64)__ehdr_start, size_bytes = 0;
 	const Elf64_Rela *relocation = NULL;
@@ -38,14 +39,13 @@ static void relocate(const struct inside_request *request)
 		__u64 *word = (__u64 *)(bias + relocation->r_offset);
 		__u32 type = ELF64_R_TYPE(relocation->r_info);
 
-		if (type == R_X86_64_RELATIVE)
-			*word = bias + relocation->r_addend;
-		else if (type == R_X86_64_TPOFF64)
+		if (type == R_X86_64_TPOFF64)
 			*word = request->offsets[relocation->r_addend / sizeof(__u64) %
 						 INSIDE_THREAD_WORDS];
 	}
 }
 
+/* For object__each_slot(): the library's own slots. */
 static void bind_own(void *context, const char *name, __u64 *slot, bool is_lazy)
 {
 	struct definition found;
@@ -98,7 +98,7 @@ static int make_keys(struct inside_request *request)
 	}
 	request->has_keys = 1;
 	process__keep_threads((process_keep_fn)keep.address, request->keys[0]);
-	relocate(request);
+	set_offsets(request);
 	return 0;
 }
 
@@ -125,7 +125,6 @@ static int begin(struct inside_request *request)
 {
 	int err;
 
-	relocate(request);
 	objects__set_linker(request->linker);
 	if (!objects__are_consistent())
 		return -EAGAIN;

@@ -84,6 +84,36 @@ int library_file__read(const char *path, struct library_file *out)
 	return out->attach && out->request && out->n_outside ? 0 : -ENOEXEC;
 }
 
+static __u64 offset_of(const struct library_file *file, __u64 vaddr)
+{
+	const Elf64_Phdr *segment;
+
+	for (size_t i = 0; (segment = library_file__segment(file, i)); i++)
+		if (segment->p_type == PT_LOAD && vaddr - segment->p_vaddr < segment->p_filesz)
+			return segment->p_offset + (vaddr - segment->p_vaddr);
+	return 0;
+}
+
+void library_file__relocate(struct library_file *file, __u64 base)
+{
+	const Elf64_Ehdr *header = (const void *)file->bytes;
+	const Elf64_Shdr *sections = (const void *)(file->bytes + header->e_shoff);
+
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		const Elf64_Rela *relocation = (const void *)(file->bytes + sections[i].sh_offset);
+
+		if (sections[i].sh_type != SHT_RELA || !(sections[i].sh_flags & SHF_ALLOC))
+			continue;
+		for (size_t n = sections[i].sh_size / sizeof(*relocation); n; n--, relocation++) {
+			__u64 at = offset_of(file, relocation->r_offset);
+			__u64 value = base + relocation->r_addend;
+
+			if (at && ELF64_R_TYPE(relocation->r_info) == R_X86_64_RELATIVE)
+				memcpy(file->bytes + at, &value, sizeof(value));
+		}
+	}
+}
+
 /* Whether threads are within the library. */
 
 struct stacks {

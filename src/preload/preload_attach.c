@@ -326,6 +326,7 @@ static int map_library(struct preload_attach *attach, struct remote *remote)
 	if (base < 0 && base > -4096)
 		return base;
 	attach->base = base;
+	library_file__relocate(&attach->file, base);
 	err = map_segments(attach, remote, 0);
 	if (err) {
 		call(remote, SYS_munmap, base, attach->file.memory_bytes, 0, 0, 0, 0);
@@ -712,6 +713,7 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 		err = remote_code__find(pid, &attach->code);
 	if (!err && proc_maps__each(pid, look_for_library, &attach->base) == 1) {
 		attach->was_mapped = true;
+		library_file__relocate(&attach->file, attach->base);
 		err = check_mapped(attach, error);
 		if (err)
 			goto fail;

@@ -24,6 +24,9 @@ struct library_file {
 /* Reads allocprof's own library. 0 or a negative errno. */
 int library_file__read(const char *path, struct library_file *out);
 
+/* Has the words of the file that need no symbol as they are where the library is mapped at @base. */
+void library_file__relocate(struct library_file *file, __u64 base);
+
 /* The @index-th program header; NULL if there are fewer. */
 const Elf64_Phdr *library_file__segment(const struct library_file *file, size_t index);
 
