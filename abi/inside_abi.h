@@ -352,7 +352,7 @@ enum inside_gate {
 	INSIDE_STOPPED, /* nothing is counted any more */
 };
 
-/* What allocprof has a thread of a process that runs already call the library for (struct inside_request). */
+/* allocprof has a thread of a running process call the library to do one of these (struct inside_request). */
 enum inside_action {
 	INSIDE_ATTACH, /* begin to measure: afterwards all objects call the library's functions */
 	INSIDE_DETACH, /* the objects call the functions that they called before */
@@ -368,30 +368,31 @@ enum inside_stage {
 	INSIDE_STAGE_RETURNS, /* nobody came: it returns to what the thread was doing */
 };
 
-/* The library's thread-local words, which a library that is mapped later keeps as thread-specific data of the C library. */
+/* The library has so many thread-local variables. Where it is mapped into a running process they are thread-specific data of the C
+ * library (pthread_key_create(3)), since the static TLS of threads that exist has no room for them. */
 #define INSIDE_THREAD_WORDS 2
 
 /*
- * What allocprof_attach() is to do, which a thread calls while allocprof holds all others, and what it has done: allocprof_request,
- * in the data of the library. The library's table of symbols has the addresses of both.
+ * The request that allocprof writes before a thread calls allocprof_attach(), while it holds all other threads, and the results that
+ * the function writes into it. It is allocprof_request, in the data of the library; the library's symbol table has both addresses.
  */
 struct inside_request {
 	__u32 action; /* enum inside_action */
 	__u32 stage;  /* enum inside_stage */
 	__s32 result; /* 0 or a negative errno; -EAGAIN: the dynamic linker is at work */
-	__u32 has_keys;
+	__u32 has_keys; /* 1: @keys and @offsets are valid */
 	/* Where the pages of struct inside_header are mapped, and the first of the tables; 0: there are none. */
 	__u64 memory, tables;
 	__u64 linker; /* address of the dynamic linker's struct r_debug */
 	/* ATTACH: the process's filters of system calls, @n_filters struct sock_fprog and their instructions, in memory of the
 	 * process, which the library unmaps. */
 	__u64 filters, filters_bytes, n_filters;
-	/* pthread_key_t, and where threads have its value, from where FS points to: found by the first ATTACH. */
+	/* The keys (pthread_key_t), and the offsets of their values from the address in FS. The first ATTACH finds them. */
 	__u32 keys[INSIDE_THREAD_WORDS];
 	__u64 offsets[INSIDE_THREAD_WORDS];
-	/* ATTACH: words that were changed; DETACH: those that were changed back. */
+	/* ATTACH: number of words that were changed; DETACH: of those that were changed back. */
 	__u64 n_words;
-	/* DETACH: words that somebody else has changed meanwhile, or that led past the library. */
+	/* DETACH: number of words that somebody else has changed meanwhile, or that led past the library. */
 	__u64 n_lost;
 };
 

@@ -126,7 +126,7 @@ static double us_per_call(const struct session_options *options)
 /* A lower cost is not worth a message. */
 #define LEAST_SECONDS 0.3
 
-/* What a single-stepped hit takes at least, where it could not be measured. */
+/* A single-stepped hit takes at least so long, where it could not be measured. */
 #define LEAST_STEPPED_SECONDS 3e-6
 
 static void name_functions(__u64 functions, char *text, size_t size)

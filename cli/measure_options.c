@@ -181,18 +181,20 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 static int parse_engine(struct measure *measure, const char *name, const char *from,
 			struct error *error)
 {
-	static const char *const names[] = {
-		[SESSION_ENGINE_AUTO] = "auto",
-		[SESSION_ENGINE_UPROBE] = "uprobe",
-		[SESSION_ENGINE_PRELOAD] = "preload",
-		"inside",
+	static const struct {
+		const char *name;
+		enum session_engine engine;
+	} names[] = {
+		{ "auto", SESSION_ENGINE_AUTO },
+		{ "uprobe", SESSION_ENGINE_UPROBE },
+		{ "preload", SESSION_ENGINE_PRELOAD },
+		{ "inside", SESSION_ENGINE_PRELOAD },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(name, names[i]) != 0)
+		if (strcmp(name, names[i].name) != 0)
 			continue;
-		/* Two names of one engine. */
-		measure->session.engine = i > SESSION_ENGINE_PRELOAD ? SESSION_ENGINE_PRELOAD : i;
+		measure->session.engine = names[i].engine;
 		measure->has_engine = true;
 		return 0;
 	}

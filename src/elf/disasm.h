@@ -61,7 +61,7 @@ struct disasm_insn {
 	unsigned int written; /* mask of general registers that it may write, in part or whole */
 	bool is_copy;	      /* it only copies all of register @from to register @to */
 	unsigned char from, to;
-	/* All that it writes to memory is @frame_bytes at sp + @frame_offset, and it leaves sp as it is. */
+	/* The instruction writes @frame_bytes at sp + @frame_offset and nothing else to memory, and leaves sp as it is. */
 	bool writes_frame;
 	__s64 frame_offset;
 	unsigned int frame_bytes;

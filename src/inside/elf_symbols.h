@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of a file's program headers no more are read. */
+/* Program headers of a file behind these are not read. */
 #define ELF_MAX_PROGRAM_HEADERS 64
 
 /* Memory that has hash tables. */

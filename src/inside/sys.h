@@ -162,22 +162,6 @@ void *memset(void *to, int value, size_t size);
 size_t text__length(const char *text);
 bool text__equal(const char *a, const char *b);
 bool text__begins(const char *text, const char *start);
-/*
- * Threads that have called a function of another object, and that go on afterwards with what this library knows of them: what that
- * is must not go meanwhile. Calls of the allocator are not among these.
- */
-extern __u32 allocprof_n_outside __attribute__((visibility("protected")));
-
-static inline void outside__begin(void)
-{
-	__atomic_fetch_add(&allocprof_n_outside, 1, __ATOMIC_RELAXED);
-}
-
-static inline void outside__end(void)
-{
-	__atomic_fetch_sub(&allocprof_n_outside, 1, __ATOMIC_RELAXED);
-}
-
 /* Appends at @end of the room up to @stop, with a terminating 0; the new end, or NULL if there is no
  * room. Accepts NULL as @end. */
 char *text__append(char *end, const char *stop, const char *text);
@@ -204,5 +188,21 @@ typedef int (*spared_fn)(void *context, __u64 start, __u64 size);
 
 /* Calls @fn with each part of the range in which there is none of these mappings; 0, or what @fn returns first that is not. */
 int spared__around(__u64 start, __u64 size, spared_fn fn, void *context);
+
+/*
+ * Number of threads that are in a function of another object and will use this library's memory when it returns, so that nobody may
+ * unmap that meanwhile. Calls of the allocator do not count.
+ */
+extern __u32 allocprof_n_outside __attribute__((visibility("protected")));
+
+static inline void outside__begin(void)
+{
+	__atomic_fetch_add(&allocprof_n_outside, 1, __ATOMIC_RELAXED);
+}
+
+static inline void outside__end(void)
+{
+	__atomic_fetch_sub(&allocprof_n_outside, 1, __ATOMIC_RELAXED);
+}
 
 #endif

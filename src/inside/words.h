@@ -12,16 +12,19 @@
 /* Writes @value to the word of the object at @span. False: its page cannot be written. */
 bool words__write(const struct object_span *span, __u64 *word, __u64 value);
 
-/*
- * For a library that was mapped into a running process, whose functions the dynamic linker does not find. From words__begin() on
- * what words__write() replaces is kept, to be put back; words__bind() has the words of an object that lead to the first
- * definition of a function of this library's, or will, lead to this library's. False: there is no memory.
- */
+/* What follows is for a library that was mapped into a running process, where the dynamic linker does not find its functions. */
+
+/* From now on words__write() notes what it replaces, for words__restore(). False: there is no memory. */
 bool words__begin(void);
+
+/* Returns whether words are to lead to this library: between words__begin() and words__restore(). */
 bool words__are_bound(void);
+
+/* Has each word of the object lead to this library's function that leads to the first definition of a function of that name, or that
+ * the dynamic linker has not bound yet. */
 void words__bind(const struct object *object, const struct object_span *span);
 
-/* The dynamic linker calls the allocator by addresses that it has looked up itself, and keeps among its own data. */
+/* The same for the addresses of malloc and its like that the dynamic linker has looked up for itself. */
 void words__bind_linker(void);
 
 struct words_sum {

@@ -148,9 +148,9 @@ static bool is_code(const struct mapped_library *library, __u64 address)
 }
 
 /*
- * What was interrupted by a signal goes on in the middle of the library. What returns to it, from the allocator or the dynamic
- * linker, finds that it is not measured any more, and uses nothing that the library has mapped; and of such addresses calls that
- * are over have left many on stacks.
+ * Calls that are over have left many return addresses into the library on stacks. A thread that does return to one, from the
+ * allocator, finds that the process is not measured any more, and uses no memory that the library has mapped. An address that no call
+ * can have left is that of an instruction that a signal has interrupted: there the thread goes on with such memory.
  */
 static bool is_return_address(const struct mapped_library *library, __u64 address)
 {

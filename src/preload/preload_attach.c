@@ -2,7 +2,6 @@
 /* Maps the library of src/inside into a running process, has a thread of the process call it, and leaves again. */
 #include "preload_attach.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -118,95 +117,6 @@ static int look_for_library(void *context, const struct proc_mapping *mapping)
 		return 0;
 	*base = mapping->start;
 	return 1;
-}
-
-/* Address of the dynamic linker's list, which the program's dynamic section has. */
-static int find_linker(pid_t pid, __u64 *linker)
-{
-	_cleanup_(close_fd) int fd = -1;
-	__u64 headers = 0, bias = 0, dynamic = 0, n = 0;
-	char path[64];
-	Elf64_auxv_t entry;
-	Elf64_Phdr header;
-	Elf64_Dyn tag;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while (read(fd, &entry, sizeof(entry)) == sizeof(entry) && entry.a_type != AT_NULL)
-		if (entry.a_type == AT_PHDR)
-			headers = entry.a_un.a_val;
-		else if (entry.a_type == AT_PHNUM)
-			n = entry.a_un.a_val;
-	for (__u64 i = 0; i < n && i < 64; i++) {
-		if (process_memory__read(pid, headers + i * sizeof(header), &header,
-					 sizeof(header)))
-			return -ENOTSUP;
-		if (header.p_type == PT_PHDR)
-			bias = headers - header.p_vaddr;
-		else if (header.p_type == PT_DYNAMIC)
-			dynamic = header.p_vaddr;
-	}
-	for (int i = 0; dynamic && i < 256; i++) {
-		if (process_memory__read(pid, bias + dynamic + i * sizeof(tag), &tag,
-					 sizeof(tag)) ||
-		    tag.d_tag == DT_NULL)
-			break;
-		if (tag.d_tag == DT_DEBUG && tag.d_un.d_ptr) {
-			*linker = tag.d_un.d_ptr;
-			return 0;
-		}
-	}
-	return -ENOTSUP;
-}
-
-#define STRICT_FILTERS 1
-
-/* What /proc/PID/status says of a thread's filters of system calls (seccomp(2)). */
-struct thread_filters {
-	int mode; /* 0: none */
-	int n;	  /* since Linux 5.9 */
-};
-
-static struct thread_filters thread_filters__read(const char *path)
-{
-	struct thread_filters filters = { 0 };
-	char line[256];
-	FILE *file = fopen(path, "re");
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Seccomp: %d", &filters.mode) != 1)
-			sscanf(line, "Seccomp_filters: %d", &filters.n);
-	if (file)
-		fclose(file);
-	return filters;
-}
-
-/* The process's filters are those of all its threads. -EACCES: threads have different ones, or may do next to nothing. */
-static int find_filters(struct preload_attach *attach)
-{
-	struct thread_filters all = { 0 }, filters;
-	const struct dirent *entry;
-	char path[320];
-	bool differ = false;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", attach->pid);
-	all = thread_filters__read(path);
-	snprintf(path, sizeof(path), "/proc/%d/task", attach->pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", attach->pid, entry->d_name);
-		filters = thread_filters__read(path);
-		differ |= filters.mode != all.mode || filters.n != all.n;
-	}
-	if (tasks)
-		closedir(tasks);
-	attach->has_filters = all.mode;
-	return differ || all.mode == STRICT_FILTERS ? -EACCES : 0;
 }
 
 /* System calls of a thread of the process. */
@@ -469,7 +379,7 @@ static void unmap(const struct preload_attach *attach, struct remote *remote)
 			call(remote, SYS_munmap, mapped[i].at, mapped[i].size, 0, 0, 0, 0);
 }
 
-/* What the first thread that can be held is made to do, while the others run. */
+/* Holds one thread and has it map the library and the shared memory, while the others run. */
 static int prepare(struct preload_attach *attach)
 {
 	__u64 until_ns = clock__now_ns() + STOP_NS;
@@ -570,7 +480,7 @@ static int request(struct preload_attach *attach, struct remote *remote, enum in
 	return err ? err : attach->request.result;
 }
 
-/* What an earlier measurement has left is taken away, and the library begins as new. */
+/* Ends what is left of an earlier measurement, and has the library begin as new. */
 static int begin_again(struct preload_attach *attach, const struct hold *hold,
 		       struct remote *remote, bool may_be_within)
 {
@@ -701,14 +611,14 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 			   strerror(-err));
 		goto fail;
 	}
-	if (find_filters(attach)) {
+	if (process__find_filters(pid, &attach->has_filters)) {
 		err = refuse(
 			error, -EPERM, pid,
 			"its threads have forbidden themselves different system calls, or nearly "
 			"all (seccomp(2))");
 		goto fail;
 	}
-	err = find_linker(pid, &attach->request.linker);
+	err = process__find_linker(pid, &attach->request.linker);
 	if (!err)
 		err = remote_code__find(pid, &attach->code);
 	if (!err && proc_maps__each(pid, look_for_library, &attach->base) == 1) {
@@ -733,7 +643,7 @@ fail:
 	return err;
 }
 
-/* What this process would do at its end, if it is killed before. */
+/* The guard leaves the process where its parent, allocprof, is killed before it has done so. */
 static void guard(struct preload_attach *attach, int parent, int end)
 {
 	struct pollfd wait[] = { { .fd = parent, .events = POLLIN },

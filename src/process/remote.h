@@ -51,10 +51,9 @@ int process_memory__read(pid_t pid, __u64 address, void *out, size_t size);
 int process_memory__write(pid_t pid, __u64 address, const void *bytes, size_t size);
 
 /*
- * Calls a function that takes and returns nothing, and waits until @is_done says so, asked again and again, or
- * @until_ns. 0; -ETIMEDOUT, also where it gives up: it was interrupted wherever it was; -ECANCELED: nobody came in time, and the
- * thread goes on by itself
- * when it is let go, and can be made to call nothing else (-EAGAIN); -ESRCH.
+ * Calls a function that takes and returns nothing, and asks @is_done again and again until it is done or gives up, or until
+ * @until_ns. 0; -ETIMEDOUT: the thread was interrupted in the function; -ECANCELED: the function has stopped waiting for this process,
+ * the thread goes on by itself when it is let go, and can be made to call nothing else (-EAGAIN); -ESRCH.
  */
 enum remote_state {
 	REMOTE_WORKS,

@@ -91,12 +91,12 @@ struct target_run {
 struct stepped_totals {
 	__u64 functions; /* mask of enum ap_function */
 	__u64 calls;
-	double hit_seconds; /* what such a hit takes on this machine; 0: it was not measured */
+	double hit_seconds; /* time that such a hit takes on this machine; 0: it was not measured */
 };
 
 struct profile_totals {
 	struct function_totals functions[AP_FUNCTIONS];
-	/* Of one engine: with live there is no second one. */
+	/* One engine sets these: with live there is no second one. */
 	bool has_live;
 	struct live_totals live;
 	struct region *regions; /* sorted by name */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What preload_attach.c and attach_library.c show each other. */
+/* For preload_attach.c: what it has to know of a process, the file of the library, and threads that are within it. */
 #ifndef ALLOCPROF_ATTACH_INTERNAL_H
 #define ALLOCPROF_ATTACH_INTERNAL_H
 
@@ -38,10 +38,17 @@ struct mapped_library {
 };
 
 /*
- * Whether one of the threads, which are held and have their own registers, may go on with what the library knows of it: it runs the
- * library's code, a signal's handler that has interrupted that, or a function that the library has called, other than the
- * allocator's; or it is not held.
+ * Returns whether one of the threads may still use memory that the library has mapped: it runs the library's code, a signal's handler
+ * that has interrupted that, or a function that the library has called, other than the allocator's; or it is not held. The threads
+ * have their own registers.
  */
 bool mapped_library__may_be_used(const struct mapped_library *library, const struct hold *hold);
+
+/* Finds the address of the dynamic linker's struct r_debug. 0; -ENOTSUP: the program has none; or the error of reading. */
+int process__find_linker(pid_t pid, __u64 *linker);
+
+/* Sets *@has_filters to whether the process has filters of system calls (seccomp(2)). -EACCES: its threads have different ones, or may
+ * do next to nothing. */
+int process__find_filters(pid_t pid, bool *has_filters);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a hit of a probe takes that the kernel single-steps. */
+/* Measures how long a hit of a probe takes that the kernel single-steps. */
 #ifndef ALLOCPROF_STEPPING_H
 #define ALLOCPROF_STEPPING_H
 

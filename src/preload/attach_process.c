@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds out about a running process what has to be known before the library is mapped into it. */
+#include "attach_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "file.h"
+#include "remote.h"
+
+int process__find_linker(pid_t pid, __u64 *linker)
+{
+	_cleanup_(close_fd) int fd = -1;
+	__u64 headers = 0, bias = 0, dynamic = 0, n = 0;
+	char path[64];
+	Elf64_auxv_t entry;
+	Elf64_Phdr header;
+	Elf64_Dyn tag;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (read(fd, &entry, sizeof(entry)) == sizeof(entry) && entry.a_type != AT_NULL)
+		if (entry.a_type == AT_PHDR)
+			headers = entry.a_un.a_val;
+		else if (entry.a_type == AT_PHNUM)
+			n = entry.a_un.a_val;
+	for (__u64 i = 0; i < n && i < 64; i++) {
+		if (process_memory__read(pid, headers + i * sizeof(header), &header,
+					 sizeof(header)))
+			return -ENOTSUP;
+		if (header.p_type == PT_PHDR)
+			bias = headers - header.p_vaddr;
+		else if (header.p_type == PT_DYNAMIC)
+			dynamic = header.p_vaddr;
+	}
+	for (int i = 0; dynamic && i < 256; i++) {
+		if (process_memory__read(pid, bias + dynamic + i * sizeof(tag), &tag,
+					 sizeof(tag)) ||
+		    tag.d_tag == DT_NULL)
+			break;
+		if (tag.d_tag == DT_DEBUG && tag.d_un.d_ptr) {
+			*linker = tag.d_un.d_ptr;
+			return 0;
+		}
+	}
+	return -ENOTSUP;
+}
+
+#define STRICT_FILTERS 1
+
+/* A thread's filters of system calls (seccomp(2)), as /proc/PID/status has them. */
+struct thread_filters {
+	int mode; /* 0: none */
+	int n;	  /* since Linux 5.9 */
+};
+
+static struct thread_filters thread_filters__read(const char *path)
+{
+	struct thread_filters filters = { 0 };
+	char line[256];
+	FILE *file = fopen(path, "re");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Seccomp: %d", &filters.mode) != 1)
+			sscanf(line, "Seccomp_filters: %d", &filters.n);
+	if (file)
+		fclose(file);
+	return filters;
+}
+
+int process__find_filters(pid_t pid, bool *has_filters)
+{
+	struct thread_filters all = { 0 }, filters;
+	const struct dirent *entry;
+	char path[320];
+	bool differ = false;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	all = thread_filters__read(path);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", pid, entry->d_name);
+		filters = thread_filters__read(path);
+		differ |= filters.mode != all.mode || filters.n != all.n;
+	}
+	if (tasks)
+		closedir(tasks);
+	*has_filters = all.mode;
+	return differ || all.mode == STRICT_FILTERS ? -EACCES : 0;
+}
