@@ -377,9 +377,9 @@ enum inside_stage {
  * the function writes into it. It is allocprof_request, in the data of the library; the library's symbol table has both addresses.
  */
 struct inside_request {
-	__u32 action; /* enum inside_action */
-	__u32 stage;  /* enum inside_stage */
-	__s32 result; /* 0 or a negative errno; -EAGAIN: the dynamic linker is at work */
+	__u32 action;	/* enum inside_action */
+	__u32 stage;	/* enum inside_stage */
+	__s32 result;	/* 0 or a negative errno; -EAGAIN: the dynamic linker is at work */
 	__u32 has_keys; /* 1: @keys and @offsets are valid */
 	/* Where the pages of struct inside_header are mapped, and the first of the tables; 0: there are none. */
 	__u64 memory, tables;
