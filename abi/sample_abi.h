@@ -42,6 +42,19 @@ ap_sample__chance(const volatile struct ap_config *sampling, __u64 size_bytes)
 }
 
 /*
+ * Whether a call of @size_bytes, which is not certain to be sampled, is not by this draw, as is found by one multiplication: no
+ * chance is more than 1/1024 above the sum of the bytes' chances. False: it may be.
+ */
+static inline __attribute__((always_inline)) int
+ap_sample__is_beyond(const volatile struct ap_config *sampling, __u64 size_bytes, __u64 draw)
+{
+	__u64 most;
+
+	return !__builtin_mul_overflow(size_bytes ?: 1, sampling->sample_rate, &most) &&
+	       draw - (draw >> 10) > most;
+}
+
+/*
  * The weight of a call with probability @chance that @draw (less than @chance) has chosen: 2^64 /
  * @chance, rounded down or up. It is rounded up for as many draws as make the sum over all 2^64
  * draws 2^64, so the mean is exact for every @chance.

@@ -17,15 +17,26 @@ static inline __u64 sample__random(struct thread *thread)
 	return z ^ z >> 31;
 }
 
+static __attribute__((noinline, cold, unused)) __u32 sample__weigh(const struct ap_config *sampling,
+								   __u64 size_bytes, __u64 draw)
+{
+	__u64 chance = ap_sample__chance(sampling, size_bytes);
+
+	return draw < chance ? ap_sample__weight(chance, draw) : 0;
+}
+
 /* The number of calls that this one stands for; 0: it is not sampled. */
 static inline __u32 sample__draw(struct thread *thread, __u64 size_bytes)
 {
-	__u64 chance = ap_sample__chance(&process.header->settings.sampling, size_bytes), draw;
+	const struct ap_config *sampling = &process.header->settings.sampling;
+	__u64 draw;
 
-	if (!chance)
+	if (unlikely((size_bytes ?: 1) >= sampling->sample_certain_bytes))
 		return 1;
 	draw = sample__random(thread);
-	return unlikely(draw < chance) ? ap_sample__weight(chance, draw) : 0;
+	if (likely(ap_sample__is_beyond(sampling, size_bytes, draw)))
+		return 0;
+	return sample__weigh(sampling, size_bytes, draw);
 }
 
 /* Saturates at AP_MAX_SUM; sums have one writer. */

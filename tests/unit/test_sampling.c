@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "profile.h"
+#include "sample_abi.h"
 #include "sampling.h"
 #include "twin.h"
 
@@ -66,6 +67,30 @@ static void test_chance_is_that_of_a_byte_being_chosen(void **state)
 			if (fabs(chance - exact) > 1e-4 * exact)
 				fail_msg("one byte of %llu, %llu bytes: %.9g instead of %.9g",
 					 intervals[i], size, chance, exact);
+		}
+	}
+}
+
+/* What is_beyond says no to must not be sampled, for any draw. */
+static void test_beyond_is_only_what_is_not_sampled(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_INTERVALS; i++) {
+		struct ap_config config = sample_every(intervals[i]);
+
+		for (__u64 size = 0; size < config.sample_certain_bytes; size = next_size(size)) {
+			__u64 chance = ap_sample__chance(&config, size);
+
+			if (!chance)
+				continue;
+			/* Each smaller draw is less beyond. */
+			if (ap_sample__is_beyond(&config, size, chance - 1))
+				fail_msg(
+					"one byte of %llu, %llu bytes: a draw that is sampled is beyond",
+					intervals[i], size);
+			/* Most of the others are found so. */
+			if (chance < 1ULL << 54)
+				assert_true(ap_sample__is_beyond(&config, size, chance * 2));
 		}
 	}
 }
@@ -218,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chance_is_that_of_a_byte_being_chosen),
+		cmocka_unit_test(test_beyond_is_only_what_is_not_sampled),
 		cmocka_unit_test(test_extreme_sizes),
 		cmocka_unit_test(test_a_call_counts_as_one_in_the_mean),
 		cmocka_unit_test(test_sums_and_their_variance),
