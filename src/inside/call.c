@@ -6,18 +6,18 @@
 #include "stacks.h"
 #include "walk.h"
 
-void call__count_in_regions(struct thread *thread, const struct call *call, const __u64 *frame)
+void call__count_in_regions(struct thread *thread, struct call call, const __u64 *frame)
 {
 	/* SP at the function's entry points to the return address. */
 	struct inside_region_counts *counts = regions__at_call(thread, (__u64)&frame[1]);
 
 	if (counts)
-		call__count(&counts->functions[call->function], call);
+		call__count(&counts->functions[call.function], call);
 }
 
 /* With stacks. The number of the record with live, else 0. */
-__u32 call__record(struct thread *current, const struct call *call, __u32 weight,
-		   const __u64 *frame)
+__u32 call__record(struct thread *current, enum ap_function function, __u64 size_bytes,
+		   __u32 weight, const __u64 *frame)
 {
 	struct claim claim;
 	struct thread *thread = thread__claim(current, &claim, frame);
@@ -29,59 +29,37 @@ __u32 call__record(struct thread *current, const struct call *call, __u32 weight
 		return 0;
 	}
 	if (process.mode == INSIDE_LIVE)
-		number = live__call(thread, call->function, call->size, weight,
+		number = live__call(thread, function, size_bytes, weight,
 				    process.has_stacks ? stacks__walk(thread, frame) : 0);
 	else
-		stacks__count(thread, call->function, call->size, weight, frame);
+		stacks__count(thread, function, size_bytes, weight, frame);
 	thread__release(thread, &claim);
 	return number;
 }
 
-/* Whether a call that does not count may end a block that is followed. */
-static bool may_end(struct thread *thread, const struct call *call)
+static struct live_mark leave_out(struct thread *thread, struct call call)
 {
-	bool moves = AP_REALLOCATING >> call->function & 1 && call->pointer && !call->overflows;
-
-	if (AP_FREEING >> call->function & 1 || (moves && blocks__has(call->pointer)))
-		return true;
-	/* The thread's earlier blocks are no longer temporary. The call is assumed to succeed. */
-	if (!moves || call->size)
-		thread->sequence++;
-	return false;
-}
-
-struct live_mark call__pass(struct thread *thread, const struct call *call)
-{
-	counter__add(&thread->shared->stats[AP_STAT_EVENTS], 1);
-	counter__add(&thread->shared->stats[AP_STAT_NOT_SAMPLED], 1);
-	if (process.mode == INSIDE_LIVE && may_end(thread, call))
-		return (struct live_mark){ 0, 0 };
-	return mark_internal;
-}
-
-static struct live_mark leave_out(struct thread *thread, const struct call *call)
-{
-	if (process.samples && process.mode == INSIDE_LIVE && !may_end(thread, call))
+	if (process.samples && process.mode == INSIDE_LIVE && !call__may_end(thread, call))
 		return mark_internal;
 	return (struct live_mark){ MARK_OUTSIDE, 0 };
 }
 
-struct live_mark call__stay_outside(struct thread *thread, const struct call *call)
+struct live_mark call__stay_outside(struct thread *thread, struct call call)
 {
 	return process.header->gate == INSIDE_CLOSED ? leave_out(thread, call) : mark_internal;
 }
 
 /* Whether a function of --within has made the call, of which nothing is counted yet. */
-static bool is_within(struct thread *current, const struct call *call, const __u64 *frame)
+static bool is_within(struct thread *current, struct call call, const __u64 *frame)
 {
-	bool is_wanted = process.header->settings.recorded >> call->function & 1;
+	bool is_wanted = process.header->settings.recorded >> call.function & 1;
 	__u64 *stats = current->shared->stats;
 	struct thread *thread;
 	struct claim claim;
 	bool is, is_whole;
 
 	/* Its stack is not recorded either. */
-	if (process.has_stacks && AP_FREEING >> call->function & 1)
+	if (process.has_stacks && AP_FREEING >> call.function & 1)
 		return false;
 	thread = thread__claim(current, &claim, frame);
 	if (!thread) {
@@ -101,23 +79,23 @@ static bool is_within(struct thread *current, const struct call *call, const __u
 }
 
 /* A call that is not sampled is in no figure, since its stack is not looked at. */
-struct live_mark call__enter_within(struct thread *thread, const struct call *call,
-				    const __u64 *frame)
+struct live_mark call__enter_within(struct thread *thread, struct call call, const __u64 *frame)
 {
-	bool is_recorded = process.recorded >> call->function & 1;
+	bool is_recorded = process.recorded >> call.function & 1;
 	__u32 weight = 1;
 
 	if (is_recorded && process.samples)
-		weight = sample__draw(thread, call->size);
+		weight = sample__draw(thread, call.size);
 	if (!weight || !is_within(thread, call, frame))
 		return leave_out(thread, call);
-	call__count(&thread->shared->functions[call->function], call);
+	call__count(&thread->shared->functions[call.function], call);
 	call__note_impossible(thread, call);
 	if (thread->regions)
 		call__count_in_regions(thread, call, frame);
 	if (!is_recorded)
 		return (struct live_mark){ 0, 1 };
-	return (struct live_mark){ call__record(thread, call, weight, frame), weight };
+	return (struct live_mark){ call__record(thread, call.function, call.size, weight, frame),
+				   weight };
 }
 
 /* A function that ends in a jump to another one may have rounded the size up, or down by so much. */
@@ -141,19 +119,19 @@ static bool is_within_last(const struct last_call *last, const __u64 *frame)
 }
 
 /* Whether an allocator has made the call, by one of its own functions; @number is that of the called one. */
-bool call__is_of_allocator(struct thread *thread, const struct call *call, const __u64 *frame,
+bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 *frame,
 			   __u32 number)
 {
 	struct last_call *last = &thread->last_call;
 	bool is_jump = last->frame == frame && last->return_address == frame[1] &&
-		       last->function != number && last->pointer == call->pointer &&
-		       (AP_FREEING >> call->function & 1 ||
-			(__s64)(last->size_bytes - call->size) <= JUMP_BYTES_LOST);
+		       last->function != number && last->pointer == call.pointer &&
+		       (AP_FREEING >> call.function & 1 ||
+			(__s64)(last->size_bytes - call.size) <= JUMP_BYTES_LOST);
 
 	if (own__is_body(frame[1]) || (own__is_inner(frame[1]) && is_within_last(last, frame)))
 		return true;
 	/* In a loop the first function of such a chain comes again. */
-	*last = (struct last_call){ frame, frame[1], call->pointer, call->size,
+	*last = (struct last_call){ frame, frame[1], call.pointer, call.size,
 				    is_jump ? last->function : number };
 	return is_jump;
 }

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_INSIDE_CALL_H
 #define ALLOCPROF_INSIDE_CALL_H
 
+#include "blocks.h"
 #include "code.h"
 #include "counting.h"
 #include "live.h"
@@ -12,6 +13,7 @@
 #include "regions.h"
 #include "stack.h"
 
+/* It is passed by value: what is known when this is compiled, as the function, costs nothing then. */
 struct call {
 	enum ap_function function;
 	bool overflows; /* the product of count and size; @size is 0 then */
@@ -19,8 +21,8 @@ struct call {
 };
 
 /* With stacks. The number of the record with live, else 0. */
-__u32 call__record(struct thread *current, const struct call *call, __u32 weight,
-		   const __u64 *frame);
+__u32 call__record(struct thread *current, enum ap_function function, __u64 size_bytes,
+		   __u32 weight, const __u64 *frame);
 
 /* In place of a record's number: a call that the allocator itself made, or after the measurement, or one that is not
  * sampled and ends no block. */
@@ -31,16 +33,14 @@ __u32 call__record(struct thread *current, const struct call *call, __u32 weight
 
 static const struct live_mark mark_internal = { MARK_INTERNAL, 0 };
 
-/* A call that is not sampled, and one outside of the measured window. */
-struct live_mark call__pass(struct thread *thread, const struct call *call);
-struct live_mark call__stay_outside(struct thread *thread, const struct call *call);
+/* A call outside of the measured window. */
+struct live_mark call__stay_outside(struct thread *thread, struct call call);
 
 /* Counts the call if a function of --within has made it. */
-struct live_mark call__enter_within(struct thread *thread, const struct call *call,
-				    const __u64 *frame);
+struct live_mark call__enter_within(struct thread *thread, struct call call, const __u64 *frame);
 
 /* Whether an allocator has made the call, by one of its own functions; @number is that of the called one. */
-bool call__is_of_allocator(struct thread *thread, const struct call *call, const __u64 *frame,
+bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 *frame,
 			   __u32 number);
 
 /* What follows is with live; @frame is that of the function that was called. The call returned a block, or NULL; returns that. */
@@ -50,24 +50,54 @@ void *call__returned(struct live_mark mark, void *block, __u64 size, const __u64
 void call__freed(struct live_mark mark, __u32 function, void *block, const __u64 *frame);
 
 static inline __attribute__((always_inline)) void call__count(struct ap_site_counts *counts,
-							      const struct call *call)
+							      struct call call)
 {
-	ap_site_counts__add(counts, call->function, call->size, call->pointer, call->overflows);
+	ap_site_counts__add(counts, call.function, call.size, call.pointer, call.overflows);
 }
 
 /* Notes a call that asks for more than any process can have. */
-static inline void call__note_impossible(struct thread *thread, const struct call *call)
+static inline __attribute__((always_inline)) void call__note_impossible(struct thread *thread,
+									struct call call)
 {
-	if (unlikely(ap_call__is_impossible(call->function, call->size, call->overflows)))
+	if (unlikely(ap_call__is_impossible(call.function, call.size, call.overflows)))
 		counter__add(&thread->shared->stats[AP_STAT_IMPOSSIBLE], 1);
 }
 
 /* Likewise, in the set of regions that the thread has open. */
-void call__count_in_regions(struct thread *thread, const struct call *call, const __u64 *frame);
+void call__count_in_regions(struct thread *thread, struct call call, const __u64 *frame);
+
+/* Whether a call that is not counted, with sampling and live, may end a block that is followed. */
+static inline __attribute__((always_inline)) bool call__may_end(struct thread *thread,
+								struct call call)
+{
+	if (AP_FREEING >> call.function & 1)
+		return true;
+	if (AP_REALLOCATING >> call.function & 1 && call.pointer && !call.overflows) {
+		if (blocks__has(call.pointer))
+			return true;
+		/* What realloc frees is no allocation. */
+		if (!call.size)
+			return false;
+	}
+	/* The thread's earlier blocks are no longer temporary. The call is assumed to succeed. */
+	thread->sequence++;
+	return false;
+}
+
+/* A call that is not sampled. */
+static inline __attribute__((always_inline)) struct live_mark call__pass(struct thread *thread,
+									 struct call call)
+{
+	counter__add(&thread->shared->stats[AP_STAT_EVENTS], 1);
+	counter__add(&thread->shared->stats[AP_STAT_NOT_SAMPLED], 1);
+	if (process.mode == INSIDE_LIVE && call__may_end(thread, call))
+		return (struct live_mark){ 0, 0 };
+	return mark_internal;
+}
 
 /* Counts the call. */
 static inline __attribute__((always_inline)) struct live_mark
-call__enter(const struct call *call, const __u64 *frame, __u32 number)
+call__enter(struct call call, const __u64 *frame, __u32 number)
 {
 	struct thread *thread = thread__current();
 	__u32 weight = 1;
@@ -76,34 +106,35 @@ call__enter(const struct call *call, const __u64 *frame, __u32 number)
 		return mark_internal;
 	if (process.walks) {
 		code__check_unloaded(frame[1]);
-		if ((AP_FREEING | AP_REALLOCATING) >> call->function & 1 &&
-		    unlikely(stack__may_unmap(call->pointer)))
-			stack__freed(call->pointer);
+		if ((AP_FREEING | AP_REALLOCATING) >> call.function & 1 &&
+		    unlikely(stack__may_unmap(call.pointer)))
+			stack__freed(call.pointer);
 	}
 	if (unlikely(frame[1] - next_bodies.start <= next_bodies.size) && next__is_body(frame[1])) {
-		counter__add(&thread->shared->functions[call->function].internal, 1);
+		counter__add(&thread->shared->functions[call.function].internal, 1);
 		return mark_internal;
 	}
 	if (unlikely(own_functions.n) && call__is_of_allocator(thread, call, frame, number)) {
-		counter__add(&thread->shared->functions[call->function].internal, 1);
+		counter__add(&thread->shared->functions[call.function].internal, 1);
 		return mark_internal;
 	}
 	if (unlikely(process.header->gate != INSIDE_OPEN))
 		return call__stay_outside(thread, call);
 	if (unlikely(process.within))
 		return call__enter_within(thread, call, frame);
-	call__count(&thread->shared->functions[call->function], call);
+	call__count(&thread->shared->functions[call.function], call);
 	call__note_impossible(thread, call);
 	if (unlikely(thread->regions))
 		call__count_in_regions(thread, call, frame);
-	if (!(process.recorded >> call->function & 1))
+	if (!(process.recorded >> call.function & 1))
 		return (struct live_mark){ 0, 1 };
 	if (process.samples) {
-		weight = sample__draw(thread, call->size);
+		weight = sample__draw(thread, call.size);
 		if (likely(!weight))
 			return call__pass(thread, call);
 	}
-	return (struct live_mark){ call__record(thread, call, weight, frame), weight };
+	return (struct live_mark){ call__record(thread, call.function, call.size, weight, frame),
+				   weight };
 }
 
 /* Whether the call's result is to be seen. */

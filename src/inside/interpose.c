@@ -18,7 +18,7 @@
 	({                                                                                         \
 		struct call call_ = { which, __VA_ARGS__ };                                        \
                                                                                                    \
-		call__enter(&call_, FRAME, OWN_FUNCTIONS + which);                                 \
+		call__enter(call_, FRAME, OWN_FUNCTIONS + which);                                  \
 	})
 
 #define NEXT(name, type) ((type)next__get(NEXT_##name))

@@ -149,7 +149,7 @@ __attribute__((used)) static void *own__enter(__u32 number, struct own_frame *ow
 		return function->address;
 	}
 	call = call_of(row, own);
-	own->mark = call__enter(&call, frame, number);
+	own->mark = call__enter(call, frame, number);
 	if (!mark__is_followed(own->mark))
 		return function->address;
 	if (!(AP_FREEING >> call.function & 1))
@@ -182,7 +182,7 @@ static __u64 copy_text(const struct own_function *function, const struct own_fra
 	if (!result || !thread || thread->shared->functions[AP_MALLOC].calls != before)
 		return result;
 	call = (struct call){ AP_MALLOC, .size = text__length((const char *)result) + 1 };
-	mark = call__enter(&call, frame, number);
+	mark = call__enter(call, frame, number);
 	if (mark__is_followed(mark))
 		call__returned(mark, (void *)result, call.size, frame);
 	return result;
