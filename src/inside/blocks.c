@@ -16,6 +16,8 @@
 #define ADDRESS_BITS 48
 #define LOW_BITS     0xffff
 
+__u8 blocks_followed[1 << FOLLOWED_SHIFT];
+
 static struct inside_block *tables[INSIDE_BLOCK_TABLES];
 static __u32 n_tables;
 static struct inside_image *image;
@@ -23,6 +25,9 @@ static __s64 n_blocks; /* only where their number is limited */
 
 void blocks__begin(struct inside_image *of)
 {
+	/* Where there is no table nothing was counted. */
+	if (n_tables)
+		memset(blocks_followed, 0, sizeof(blocks_followed));
 	image = of;
 	n_tables = 0;
 	n_blocks = 0;
@@ -115,6 +120,28 @@ static inline bool try_put(struct inside_block *slot, __u64 address, const struc
 	return true;
 }
 
+/* Before a block is put into a table, so that whoever gets the block sees it counted. */
+static void follow(__u64 address)
+{
+	__u8 *count = blocks__followed(address), n = __atomic_load_n(count, __ATOMIC_RELAXED);
+
+	while (n != FOLLOWED_MOST &&
+	       !__atomic_compare_exchange_n(count, &n, n + 1, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+/* Afterwards. */
+static void unfollow(__u64 address)
+{
+	__u8 *count = blocks__followed(address), n = __atomic_load_n(count, __ATOMIC_RELAXED);
+
+	while (n != FOLLOWED_MOST &&
+	       !__atomic_compare_exchange_n(count, &n, n - 1, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
 /* Only where their number is limited. */
 static inline void give_room(void)
 {
@@ -124,6 +151,14 @@ static inline void give_room(void)
 		return;
 	__atomic_fetch_sub(&header->live.entries, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&n_blocks, 1, __ATOMIC_RELAXED);
+}
+
+/* A block is in no table any more. */
+static inline void leave(__u64 address)
+{
+	if (samples())
+		unfollow(address);
+	give_room();
 }
 
 __s64 blocks__count(void)
@@ -180,11 +215,14 @@ int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *st
 
 	if (address >> ADDRESS_BITS || block->size_bytes >> INSIDE_BLOCK_SIZE_BITS || !take_room())
 		return -ENOSPC;
+	if (samples())
+		follow(address);
 	err = put(address, block, stale);
 	if (unlikely(err))
-		give_room();
+		leave(address);
+	/* The stale one. */
 	if (unlikely(err == -EEXIST))
-		give_room();
+		leave(address);
 	return err;
 }
 
@@ -223,7 +261,7 @@ bool blocks__take(__u64 address, struct ap_block *out)
 			if (key >> 16 == address) {
 				unpack(slot, out);
 				__atomic_store_n(&slot->key, INSIDE_BLOCK_FREED, __ATOMIC_RELEASE);
-				give_room();
+				leave(address);
 				return true;
 			}
 			if (key == INSIDE_BLOCK_NEVER)

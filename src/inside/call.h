@@ -71,9 +71,9 @@ static inline __attribute__((always_inline)) bool call__may_end(struct thread *t
 								struct call call)
 {
 	if (AP_FREEING >> call.function & 1)
-		return true;
+		return !call.pointer || blocks__may_have(call.pointer);
 	if (AP_REALLOCATING >> call.function & 1 && call.pointer && !call.overflows) {
-		if (blocks__has(call.pointer))
+		if (unlikely(blocks__may_have(call.pointer)) && blocks__has(call.pointer))
 			return true;
 		/* What realloc frees is no allocation. */
 		if (!call.size)
@@ -93,6 +93,16 @@ static inline __attribute__((always_inline)) struct live_mark call__pass(struct 
 	if (process.mode == INSIDE_LIVE && call__may_end(thread, call))
 		return (struct live_mark){ 0, 0 };
 	return mark_internal;
+}
+
+/* One whose function is not among those that are recorded: a block may end. */
+static inline __attribute__((always_inline)) struct live_mark
+call__leave_unrecorded(struct call call)
+{
+	if (AP_FREEING >> call.function & 1 && process.samples && call.pointer &&
+	    !blocks__may_have(call.pointer))
+		return mark_internal;
+	return (struct live_mark){ 0, 1 };
 }
 
 /* Counts the call. */
@@ -127,7 +137,7 @@ call__enter(struct call call, const __u64 *frame, __u32 number)
 	if (unlikely(thread->regions))
 		call__count_in_regions(thread, call, frame);
 	if (!(process.recorded >> call.function & 1))
-		return (struct live_mark){ 0, 1 };
+		return call__leave_unrecorded(call);
 	if (process.samples) {
 		weight = sample__draw(thread, call.size);
 		if (likely(!weight))
