@@ -4,6 +4,8 @@
 import json
 import math
 
+from support import TIMEOUT_SECONDS
+
 # Standard deviations in the margin that is stated (src/report/selection.c).
 CONFIDENCE = 1.96
 
@@ -37,6 +39,14 @@ def record(run, allocprof, data, argv, sample=None, live=True):
          *(["--sample", sample] if sample else []), "--", *argv], expect=0)
     result = run([allocprof, "report", "--json", "-i", data], expect=0)
     return Estimates(json.loads(result.stdout))
+
+
+def record_runs(run, allocprof, data, argv, sample, runs):
+    """The Estimates of each of as many runs of one recording."""
+    run([allocprof, "record", "--live", "-r", runs, "--warmup", "0", "--sample", sample, "-o", data, "--", *argv], expect=0,
+        timeout=10 * TIMEOUT_SECONDS)
+    return [Estimates(json.loads(run([allocprof, "report", "--json", "--run", number, "-i", data], expect=0).stdout))
+            for number in range(1, runs + 1)]
 
 
 def figures_of(truth):

@@ -80,8 +80,7 @@ def test_truth(run, allocprof, target, tmp_path, known):
 
 def test_runs(run, allocprof, target, tmp_path, known):
     argv = [target("sample_shapes")]
-    runs = [sampling.record(run, allocprof, tmp_path / "data", argv, str(INTERVAL))
-            for _ in range(RUNS)]
+    runs = sampling.record_runs(run, allocprof, tmp_path / "data", argv, INTERVAL, RUNS)
     wrong = []
     independent = 0
     for (key, figure), (truth, deviation) in known.items():
