@@ -486,7 +486,7 @@ def test_code_that_is_replaced(recorder, target, options):
 @pytest.mark.slow
 def test_code_that_is_replaced_while_others_set_probes(recorder, allocprof, target):
     """For each probe in libc the kernel holds the lock of the mappings of each process that maps it."""
-    times = 50000
+    times = int(os.environ.get("ALLOCPROF_TRIES", 10000))
     process = recorder.runner.start([*recorder.argv, "--", target("swap_code"), target("libswap_a.so"),
                                      target("libswap_b.so"), times])
     runs = 0

@@ -2,6 +2,7 @@
 """Windows that begin or end while the target allocates (tests/targets/pairs.c): all functions begin and cease
 to count at one moment, so of the calls that a thread makes by turns one may be counted more often by one."""
 
+import os
 import signal
 import subprocess
 import time
@@ -12,7 +13,7 @@ from support import TIMEOUT_SECONDS, Recording, read_report, wait_until_counting
 
 SINGLE = ["--inject", "multi=0"]  # as on kernels without uprobe_multi: a perf event for each probe
 THREADS = 4
-MANY = 8
+MANY = int(os.environ.get("ALLOCPROF_TRIES", 4))
 
 # What ends the window of a process that runs: time, or a signal.
 ENDS = {
@@ -93,6 +94,7 @@ def windows_of_a_command(runner, allocprof, target, output, command, options, n)
     open_windows(window, n)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("duration-plain", "int-live")
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 @pytest.mark.parametrize("end", ENDS)
