@@ -2,7 +2,9 @@
 """Run as /usr/bin/python3 -m pytest tests/live, as root. ALLOCPROF_BUILD names the build directory,
 ALLOCPROF the program to test where it is not the build's."""
 
+import collections
 import contextlib
+import itertools
 import os
 import pathlib
 import re
@@ -76,6 +78,51 @@ def case_of(item):
     return params.id
 
 
+def values_of(item):
+    """Of each parametrization of a case its place among them and the name of the value that the case has."""
+    return list(enumerate(item.callspec._idlist))
+
+
+def combinations_of(item, strength):
+    return set(itertools.combinations(values_of(item), strength))
+
+
+def covering(items, strength, always):
+    """As few of a test's cases as a greedy choice finds that together have each combination of @strength values that any
+    of them has; those that @always() is true of are among them. Of equally good ones it takes that whose values were
+    taken least, so that a short list of values is gone through evenly."""
+    chosen = [item for item in items if always(item)]
+    left = set().union(*(combinations_of(item, strength) for item in items))
+    left = left.difference(*(combinations_of(item, strength) for item in chosen))
+    taken = collections.Counter(value for item in chosen for value in values_of(item))
+    while left:
+        best = max(items, key=lambda item: (len(left & combinations_of(item, strength)),
+                                            -sum(taken[value] for value in values_of(item))))
+        chosen.append(best)
+        left -= combinations_of(best, strength)
+        taken.update(values_of(best))
+    return {id(item) for item in chosen}
+
+
+def choose_covering(config, items):
+    """@pytest.mark.covering(STRENGTH, parameter=value): of the cases of a test those of covering() are run, with those
+    that the fast suite has or that have the value; all of them with ALLOCPROF_CASES=all, or where one is asked for."""
+    if os.environ.get("ALLOCPROF_CASES") == "all" or any("[" in word for word in config.args):
+        return
+    tests = collections.defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("covering"):
+            tests[item.path, item.originalname].append(item)
+    dropped = set()
+    for cases in tests.values():
+        mark = cases[0].get_closest_marker("covering")
+        kept = covering(cases, *mark.args, lambda item: not item.get_closest_marker("slow") or any(
+            item.callspec.params[name] == value for name, value in mark.kwargs.items()))
+        dropped |= {id(item) for item in cases} - kept
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in dropped])
+    items[:] = [item for item in items if id(item) not in dropped]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """@pytest.mark.fast("case", ...) names those cases of a test that the fast suite has; the others are the slow
@@ -99,6 +146,7 @@ def pytest_collection_modifyitems(config, items):
                    for (path, test), names in named.items() for name in sorted(names)]
         if missing:
             raise pytest.UsageError("fast: " + "; ".join(missing))
+    choose_covering(config, items)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from support import Obedient, read_report, shell_status, unavailable, wait_until
 from test_interfaces import Memory, expected, kind
 
 MODES = {"stat": ["stat"], "stat-live": ["stat", "--live"], "record": ["record"], "record-live": ["record", "--live"]}
-# One that keeps neither stacks nor blocks, and one that keeps both. All four are run with what is linked with jemalloc.
+# One that keeps neither stacks nor blocks, and one that keeps both.
 TWO_MODES = ["stat", "record-live"]
 LIB = "/usr/lib/x86_64-linux-gnu"
 
@@ -271,14 +271,16 @@ def preload_of(variant):
     return {"LD_PRELOAD": variant.path(), **variant.environment} if variant.library else {}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("stat-jemalloc", "record-live-scudo")
-@pytest.mark.parametrize("mode, name", [pytest.param(mode, name, id=f"{mode}-{name}") for name in LINKED
-                                        for mode in (MODES if name == "jemalloc" else TWO_MODES)])
+@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("mode", MODES)
 def test_linked(measuring, programs, mode, name):
     variant = VARIANTS[name]
     check(measuring(mode), variant, programs(variant, "linked"), "launch", variant.environment)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record-live-tcmalloc_minimal")
 @pytest.mark.parametrize("name", PRELOADED)
 @pytest.mark.parametrize("mode", TWO_MODES)
@@ -287,6 +289,7 @@ def test_preloaded(measuring, programs, mode, name):
     check(measuring(mode), variant, programs(variant, "preloaded"), "launch", preload_of(variant))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record-live-mimalloc")
 @pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("mode", TWO_MODES)
@@ -295,6 +298,7 @@ def test_attached(measuring, programs, mode, name):
     check(measuring(mode), variant, programs(variant, "preloaded"), "attach", preload_of(variant))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record-live-jemalloc")
 @pytest.mark.parametrize("name", STATIC)
 @pytest.mark.parametrize("mode", TWO_MODES)
@@ -304,6 +308,7 @@ def test_static(measuring, programs, mode, name):
     check(measuring(mode), variant, programs(variant, "static"), "launch", {})
 
 
+@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATIC)
 @pytest.mark.parametrize("mode", TWO_MODES)
@@ -315,6 +320,7 @@ def test_static_attached(measuring, programs, mode, name):
 MUSL = {"dynamic": [], "static": ["-static"], "static_stripped_of_debug": ["-static", "-g", "-Wl,-S"]}
 
 
+@pytest.mark.covering(2)
 @pytest.mark.fast("launch-record-live-static")
 @pytest.mark.parametrize("how", MUSL)
 @pytest.mark.parametrize("mode", TWO_MODES)
@@ -474,6 +480,7 @@ def test_allocator_inside_a_library(run, allocprof, tmp_path, engine):
 TBB = "libtbbmalloc_proxy"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("launch-record-live")
 @pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize("start", ["launch", "attach"])
@@ -540,6 +547,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("launch-stat-tcmalloc-mimalloc")
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("start, mode", [("launch", "stat"), ("launch", "record-live")])

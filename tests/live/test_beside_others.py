@@ -77,6 +77,7 @@ IDS = ["stat", "stat-live", "record", "record-live"]
 COMMANDS = [(["every_function"], 3), (MANY_STACKS, 0)]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("stat-every_function-kernels", "record-live-every_function-anothers")
 @pytest.mark.parametrize("others", ["kernels", "anothers"])
 @pytest.mark.parametrize("command, status", COMMANDS, ids=[words[0] for words, _ in COMMANDS])

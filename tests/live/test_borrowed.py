@@ -89,6 +89,7 @@ def sentence(result, status):
     return line
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("documented-stat", "too_many-record")
 @pytest.mark.parametrize("words", [["stat"], ["record"], ["record", "--live"], ["record", "--events"]], ids="-".join)
 @pytest.mark.parametrize("capabilities", [DOCUMENTED, TOO_MANY], ids=["documented", "too_many"])

@@ -121,6 +121,7 @@ def test_exactly_those(tool, command):
     holds(tool.out)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("stat-bpf", "record_live-perfmon", "record_events-sys_ptrace")
 @pytest.mark.parametrize("missing", NEEDED)
 @pytest.mark.parametrize("command", COMMANDS)

@@ -54,6 +54,7 @@ STARTED = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("compiler-plain", "python-live")
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
 @pytest.mark.parametrize("name", STARTED)

@@ -114,6 +114,7 @@ def test_command_itself(run, allocprof, programs, tmp_path):
     assert calls(got["preload"]) == calls(got["uprobe"])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("apart", [False, True], ids=["directory", "mount"])
 @pytest.mark.parametrize("path", ["/program", "/link", "/../directory/link", "directory/link", "directory/other"])

@@ -56,6 +56,7 @@ int main(void)
 """
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("stat-alone", "stat-beside")
 @pytest.mark.parametrize("alone", [True, False], ids=["alone", "beside"])
 @pytest.mark.parametrize("mode", MODES)
@@ -174,6 +175,7 @@ HARM = ["faults", "small_stack", "coroutines", "vforks", "forks", "libraries", "
         "stacks"]
 
 
+@pytest.mark.covering(1, mode="live")
 @pytest.mark.fast("live-small_stack", "live-descriptors", "record-limits", "live-vforks", "record-coroutines")
 @pytest.mark.parametrize("case", HARM)
 @pytest.mark.parametrize("mode", MODES)
@@ -187,6 +189,7 @@ def test_harm(same, target, public_directory, mode, case):
         assert report["lost"] == 0 and report["events"] > 0
 
 
+@pytest.mark.covering(1, mode="live")
 @pytest.mark.fast("record-kill", "live-child")
 @pytest.mark.parametrize("how", ["strict", "kill", "trap", "errno", "wrong", "child"])
 @pytest.mark.parametrize("mode", MODES)
@@ -228,6 +231,7 @@ TARGETS = ["every_function", "throw", "longjmp", "cancel", "pthread_exit_main", 
            "return_hazards cancel", "return_hazards fork", "swap_code"]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("live-segv", "live-cancel", "live-throw")
 @pytest.mark.parametrize("words", TARGETS)
 @pytest.mark.parametrize("mode", MODES)
@@ -254,6 +258,7 @@ def named(report):
     return [(program["name"], program["why"]) for program in report["unprobed_programs"]]
 
 
+@pytest.mark.covering(2)
 @pytest.mark.fast("stat-gcc-address", "record-gcc-address", "stat-clang-address")
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "leak"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
@@ -353,6 +358,7 @@ int main(void)
 """
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("live-alone")
 @pytest.mark.parametrize("alone", [False, True], ids=["with_uprobes", "alone"])
 @pytest.mark.parametrize("mode", MODES)
@@ -489,6 +495,7 @@ def test_memory(run, allocprof, compiled, tmp_path, source, n, most_bytes, mode)
 SMALL = {"stacks": ["many_stacks", "20000", "100000"], "threads": ["threads", "64", "1000"], "forks": ["fork_storm"]}
 
 
+@pytest.mark.covering(2)
 @pytest.mark.fast("record-1m-stacks")
 @pytest.mark.parametrize("words", SMALL.values(), ids=SMALL)
 @pytest.mark.parametrize("size", ("1m", "3m"))

@@ -176,6 +176,7 @@ def recorded(path):
     return calls, depths
 
 
+@pytest.mark.covering(2)
 @pytest.mark.fast("record-jump-one", "live-jump-one", "live-return-one", "record-jump-other")
 @pytest.mark.parametrize("stack", ["one", "other", "disarmed"])
 @pytest.mark.parametrize("how", ["return", "jump"])

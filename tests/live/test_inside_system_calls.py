@@ -186,6 +186,7 @@ def system_calls_of_library(run, argv, tmp_path, words):
     return n
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record-coroutines", "record-made", "live-handlers")
 @pytest.mark.parametrize("name", ["coroutines", "handlers", "made", "c++", "go", "sqlite", *INTERPRETED])
 @pytest.mark.parametrize("mode", ["record", "live"])
@@ -308,6 +309,7 @@ int main(int argc, char **argv)
 """
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record-munmap", "live-free")
 @pytest.mark.parametrize("how", ["munmap", "syscall", "mprotect", "mremap", "mmap", "free"])
 @pytest.mark.parametrize("mode", ["record", "live"])

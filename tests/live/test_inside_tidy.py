@@ -89,6 +89,7 @@ CALLS = 201 + 401 + 601 + 801
 WAYS = ["munmap", "syscall", "mprotect", "remove", "dontneed", "dontfork", "mremap"]
 
 
+@pytest.mark.covering(2)
 @pytest.mark.fast("stat-shared-munmap", "record-shared-mprotect", "live-new-munmap", "live-shared-remove", "live-new-dontneed",
                   "record-shared-syscall")
 @pytest.mark.parametrize("how", WAYS)

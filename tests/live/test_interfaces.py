@@ -192,6 +192,7 @@ def check_stat(run, allocprof, path, program, *options, env=None):
     return figures
 
 
+@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARIES)
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["requests", "live"])
@@ -199,6 +200,7 @@ def test_stat(run, allocprof, programs, tmp_path, name, options):
     check_stat(run, allocprof, tmp_path / "json", programs(name), *options)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARIES)
 @pytest.mark.parametrize("inject", ["multi=0", "sessions=0"])

@@ -32,6 +32,7 @@ def assert_nothing_left(pid, programs):
     wait_until(lambda: not programs & loaded_programs(), f"BPF programs {programs} are gone")
 
 
+@pytest.mark.covering(2)
 @pytest.mark.fast("sleeper-int-stat", "threads-kill-record")
 @pytest.mark.parametrize("command", COMMANDS, ids=["stat", "record"])
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP],

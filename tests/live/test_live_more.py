@@ -10,13 +10,14 @@ from memory import (CASES, FIRST_NAMES, MANY_AT_ONCE, SHARING, assert_none, diff
                     shared_differences, stat_differences, status_of)
 from support import IN_PID_NAMESPACES, INPUT, in_pid_namespace, programs
 
-pytestmark = pytest.mark.engines("uprobe", "preload")
+pytestmark = [pytest.mark.engines("uprobe", "preload"), pytest.mark.slow]
 
 RANDOM = [(1, 1, 5000), (3, 4, 3000), (5, 64, 100)]
 # "nothing" does not even load the library.
 PROGRAMS = [name for name in programs(str) if name != "nothing"]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name, status", [
     (["live_shapes", "fail"], 0), (["live_shapes", "vfork_exec"], 0), (["every_function"], 3),
     (["live_random", 3, 4, 3000], 0)], ids=lambda value: value[-1] if isinstance(value, list) else "")
@@ -38,6 +39,7 @@ def test_library_changes_no_call(both, target, engine, name, status):
     assert +reported == {name: sums.calls for name, sums in calls.items()}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name, case", CASES)
 def test_stat(both, target, engine, name, case):
     expected, report = both.stat([target(name), case], expect=status_of(case))
@@ -49,6 +51,7 @@ def test_stat(both, target, engine, name, case):
     assert_none(stat_differences(report, expected, peak=case not in MANY_AT_ONCE))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("arguments", RANDOM)
 def test_random(both, target, arguments):
     argv = [target("live_random"), *arguments]

@@ -272,6 +272,7 @@ def rust(tmp_path_factory):
     return build
 
 
+@pytest.mark.covering(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("debug", [True, False], ids=["debug", "symbols"])
 @pytest.mark.parametrize("mangling", ["legacy", "v0"])

@@ -91,6 +91,7 @@ TARGETS = pytest.mark.parametrize("words, status", [
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 
 
+@pytest.mark.covering(1, command="live")
 @pytest.mark.fast("every_function-3-stat", "threads 64 100-0-live", "fork_noexec-0-record", "vfork_exec-0-live",
                   "signals-0-record", "longjmp-0-live", "close_all-4-stat", "return_hazards jump-0-live")
 @pytest.mark.engines("uprobe")
@@ -132,6 +133,7 @@ def test_backtrace_from_within_the_allocator(run, under, target, engine, own_lib
     assert ours[-1] == b"  unknown"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("live")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_second_libc(run, under, target, command, tmp_path):
@@ -139,6 +141,7 @@ def test_second_libc(run, under, target, command, tmp_path):
     assert_same(run, under, command, [target("every_function")], env=env)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("false-1-record", "sh -c kill -TERM $$-143-stat", "sh -c kill -KILL $$-137-live")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("argv, status", [
@@ -153,6 +156,7 @@ def test_exit_status(run, under, command, argv, status):
     run(under(command, argv), expect=status)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_that_cannot_run(run, under, command, tmp_path):
@@ -161,6 +165,7 @@ def test_command_that_cannot_run(run, under, command, tmp_path):
     assert run(under(command, [tmp_path / "data"]), expect=126).stderr
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_data_passes_through(run, under, command):
@@ -205,6 +210,7 @@ def test_inherited(run, under, command):
     assert all(parts[2::2]), bare
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_inherited_from_an_unusual_parent(run, under, command):
@@ -225,6 +231,7 @@ def blocked_then_run(run, argv):
     return run(argv, preexec_fn=block, expect=0)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("live")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_blocked_signals(run, under, command):
@@ -234,6 +241,7 @@ def test_blocked_signals(run, under, command):
     assert blocked_then_run(run, under(command, argv)).stdout == bare.stdout
 
 
+@pytest.mark.covering(2)
 @pytest.mark.fast("0-record", "2-stat")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("closed", [0, 1, 2])
@@ -249,6 +257,7 @@ def test_closed_streams(run, under, command, closed, tmp_path):
     assert seen.read_text() == bare
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_any_stream(run, under, target, command, tmp_path):
@@ -259,6 +268,7 @@ def test_without_any_stream(run, under, target, command, tmp_path):
     assert (tmp_path / f"{command}.out").stat().st_size > 0
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_terminal(runner, under, command):
@@ -275,6 +285,7 @@ def test_terminal(runner, under, command):
     assert (output.replace(b"".join(ours), b""), status) == bare
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_interrupt_key(runner, under, target, command):
@@ -290,6 +301,7 @@ def test_interrupt_key(runner, under, target, command):
     assert status == 5
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("live")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_interrupt_that_kills(runner, under, command):
@@ -298,6 +310,7 @@ def test_interrupt_that_kills(runner, under, command):
     assert on_terminal(runner, under(command, argv), b"\x03")[1] == 130
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_terminate_is_passed_on(runner, under, target, command):

@@ -104,6 +104,7 @@ int main()
 """
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("LAZY-libjemalloc")
 @pytest.mark.parametrize("name", LIBRARIES)
 @pytest.mark.parametrize("binding", ["LAZY", "NOW"])

@@ -26,6 +26,7 @@ def record(run, allocprof, counter, target, data, argv, wrap=list, status=0, std
     return Recording(data), counts
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("plain-every_function", "plain-threads", "plain-shell", "pid_namespace-fork")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
@@ -114,6 +115,7 @@ def test_several_programs_at_tracepoints(run, allocprof, counter, target, tmp_pa
     assert images[0] == images[1]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("every_function-malloc,free", "shell-free")
 @pytest.mark.parametrize("functions", [
     ["malloc", "free"], ["free"], ["malloc"], ["memalign"], list(FUNCTIONS)], ids=",".join)

@@ -113,6 +113,7 @@ def test_header(run, tmp_path, suffix, compiler, standard):
         assert code[0] == code[1] and code[0]
 
 
+@pytest.mark.covering(2)
 @ENGINES
 @pytest.mark.fast("nest-O2-plain", "threads-O3-live", "jump-O0-live", "preload-jump-O2-live",
                   "preload-fork-O2-plain", "preload-alternate-O3-live")
@@ -124,6 +125,7 @@ def test_ways(run, allocprof, target, tmp_path, way, level, live):
     assert_regions(report, own_figures(result.stdout), live)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("preload-O2-live")
 @ENGINES
 @LIVE
@@ -148,6 +150,7 @@ def built(run, directory, *options):
     return program
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("preload-fixed")
 @ENGINES
 @pytest.mark.parametrize("options", [["-fno-pie", "-no-pie"], ["-static"], ["-static-pie", "-fPIE"],
@@ -176,6 +179,7 @@ def test_older_header(run, allocprof, tmp_path):
     assert b"regions not complete" in result.stderr
 
 
+@pytest.mark.covering(2)
 @ENGINES
 @pytest.mark.fast("catch-O2-live", "preload-catch-O2-live")
 @LIVE
@@ -202,6 +206,7 @@ def test_functions(run, allocprof, target, tmp_path):
     assert functions["malloc"] == {"calls": 0, "bytes": 0}
 
 
+@pytest.mark.covering(1)
 @ENGINES
 @pytest.mark.fast("live")
 @LIVE
@@ -215,6 +220,7 @@ def test_library_expected(run, allocprof, target, tmp_path, live):
     assert_regions(report, own, live)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("preload-plain")
 @ENGINES
 @LIVE
@@ -234,6 +240,7 @@ def test_window_of_ctl(runner, allocprof, target, tmp_path, live):
     assert [regions[name]["reallocations"] for name in ("parse", "emit", "write")] == [2, 2, 2]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("plain", "preload-live")
 @ENGINES
 @LIVE
@@ -326,6 +333,7 @@ def test_attached_within(runner, allocprof, target, tmp_path):
     assert [regions[name]["allocations"] for name in ("parse", "emit", "write")] == [4, 1, 0]
 
 
+@pytest.mark.covering(2)
 @ENGINES
 @pytest.mark.fast("deep-depth", "preload-sets-sets")
 @pytest.mark.parametrize("way, gap", [("deep", "depth"), ("sets", "sets")])
@@ -396,6 +404,7 @@ def test_series(run, allocprof, target, tmp_path):
     assert b"Region 'parse':" in text.stderr
 
 
+@pytest.mark.covering(1)
 @ENGINES
 @pytest.mark.fast("threads")
 @pytest.mark.parametrize("way", ["nest", "threads", "jump", "fork"])
@@ -434,6 +443,7 @@ def test_check(run, allocprof, target, tmp_path):
     assert "in region 'parse'" in html.unescape((tmp_path / "junit.xml").read_text())
 
 
+@pytest.mark.covering(1)
 @ENGINES
 @pytest.mark.slow
 @pytest.mark.parametrize("limit, status, words", [

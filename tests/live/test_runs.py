@@ -55,6 +55,7 @@ def one_run(tmp_path_factory):
     return one_run
 
 
+@pytest.mark.covering(1)
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
@@ -120,6 +121,7 @@ def test_reports(run, allocprof, target, tmp_path):
     assert difference.stdout.decode().count("; 3 runs, 1 to 3") == 2
 
 
+@pytest.mark.covering(1)
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)

@@ -11,6 +11,7 @@ from memory import CASES, MANY_AT_ONCE, SHARING, assert_none, differences, share
 from support import Recording, folded, without_summary
 
 
+@pytest.mark.covering(1)
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("live_shapes-move", "return_hazards-jump")
 @pytest.mark.parametrize("name, case", CASES)
@@ -37,6 +38,7 @@ def test_one_byte_of_one_without_live(both, target, tmp_path):
         == [(recording.ledger["events"], 0, 0)]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.engines("uprobe", why="the limits of --inject are those of the programs' maps and links")
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["live_random", 9, 4, 4000], ["return_hazards", "jump"],
@@ -108,6 +110,7 @@ def test_not_temporary_for_one_that_is_passed_by(run, allocprof, target, tmp_pat
     assert big_blocks(run, allocprof, target, tmp_path, "between") == [(100, 0, 0)]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("live-threads", "calls-signals")
 @pytest.mark.parametrize("words", [["every_function"], ["throw"], ["longjmp"], ["cancel"],

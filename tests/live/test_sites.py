@@ -147,6 +147,7 @@ def test_stat(run, allocprof, program, tmp_path, options):
     assert stepped(result.stderr) == {"malloc": entry, "calloc": entry, "realloc": entry, "free": "emulated"}, result
 
 
+@pytest.mark.covering(2)
 @pytest.mark.fast("own-live-sessions", "known-live-sessions", "known-live-single")
 @pytest.mark.parametrize("inject", [[], ["--inject", "multi=0"], ["--inject", "sessions=0"]],
                          ids=["sessions", "single", "multi"])

@@ -33,6 +33,7 @@ def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0
 NAMES = list(programs(str))
 
 
+@pytest.mark.covering(1, engine="uprobe")
 @pytest.mark.fast("every_function", "threads", "vfork", "shell", "dlopen", "exec_nonleader", "preload-every_function", "preload-threads",
                   "preload-shell")
 @pytest.mark.parametrize("name", NAMES)
@@ -41,6 +42,7 @@ def test_equal(run, allocprof, counter, target, tmp_path, name):
     compare(run, allocprof, counter, target, tmp_path, argv, status=status, stdin=INPUT)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("posix_spawn", "fork")
 @pytest.mark.parametrize("name", IN_PID_NAMESPACES)
 def test_equal_in_pid_namespace(run, allocprof, counter, target, tmp_path, name):
@@ -48,6 +50,7 @@ def test_equal_in_pid_namespace(run, allocprof, counter, target, tmp_path, name)
     compare(run, allocprof, counter, target, tmp_path, argv, in_pid_namespace, status, INPUT)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
 @pytest.mark.parametrize("times", [2, pytest.param(6, marks=pytest.mark.slow)])
@@ -57,6 +60,7 @@ def test_ten_programs_many_times(run, allocprof, counter, target, tmp_path, wrap
                 [target("launcher"), 10, target("threads"), 8, 300], wrap)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("repeat", [0, *(pytest.param(n, marks=pytest.mark.slow)
                                          for n in range(1, 5))])
 def test_ten_mixed_trees(run, allocprof, counter, target, tmp_path, repeat):

@@ -75,6 +75,7 @@ def test_signal_is_passed_to_a_launched_command(runner, allocprof, target, tmp_p
     assert mallocs(command, tmp_path / "x") == 1234
 
 
+@pytest.mark.covering(1)
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("uprobe-sigterm-record", "preload-sigusr1-stat")
 @pytest.mark.parametrize("command", COMMANDS)

@@ -74,6 +74,7 @@ def test_record_within(run, allocprof, target, tmp_path, way):
     assert all(MEASURED in text for text in recording.texts()), recording.texts()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("jump-record")
 @pytest.mark.parametrize("command", ["stat", "record"])
@@ -311,6 +312,7 @@ def test_status_of_the_command_stays(run, allocprof, target, tmp_path):
     stat(run, allocprof, tmp_path, ["--within", "never_called"], [target("window"), "what"], 2)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("stat-ambiguous")
 @pytest.mark.parametrize("options, words", [
     (["--within", "service::other"], ["several functions", "service::other(int)",
@@ -421,6 +423,7 @@ ATTACHED = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("within-record", "between-stat")
 @pytest.mark.parametrize("command", ["stat", "record"])
 @pytest.mark.parametrize("kind", ATTACHED)
@@ -474,6 +477,7 @@ def test_refused_attached(runner, run, own_libc, allocprof, target, tmp_path, op
 LATER = {"calls": 7, "bytes": 7 * 40, "frees": 7}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("within-record")
 @pytest.mark.parametrize("command", ["stat", "record"])
 @pytest.mark.parametrize("kind", ["within", "start-on", "usdt"])
@@ -516,6 +520,7 @@ def test_program_that_is_run_later(run, allocprof, target, tmp_path, way):
     assert recording.ledger["events"] == own_figures(result)["calls"]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [["--within", MEASURED], BETWEEN], ids=["within", "between"])
 @pytest.mark.parametrize("build", ["no_pie", "static", "static_pie"])
@@ -529,6 +534,7 @@ def test_builds(run, allocprof, target, tmp_path, build, options):
     assert not recording.unbalanced() and not recording.ledger["undecided"]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.fast("jump-record-within")
 @pytest.mark.parametrize("options", [
     ["--within", MEASURED], BETWEEN], ids=["within", "between"])
