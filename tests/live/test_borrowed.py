@@ -289,8 +289,8 @@ def test_preloaded_libraries(tool, place, counter, run):
 
 @pytest.mark.parametrize("words, tries", [
     pytest.param(["stat"], 200, id="stat-few"),
-    pytest.param(["stat", "--live"], 500, id="live-few", marks=pytest.mark.slow),
-    pytest.param(["stat"], int(os.environ.get("ALLOCPROF_TRIES", 1000)), id="stat-many", marks=pytest.mark.slow)])
+    pytest.param(["stat", "--live"], 200, id="live-few", marks=pytest.mark.slow),
+    pytest.param(["stat"], int(os.environ.get("ALLOCPROF_TRIES", 500)), id="stat-many", marks=pytest.mark.slow)])
 def test_many_gain(tool, place, words, tries):
     """Each of many processes becomes a set-user-ID program at once, and calls malloc."""
     program = privileged(place, "set_user")
@@ -304,7 +304,7 @@ def test_many_gain(tool, place, words, tries):
 
 # A longer run is `ALLOCPROF_TRIES=10000`: 0.2 to 0.6 s each.
 TRIES = [pytest.param(10, id="few"),
-         pytest.param(int(os.environ.get("ALLOCPROF_TRIES", 60)), id="many", marks=pytest.mark.slow)]
+         pytest.param(int(os.environ.get("ALLOCPROF_TRIES", 30)), id="many", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("tries", TRIES)
