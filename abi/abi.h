@@ -340,7 +340,7 @@ struct ap_region_counts {
 /* Key and value of the counters that `record` keeps in the kernel. */
 struct ap_count_key {
 	__u64 stack;		  /* hash of the frames' (module, offset) and of the end */
-	__u32 process;		  /* process image id */
+	__u32 process;		  /* program id */
 	__u32 function;		  /* enum ap_function */
 	char thread[AP_COMM_LEN]; /* the calling thread's name at the call, padded with zeros */
 };

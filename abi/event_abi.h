@@ -28,7 +28,7 @@ struct ap_event_record {
 	__u8 temporary;	  /* 1: the block ended before the thread's next allocation */
 	__u16 pad;	  /* 0 */
 	__u32 record;	  /* index of the record that counts the call, or the block that ended */
-	__u32 process;	  /* image of the thread; 0: that of the record */
+	__u32 process;	  /* program of the thread; 0: that of the record */
 	__u32 thread;	  /* id in the PID namespace of allocprof */
 	__u32 pad2;	  /* 0 */
 	__u64 time_ns;	  /* CLOCK_MONOTONIC */

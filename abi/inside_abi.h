@@ -39,7 +39,7 @@
 #define INSIDE_WAKE    "wake"
 
 /*
- * USDT probe of the library, provider:name. A process passes it with the number of its image in the first
+ * USDT probe of the library, provider:name. A process passes it with the number of its program in the first
  * argument's register, when it begins to count and before its first call counts: another engine counts its
  * calls until then, and none from then on.
  */
@@ -91,11 +91,11 @@ struct inside_settings {
 	struct ap_config sampling;
 };
 
-/* Table n of an image's live blocks has 1 << (INSIDE_FIRST_BLOCKS + n) slots. */
+/* Table n of a program's live blocks has 1 << (INSIDE_FIRST_BLOCKS + n) slots. */
 #define INSIDE_BLOCK_TABLES 16
 #define INSIDE_FIRST_BLOCKS 13
 
-/* How a process image came to be. */
+/* How a program came to be. */
 enum inside_birth {
 	INSIDE_BORN_EXEC,     /* the library was loaded */
 	INSIDE_BORN_FORK,     /* the copy of a process that was measured */
@@ -115,12 +115,12 @@ enum inside_state {
 };
 
 /* A program in a process: an exec makes a new one. */
-struct inside_image {
+struct inside_program {
 	__u32 state;	     /* enum inside_state */
 	__u32 birth;	     /* enum inside_birth */
 	__u32 pid;	     /* in the process's own PID namespace */
 	__u32 parent;	     /* pid of the parent */
-	__u32 forked_from;   /* FORK: number of the image, from 1; else 0 */
+	__u32 forked_from;   /* FORK: number of the program, from 1; else 0 */
 	__u32 ended;	     /* enum inside_end */
 	__u64 begin_ns;	     /* CLOCK_MONOTONIC */
 	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
@@ -132,10 +132,10 @@ struct inside_image {
 
 /* What one thread counts. A thread of the same process that begins after this one's end may go on with it. */
 struct inside_thread {
-	__u32 state; /* enum inside_state */
-	__u32 tid;   /* of the last thread */
-	__u32 image; /* number, from 1 */
-	__u32 pad;   /* 0 */
+	__u32 state;   /* enum inside_state */
+	__u32 tid;     /* of the last thread */
+	__u32 program; /* number, from 1 */
+	__u32 pad;     /* 0 */
 	char comm[AP_COMM_LEN];
 	__u64 stats[AP_STATS]; /* by enum ap_stat */
 	/* By enum ap_function. @internal are calls that the allocator made by the name of a function,
@@ -272,8 +272,8 @@ struct inside_stack {
 
 /* A process that could not be entered, or events that nobody counted. */
 enum inside_gap {
-	INSIDE_GAP_IMAGES,  /* processes without a place for an image: their calls are lost */
-	INSIDE_GAP_THREADS, /* threads without memory: their calls are lost */
+	INSIDE_GAP_PROGRAMS, /* processes without a place for a program: their calls are lost */
+	INSIDE_GAP_THREADS,  /* threads without memory: their calls are lost */
 	INSIDE_GAP_EARLY, /* calls before the process, or the thread, has its place in the shared memory */
 	INSIDE_GAP_EXECS,   /* execs of programs that cannot be entered */
 	INSIDE_GAP_MODULES, /* files for which there was no room: no table will come */
@@ -311,7 +311,7 @@ enum inside_answer {
 struct inside_refused {
 	__u32 state;  /* enum inside_state */
 	__u32 reason; /* enum inside_refusal */
-	__u32 image; /* that executes it; 0: a child of vfork(2), or another engine counts its calls */
+	__u32 program; /* that executes it; 0: a child of vfork(2), or another engine counts its calls */
 	__u32 pid;
 	__u64 pid_namespace;	      /* inode of that of @pid; 0 if it is not known */
 	__u32 answer;		      /* enum inside_answer */
@@ -413,7 +413,7 @@ struct inside_header {
 	/* Written by the processes. */
 	__u64 next __attribute__((aligned(64))); /* first byte that is not taken */
 	__u64 gaps[INSIDE_GAPS];
-	struct inside_array images;	   /* struct inside_image */
+	struct inside_array programs;	   /* struct inside_program */
 	struct inside_array threads;	   /* __u64, the place of a struct inside_thread */
 	struct inside_array refused;	   /* struct inside_refused */
 	struct inside_array modules;	   /* struct inside_module */
@@ -428,7 +428,7 @@ struct inside_header {
 	__u64 n_injected, n_begun;
 };
 
-_Static_assert(sizeof(struct inside_image) == 200, "inside_image is ABI");
+_Static_assert(sizeof(struct inside_program) == 200, "inside_program is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
 _Static_assert(sizeof(struct inside_record) == 192, "inside_record is ABI");
 _Static_assert(sizeof(struct inside_sampled_record) ==

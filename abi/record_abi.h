@@ -16,7 +16,7 @@ enum ap_record_type {
 	AP_RECORD_GROW,	    /* records or tables are filling up; the record has only its type */
 	AP_RECORD_LIFETIME, /* one ended block for which the lifetimes map had no room */
 	AP_RECORD_UNPROBED,
-	AP_RECORD_IMAGE,
+	AP_RECORD_PROGRAM,
 	AP_RECORD_EVENT, /* event_abi.h */
 	AP_RECORD_KEY,
 	AP_RECORD_SPACE,
@@ -32,15 +32,15 @@ enum ap_process_event {
 struct ap_process_record {
 	__u32 type;
 	__u32 event;	 /* enum ap_process_event */
-	__u32 id;	 /* process image id, from 1; an exec makes a new one */
-	__u32 parent;	 /* image that forked or exec'ed this one; 0 for the first */
+	__u32 id;	 /* program id, from 1; an exec makes a new one */
+	__u32 parent;	 /* program that forked or exec'ed this one; 0 for the first */
 	__u32 pid;	 /* in the PID namespace of allocprof */
 	__u32 by_thread; /* EXECED: 1 if a thread other than the leader called exec, else 0 */
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN];
 	/* Only with live, else 0. */
-	__u64 generation; /* EXITED, EXECED: peak generation at the end of the image that ended */
-	__u32 space;	  /* number of the image's address space; EXITED: before it ended */
+	__u64 generation; /* EXITED, EXECED: peak generation at the end of the program that ended */
+	__u32 space;	  /* number of the program's address space; EXITED: before it ended */
 	/* EXITED, EXECED: number of the address space that has no users any more, or 0. */
 	__u32 ended_space;
 };
@@ -74,7 +74,7 @@ struct ap_stack_record {
 	__u32 type;
 	__u32 n_frames;
 	__u64 stack;   /* hash */
-	__u32 process; /* image that sent it first, needed to resolve frames without a module */
+	__u32 process; /* program that sent it first, needed to resolve frames without a module */
 	__u32 end;     /* enum ap_stack_end */
 };
 
@@ -124,11 +124,11 @@ struct ap_unprobed_record {
 };
 
 /* From now on another engine counts the calls of the process (INSIDE_BEGINS). */
-struct ap_image_record {
+struct ap_program_record {
 	__u32 type;
-	__u32 id;    /* process image, as in struct ap_process_record */
-	__u32 image; /* that engine's number of it */
-	__u32 pad;   /* 0 */
+	__u32 id;      /* program, as in struct ap_process_record */
+	__u32 program; /* that engine's number of it */
+	__u32 pad;     /* 0 */
 };
 
 #endif

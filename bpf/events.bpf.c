@@ -37,7 +37,7 @@ static __noinline __u32 thread__id(void)
 	return upid.nr;
 }
 
-/* The image of the current process, or 0. */
+/* The program of the current process, or 0. */
 static __noinline __u32 process__id(void)
 {
 	const struct process *process = process__current();

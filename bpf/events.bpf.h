@@ -16,7 +16,7 @@ extern __u64 last_block_id;
 
 /* @key is about to have the record @index. */
 int event__key(__u32 index, const struct ap_count_key *key);
-/* @block at @address began or, at @now, ended in the image @process. @kind: enum ap_event_kind, and
+/* @block at @address began or, at @now, ended in the program @process. @kind: enum ap_event_kind, and
  * EVENT_TEMPORARY. */
 int event__block(const struct ap_block *block, __u64 address, __u64 now, __u32 process, __u32 kind);
 /* A call of the current process without a followed block. */

@@ -16,7 +16,7 @@ enum process_state {
 };
 
 struct process {
-	__u32 id; /* image id */
+	__u32 id; /* program id */
 	__u32 state;
 	__u32 pid; /* in allocprof's PID namespace */
 	/* @generation and @exec_pages identify one state of the process's executable mappings;
@@ -24,7 +24,7 @@ struct process {
 	__u32 generation;
 	__u64 exec_pages;
 	__u32 closed; /* 1: its measured window is closed */
-	/* These tell the process from an earlier one with its id, and its images apart. */
+	/* These tell the process from an earlier one with its id, and its programs apart. */
 	__u64 start_ns, execs;
 	/* For mappings: brk(2) calls under way, and the current end of the heap. */
 	__s32 brk_calls;
@@ -34,7 +34,7 @@ struct process {
 	__u32 shares;	/* 1: the address space was another process's before (CLONE_VM, vfork) */
 	__u32 inherits; /* 1: forked, and has copies of its parent's blocks */
 	/* For unprobed.bpf.c: */
-	__u32 is_hit; /* 1: the image, or the one that it was forked from, has hit a probe */
+	__u32 is_hit; /* 1: the program, or the one that it was forked from, has hit a probe */
 	/* 1: another engine counts its calls. An exec ends that; a fork does not. */
 	__u32 is_elsewhere;
 	__u64 first_data_pages, first_brk_bytes; /* what it had mapped at its exec or fork */
@@ -155,7 +155,7 @@ static __always_inline __u64 mm__brk_bytes(struct mm_struct *mm)
 	return BPF_CORE_READ(mm, brk) - BPF_CORE_READ(mm, start_brk);
 }
 
-/* Notes the memory of a new image. */
+/* Notes the memory of a new program. */
 static __always_inline void unprobed__begin(struct process *process, struct task_struct *task)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
@@ -167,7 +167,7 @@ static __always_inline void unprobed__begin(struct process *process, struct task
 	process->first_brk_bytes = mm__brk_bytes(mm);
 }
 
-/* Memory that the image has taken so far, or 0 if one that allocates nothing may take as much. */
+/* Memory that the program has taken so far, or 0 if one that allocates nothing may take as much. */
 static __always_inline __u64 unprobed__taken(const struct process *process, struct mm_struct *mm)
 {
 	__u64 pages = BPF_CORE_READ(mm, data_vm) - process->first_data_pages;

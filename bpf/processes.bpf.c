@@ -23,7 +23,7 @@ __u32 seed_found;
 __u32 seed_refused; /* 1: config.user could not trace it */
 
 __u32 last_process_id;
-/* Number of followed processes (not images). */
+/* Number of followed processes (not programs). */
 __u64 processes_seen;
 
 __u32 leading_program;
@@ -120,10 +120,10 @@ static __always_inline void live__note_peak(void)
 }
 
 /*
- * Ends an image by exit or exec. Live blocks stay counted while other processes use its mm. Returns
+ * Ends a program by exit or exec. Live blocks stay counted while other processes use its mm. Returns
  * the number of the address space if this event has ended it, else 0.
  */
-static __noinline __u32 live__end_image(struct process *process, bool exits)
+static __noinline __u32 live__end_program(struct process *process, bool exits)
 {
 	__u32 space = process->space;
 	bool is_left = false;
@@ -246,7 +246,7 @@ static __always_inline bool process__add(struct task_struct *task, __u32 state, 
 	}
 	if (bpf_map_update_elem(&processes, &tgid, &process, BPF_ANY)) {
 		if (config.live)
-			live__end_image(&process, true);
+			live__end_program(&process, true);
 		return false;
 	}
 	if (state != PROCESS_COUNTED)
@@ -318,7 +318,7 @@ static __always_inline void process__refuse(const struct process *process, __u32
 		return;
 	stat__add(AP_STAT_PROCESSES_REFUSED);
 	if (config.live)
-		ended_space = live__end_image(&ended, true);
+		ended_space = live__end_program(&ended, true);
 	if (ended.state == PROCESS_COUNTED)
 		process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
 }
@@ -391,7 +391,7 @@ static __noinline int process__exec(struct task_struct *task, int old_pid,
 		return 0;
 	}
 	if (config.live) {
-		ended_space = live__end_image(process, false);
+		ended_space = live__end_program(process, false);
 		process->space = live__new_space();
 		process->inherits = 0;
 	}
@@ -458,7 +458,7 @@ static __noinline int process__exit(struct task_struct *task, enum ap_tracepoint
 	if (bpf_map_delete_elem(&processes, &tgid))
 		return 0;
 	if (config.live)
-		ended_space = live__end_image(&ended, true);
+		ended_space = live__end_program(&ended, true);
 	if (ended.state != PROCESS_COUNTED)
 		return 0;
 	unprobed__end(&ended, task);
@@ -486,11 +486,11 @@ int perf_exit(void *ctx)
 
 /* At INSIDE_BEGINS (inside_abi.h): before its first call that counts elsewhere. */
 SEC("uprobe")
-int image_begins(struct pt_regs *ctx)
+int program_begins(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct process *process = bpf_map_lookup_elem(&processes, &tgid);
-	struct ap_image_record *record;
+	struct ap_program_record *record;
 
 	kernel_stack__use(ctx);
 	if (!process || process->state != PROCESS_COUNTED)
@@ -501,9 +501,9 @@ int image_begins(struct pt_regs *ctx)
 		stat__add(AP_STAT_PROCESSES_UNNOTICED);
 		return 0;
 	}
-	record->type = AP_RECORD_IMAGE;
+	record->type = AP_RECORD_PROGRAM;
 	record->id = process->id;
-	record->image = arch__arg1(ctx);
+	record->program = arch__arg1(ctx);
 	record->pad = 0;
 	bpf_ringbuf_submit(record, 0);
 	return 0;

@@ -72,7 +72,7 @@ void collector__free(struct collector *collector)
 	}
 	free(collector->modules);
 	free(collector->module_by_kernel_id);
-	free(collector->images);
+	free(collector->programs);
 	free(collector->stacks);
 	free(collector->dumped);
 	free(collector->followers);
@@ -322,51 +322,51 @@ int collector__scan_process(struct collector *collector, pid_t pid)
 	return process_maps__scan(collector->maps, pid);
 }
 
-struct image *collector__get_image(struct collector *collector, __u32 id)
+struct program *collector__get_program(struct collector *collector, __u32 id)
 {
-	if (!id || array__reserve_zeroed(&collector->images, &collector->images_capacity, id,
-					 sizeof(*collector->images)))
+	if (!id || array__reserve_zeroed(&collector->programs, &collector->programs_capacity, id,
+					 sizeof(*collector->programs)))
 		return NULL;
-	if (id > collector->n_images)
-		collector->n_images = id;
-	return &collector->images[id - 1];
+	if (id > collector->n_programs)
+		collector->n_programs = id;
+	return &collector->programs[id - 1];
 }
 
 __u32 collector__process_of(const struct collector *collector, __u32 id)
 {
-	return id && id <= collector->n_images ? collector->images[id - 1].process : 0;
+	return id && id <= collector->n_programs ? collector->programs[id - 1].process : 0;
 }
 
 int collector__set_process(struct collector *collector, __u32 id, __u32 pid, __u32 process)
 {
-	struct image *image = collector__get_image(collector, id);
+	struct program *program = collector__get_program(collector, id);
 
-	if (!image)
+	if (!program)
 		return -ENOMEM;
-	image->pid = pid;
-	image->process = process;
+	program->pid = pid;
+	program->process = process;
 	return 0;
 }
 
-/* An exit ends the record's image, an exec the parent image. */
-static void end_image(struct collector *collector, const struct ap_process_record *record)
+/* An exit ends the record's program, an exec the parent program. */
+static void end_program(struct collector *collector, const struct ap_process_record *record)
 {
 	bool execed = record->event == AP_PROCESS_EXECED;
 	__u32 id = execed ? record->parent : record->id;
 
-	if (id && id <= collector->n_images && collector->images[id - 1].process)
-		profile__end_process(collector->profile, collector->images[id - 1].process,
+	if (id && id <= collector->n_programs && collector->programs[id - 1].process)
+		profile__end_process(collector->profile, collector->programs[id - 1].process,
 				     record->time_ns, execed);
 }
 
 int collector__handle_process(struct collector *collector, const struct ap_process_record *record)
 {
-	struct image *image, *parent;
+	struct program *program, *parent;
 	char comm[AP_COMM_LEN + 1];
 	int err;
 
 	if (record->event == AP_PROCESS_EXITED || record->event == AP_PROCESS_EXECED)
-		end_image(collector, record);
+		end_program(collector, record);
 	if (record->event == AP_PROCESS_EXITED) {
 		if (array__reserve_zeroed(&collector->ended, &collector->ended_capacity,
 					  collector->n_ended + 1, sizeof(*collector->ended)))
@@ -376,13 +376,13 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 		unfollow(collector, record->pid, record->time_ns);
 		return 0;
 	}
-	image = collector__get_image(collector, record->id);
-	if (!image)
+	program = collector__get_program(collector, record->id);
+	if (!program)
 		return -ENOMEM;
-	parent = record->parent && record->parent <= collector->n_images
-			 ? &collector->images[record->parent - 1]
+	parent = record->parent && record->parent <= collector->n_programs
+			 ? &collector->programs[record->parent - 1]
 			 : NULL;
-	image->pid = record->pid;
+	program->pid = record->pid;
 	if (record->event == AP_PROCESS_FORKED && parent) {
 		collector__know_mappings(collector, record->time_ns);
 		err = process_maps__fork(collector->maps, parent->pid, record->pid,
@@ -396,22 +396,22 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 	memcpy(comm, record->comm, AP_COMM_LEN);
 	comm[AP_COMM_LEN] = '\0';
 	return profile__add_process(collector->profile, parent ? parent->process : 0, record->pid,
-				    record->time_ns, comm, &image->process);
+				    record->time_ns, comm, &program->process);
 }
 
-/* The profile's process of the kernel side's image @id, even if its record was lost. */
-static int image_process(struct collector *collector, __u32 id, __u32 *process)
+/* The profile's process of the kernel side's program @id, even if its record was lost. */
+static int program_process(struct collector *collector, __u32 id, __u32 *process)
 {
-	struct image *image = collector__get_image(collector, id);
+	struct program *program = collector__get_program(collector, id);
 	int err = 0;
 
-	if (!image)
+	if (!program)
 		return -ENOMEM;
-	if (!image->process)
-		err = profile__add_process(collector->profile, 0, image->pid, 0, "[unknown]",
-					   &image->process);
+	if (!program->process)
+		err = profile__add_process(collector->profile, 0, program->pid, 0, "[unknown]",
+					   &program->process);
 	if (!err)
-		*process = image->process;
+		*process = program->process;
 	return err;
 }
 
@@ -420,7 +420,7 @@ int collector__key_thread(struct collector *collector, const struct ap_count_key
 {
 	char name[AP_COMM_LEN + 1];
 	__u32 process;
-	int err = image_process(collector, key->process, &process);
+	int err = program_process(collector, key->process, &process);
 
 	if (err)
 		return err;

@@ -60,9 +60,9 @@ int collector__handle_module_at(struct collector *collector, const struct ap_mod
 int collector__settle(struct collector *collector, size_t most);
 bool collector__has_dumps(const struct collector *collector);
 
-/* The profile's process of the kernel side's image @id; 0 if it has none. */
+/* The profile's process of the kernel side's program @id; 0 if it has none. */
 __u32 collector__process_of(const struct collector *collector, __u32 id);
-/* Makes the engine's image @id the profile's process @process, which another collector has added. 0 or -ENOMEM. */
+/* Makes the engine's program @id the profile's process @process, which another collector has added. 0 or -ENOMEM. */
 int collector__set_process(struct collector *collector, __u32 id, __u32 pid, __u32 process);
 
 /* Waits until the unwind tables of all known files are compiled. */

@@ -46,23 +46,23 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 
 /* A frame in no file: perhaps JIT code. */
 static int add_unmapped_frame(struct collector *collector, const struct ap_frame *frame,
-			      __u32 image_id, __u32 pid, __u32 *id)
+			      __u32 program_id, __u32 pid, __u32 *id)
 {
 	int err = profile__add_frame(collector->profile, 0, frame->offset,
 				     frame->flags & AP_FRAME_INTERRUPTED, id);
 
 	if (err || frame->module)
 		return err;
-	return jit_names__add(collector->jit_names, image_id, pid, *id);
+	return jit_names__add(collector->jit_names, program_id, pid, *id);
 }
 
 /* Adds a frame, or sets *@id to 0 where it is left out. If it has no module, it is looked up in the mappings at @time_ns;
- * 0: it is in no file. @image_id is of an image that collector__get_image() has added. */
-static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 image_id,
+ * 0: it is in no file. @program_id is of a program that collector__get_program() has added. */
+static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 program_id,
 		     __u64 time_ns, __u32 *id)
 {
 	bool interrupted = frame->flags & AP_FRAME_INTERRUPTED;
-	__u32 pid = collector->images[image_id - 1].pid;
+	__u32 pid = collector->programs[program_id - 1].pid;
 	struct module *module;
 	__u64 offset = frame->offset;
 	__u32 module_number;
@@ -78,7 +78,7 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 			      ? -ENOENT
 			      : resolve_address(collector, pid, offset, time_ns, &index, &offset);
 		if (err == -ENOENT)
-			return add_unmapped_frame(collector, frame, image_id, pid, id);
+			return add_unmapped_frame(collector, frame, program_id, pid, id);
 		if (err)
 			return err;
 	}
@@ -180,23 +180,23 @@ int collector__add_calls(struct collector *collector, __u32 thread, __u32 stack,
 static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
 	struct ap_frame frames[AP_MAX_DEPTH];
-	struct image *image = collector__get_image(collector, dump->key.process);
+	struct program *program = collector__get_program(collector, dump->key.process);
 	__u32 ids[AP_MAX_DEPTH], n_ids = 0, stack, thread, count;
 	struct ap_count one;
 	enum ap_stack_end end;
 	int n, err;
 
-	if (!image)
+	if (!program)
 		return -ENOMEM;
 	collector__know_mappings(collector, dump->time_ns);
 	end = dump->end;
-	n = dump_unwinder__unwind(collector->unwinder, dump, image->pid, frames,
+	n = dump_unwinder__unwind(collector->unwinder, dump, program->pid, frames,
 				  collector->options.max_depth, &end);
 	if (!is_good_end(end) && n > 0 &&
-	    is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
+	    is_entry(collector, &frames[n - 1], program->pid, dump->time_ns))
 		end = AP_END_COMPLETE;
 	if ((dump->key.function & AP_FUNCTION_UNDECIDED) &&
-	    !decide(collector, dump, image->pid, frames, n, end))
+	    !decide(collector, dump, program->pid, frames, n, end))
 		return 0;
 	for (int i = 0; i < n; i++) {
 		err = add_frame(collector, &frames[i], dump->key.process, dump->time_ns,
@@ -274,14 +274,14 @@ int collector__handle_stack(struct collector *collector, const struct ap_stack_r
 	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
 	__u32 ids[AP_MAX_DEPTH], n_ids = 0;
 	struct known_stack *stack;
-	struct image *image;
+	struct program *program;
 	int err;
 
 	if (hash_table__find(&collector->stack_index, record->stack, stack_has_hash, collector,
 			     &record->stack))
 		return 0;
-	image = collector__get_image(collector, record->process);
-	if (!image)
+	program = collector__get_program(collector, record->process);
+	if (!program)
 		return -ENOMEM;
 	for (__u32 i = 0; i < record->n_frames; i++) {
 		/* The kernel resolved all frames but perhaps the last one of a stack that ended for

@@ -227,9 +227,9 @@ bool live_collector__is_used(const struct live_collector *live, __u32 space)
 	return live_spaces__get(&live->spaces, space)->state == SPACE_USED;
 }
 
-bool live_collector__is_image_used(const struct live_collector *live, __u32 image)
+bool live_collector__is_program_used(const struct live_collector *live, __u32 program)
 {
-	return live_spaces__of_image(&live->spaces, image)->state == SPACE_USED;
+	return live_spaces__of_program(&live->spaces, program)->state == SPACE_USED;
 }
 
 /* Lifetimes are stored by the record's number, since its index is reused. */
@@ -473,7 +473,7 @@ int live_collector__add_record(struct live_collector *live, struct collector *co
 			       const struct ap_histograms *histograms, bool retires)
 {
 	const struct live_note *note = live_notes__get(&live->notes, index);
-	const struct live_space *space = live_spaces__of_image(&live->spaces, key->process);
+	const struct live_space *space = live_spaces__of_program(&live->spaces, key->process);
 	struct profile *profile = collector__profile(collector);
 	struct profile_blocks blocks = { 0 };
 	struct peak_candidate peak = { 0 };
@@ -589,7 +589,7 @@ __u64 live_collector__due_ns(const struct live_collector *live)
 
 bool live_collector__is_deserted(const struct live_collector *live)
 {
-	return !live->spaces.n_running && live->spaces.n_images;
+	return !live->spaces.n_running && live->spaces.n_programs;
 }
 
 int live_collector__add_moment(struct live_collector *live, struct profile_moment *moment,

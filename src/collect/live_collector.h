@@ -51,8 +51,8 @@ int live_collector__handle_record(struct live_collector *live, const void *recor
 bool live_collector__may_retire(const struct live_collector *live);
 /* Whether an address space is in use; one without a record of its end is. */
 bool live_collector__is_used(const struct live_collector *live, __u32 space);
-/* Whether a process image still runs in its address space. */
-bool live_collector__is_image_used(const struct live_collector *live, __u32 image);
+/* Whether a program still runs in its address space. */
+bool live_collector__is_program_used(const struct live_collector *live, __u32 program);
 
 /* Adds blocks that lived for a time. -ENOMEM, or -EINVAL for an invalid record. */
 int live_collector__add_lifetime(struct live_collector *live, const struct ap_lifetime_key *key,

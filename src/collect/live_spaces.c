@@ -14,7 +14,7 @@
 void live_spaces__release(struct live_spaces *spaces)
 {
 	free(spaces->spaces);
-	free(spaces->images);
+	free(spaces->programs);
 	free(spaces->running);
 }
 
@@ -37,14 +37,14 @@ static int end_space(struct live_spaces *spaces, __u32 number, const struct live
 	return 0;
 }
 
-static int start_image(struct live_spaces *spaces, const struct ap_process_record *record)
+static int start_program(struct live_spaces *spaces, const struct ap_process_record *record)
 {
-	if (array__reserve_zeroed(&spaces->images, &spaces->n_images, (size_t)record->id + 1,
-				  sizeof(*spaces->images)) ||
+	if (array__reserve_zeroed(&spaces->programs, &spaces->n_programs, (size_t)record->id + 1,
+				  sizeof(*spaces->programs)) ||
 	    array__reserve_zeroed(&spaces->running, &spaces->running_room, spaces->n_running + 1,
 				  sizeof(*spaces->running)))
 		return -ENOMEM;
-	spaces->images[record->id] = (struct live_image){
+	spaces->programs[record->id] = (struct live_program){
 		.pid = record->pid,
 		.space = record->space,
 	};
@@ -67,14 +67,14 @@ int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_reco
 	if (record->ended_space)
 		*ended = true;
 	if (record->event == AP_PROCESS_EXITED) {
-		if (record->id < spaces->n_images)
-			spaces->images[record->id].end_ns = record->time_ns;
+		if (record->id < spaces->n_programs)
+			spaces->programs[record->id].end_ns = record->time_ns;
 		stop_running(spaces, record->id);
 		return 0;
 	}
 	if (record->event == AP_PROCESS_EXECED)
 		stop_running(spaces, record->parent);
-	return start_image(spaces, record);
+	return start_program(spaces, record);
 }
 
 int live_spaces__leave(struct live_spaces *spaces, const struct ap_space_record *record)
@@ -91,17 +91,18 @@ const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u3
 	return number < spaces->n_spaces ? &spaces->spaces[number] : &unknown;
 }
 
-const struct live_space *live_spaces__of_image(const struct live_spaces *spaces, __u32 image)
+const struct live_space *live_spaces__of_program(const struct live_spaces *spaces, __u32 program)
 {
-	return live_spaces__get(spaces, image < spaces->n_images ? spaces->images[image].space : 0);
+	return live_spaces__get(spaces,
+				program < spaces->n_programs ? spaces->programs[program].space : 0);
 }
 
 __u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid)
 {
-	/* From the last image on: another process may have had the id before. */
-	for (size_t i = spaces->n_images; i-- > 0;)
-		if (spaces->images[i].pid == pid && spaces->images[i].end_ns)
-			return spaces->images[i].end_ns;
+	/* From the last program on: another process may have had the id before. */
+	for (size_t i = spaces->n_programs; i-- > 0;)
+		if (spaces->programs[i].pid == pid && spaces->programs[i].end_ns)
+			return spaces->programs[i].end_ns;
 	return UINT64_MAX;
 }
 
@@ -124,6 +125,6 @@ __u64 live_spaces__rss_bytes(const struct live_spaces *spaces)
 	__u64 sum = 0;
 
 	for (size_t i = 0; i < spaces->n_running; i++)
-		sum += rss_bytes(spaces->images[spaces->running[i]].pid);
+		sum += rss_bytes(spaces->programs[spaces->running[i]].pid);
 	return sum;
 }

@@ -28,7 +28,7 @@ struct target;
  * measure. */
 struct handed_over {
 	pid_t pid; /* 0: none yet, another engine is only prepared */
-	__u32 image; /* its engine's number of what runs in it now; 0: none, it is only about to execute */
+	__u32 program; /* its engine's number of what runs in it now; 0: none, it is only about to execute */
 	const char *path; /* of the program, as the process names it */
 	/* The file that has INSIDE_BEGINS, by which processes tell that their engine counts. */
 	const char *library;
@@ -46,7 +46,7 @@ struct engine_others {
 	 * that its own engine does. -EPERM, -EOPNOTSUPP: no engine does so in this session. */
 	int (*take)(void *context, const struct handed_over *process);
 	/* Whether another engine follows the process with that number. */
-	bool (*find)(void *context, __u32 image, struct followed_elsewhere *out);
+	bool (*find)(void *context, __u32 program, struct followed_elsewhere *out);
 	void *context;
 };
 
@@ -85,8 +85,8 @@ struct engine_operations {
 	/* For struct engine_others, of an engine that is opened as the second; else NULL. */
 	int (*take_over)(struct engine *engine, const struct handed_over *process,
 			 struct error *error);
-	bool (*find_image)(const struct engine *engine, __u32 image,
-			   struct followed_elsewhere *out);
+	bool (*find_program)(const struct engine *engine, __u32 program,
+			     struct followed_elsewhere *out);
 	/* Prepares for the running target. */
 	int (*attach)(struct engine *engine, struct error *error);
 	/* The measurement begins, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */

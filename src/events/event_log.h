@@ -64,18 +64,18 @@ enum event_log_start {
 	EVENT_LOG_EXECED,
 };
 
-/* The start of a process image. */
+/* The start of a program. */
 struct event_log_process {
 	__u8 start;   /* enum event_log_start */
-	__u32 parent; /* image that forked or executed it, or 0 */
+	__u32 parent; /* program that forked or executed it, or 0 */
 	__u32 pid;
 	__u32 space;	   /* number of its address space */
-	__u32 ended_space; /* EXECED: that of the image before, whose blocks are discarded, or 0 */
+	__u32 ended_space; /* EXECED: that of the program before, whose blocks are discarded, or 0 */
 	__u64 time_ns;
 	const char *comm;
 };
 
-/* The end of a process image that no exec follows. */
+/* The end of a program that no exec follows. */
 struct event_log_exit {
 	__u32 process;
 	__u32 ended_space; /* address space that no process uses any more, or 0 */

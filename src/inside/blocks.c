@@ -20,15 +20,15 @@ __u8 blocks_followed[1 << FOLLOWED_SHIFT];
 
 static struct inside_block *tables[INSIDE_BLOCK_TABLES];
 static __u32 n_tables;
-static struct inside_image *image;
+static struct inside_program *program;
 static __s64 n_blocks; /* only where their number is limited */
 
-void blocks__begin(struct inside_image *of)
+void blocks__begin(struct inside_program *of)
 {
 	/* Where there is no table nothing was counted. */
 	if (n_tables)
 		memset(blocks_followed, 0, sizeof(blocks_followed));
-	image = of;
+	program = of;
 	n_tables = 0;
 	n_blocks = 0;
 	for (int i = 0; i < INSIDE_BLOCK_TABLES; i++)
@@ -50,7 +50,7 @@ static __attribute__((noinline)) int add_table(__u32 had)
 	struct inside_block *table, *none = NULL;
 	__u64 place, before = 0;
 
-	if (!image || had == INSIDE_BLOCK_TABLES ||
+	if (!program || had == INSIDE_BLOCK_TABLES ||
 	    shift > memory__header()->settings.max_live_shift)
 		return -ENOSPC;
 	table = memory__take_pages(sizeof(*table) << shift, &place);
@@ -58,7 +58,7 @@ static __attribute__((noinline)) int add_table(__u32 had)
 		return memory__is_full() ? -ENOMEM : -ENOSPC;
 	/* Another thread may have been first, and have stopped just behind it: its table is used, and is mapped here, too. Nobody
 	 * waits for it, which may have to wait for this thread's processor. */
-	if (!__atomic_compare_exchange_n(&image->blocks[had], &before, place, false,
+	if (!__atomic_compare_exchange_n(&program->blocks[had], &before, place, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 		sys__unmap(table, sizeof(*table) << shift);
 		if (__atomic_load_n(&n_tables, __ATOMIC_ACQUIRE) != had)

@@ -7,10 +7,10 @@
 
 #include "abi.h"
 
-struct inside_image;
+struct inside_program;
 
-/* A process image begins, or is the forked child of another one: it has no blocks. */
-void blocks__begin(struct inside_image *image);
+/* A program begins, or is the forked child of another one: it has no blocks. */
+void blocks__begin(struct inside_program *program);
 
 /* -EEXIST: a block that is still there, and is stored in *@stale, has ended unseen. -ENOSPC: there is no room, or
  * as many are live as are allowed; -ENOMEM: the file system of the shared memory is full.

@@ -86,13 +86,13 @@ static __s64 left_bytes, left_blocks, left_entries;
 
 void live__leave(enum inside_end how)
 {
-	struct inside_image *image = process__image();
+	struct inside_program *program = process__program();
 	struct inside_live *live;
 	struct claim claim;
 
 	claim__sign(&claim, __builtin_frame_address(0));
 	/* exit(3) comes here by a destructor and by _exit(2). */
-	if (!process__is_itself() || image->ended != INSIDE_RUNS)
+	if (!process__is_itself() || program->ended != INSIDE_RUNS)
 		return;
 	live = &process.header->live;
 	if (how == INSIDE_EXITED)
@@ -102,9 +102,9 @@ void live__leave(enum inside_end how)
 			live_sum__publish(self);
 		note_peak(live);
 	}
-	image->end_generation = __atomic_load_n(&live->generation, __ATOMIC_RELAXED);
-	image->end_ns = sys__now_ns();
-	__atomic_store_n(&image->ended, how, __ATOMIC_RELEASE);
+	program->end_generation = __atomic_load_n(&live->generation, __ATOMIC_RELAXED);
+	program->end_ns = sys__now_ns();
+	__atomic_store_n(&program->ended, how, __ATOMIC_RELEASE);
 	if (process.mode != INSIDE_LIVE)
 		return;
 	process__sum_published(&left_blocks, &left_bytes);
@@ -122,7 +122,7 @@ void live__stay(void)
 	if (!process__is_itself())
 		return;
 	live = &process.header->live;
-	process__image()->ended = INSIDE_RUNS;
+	process__program()->ended = INSIDE_RUNS;
 	if (process.mode != INSIDE_LIVE)
 		return;
 	__atomic_fetch_add(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);

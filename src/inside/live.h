@@ -58,7 +58,7 @@ void live__join(struct thread *first);
 /* Another process may begin, by the calling thread: it adds its share. */
 void live__share(void);
 
-/* The process ends, or is about to execute another program: its image says so, and its blocks are in the sums of all
+/* The process ends, or is about to execute another program: its program says so, and its blocks are in the sums of all
  * processes no more. Not in a child of vfork(2). Also without live. */
 void live__leave(enum inside_end how);
 

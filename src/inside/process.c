@@ -51,7 +51,7 @@ bool process__note_refusal(const char *path, enum inside_refusal reason)
 	if (!refused)
 		return false;
 	refused->reason = reason;
-	refused->image = process__is_itself() ? process.image : 0;
+	refused->program = process__is_itself() ? process.program : 0;
 	refused->pid = sys__pid();
 	refused->pid_namespace = sys__pid_namespace();
 	copy_path(refused->path, path);
@@ -75,12 +75,12 @@ __thread struct thread *self;
 static struct {
 	__u32 state;
 	__u32 pid;
-	struct inside_image *image;
+	struct inside_program *program;
 	__u32 early;	       /* calls while it began */
 	volatile __u32 *alive; /* the page that is cleared in a forked child */
 	struct thread *threads, *hand;
 	bool is_joined; /* process__is_joined() was called */
-	struct mapped_array images, thread_places;
+	struct mapped_array programs, thread_places;
 	char directory[INSIDE_PATH_BYTES];
 	process_keep_fn keep; /* NULL: the dynamic linker keeps @self */
 	__u32 key;	      /* its first argument */
@@ -121,7 +121,7 @@ static bool find_directory(const char **name)
 }
 
 /* Tells another engine that this process's calls count here (INSIDE_BEGINS). */
-static __attribute__((noinline)) void announce(__u32 image)
+static __attribute__((noinline)) void announce(__u32 program)
 {
 	__asm__ volatile("990:	nop\n"
 			 ".pushsection .note.stapsdt,\"\",\"note\"\n"
@@ -134,35 +134,35 @@ static __attribute__((noinline)) void announce(__u32 image)
 			 "	.asciz \"begins\"\n"
 			 "	.asciz \"4@%%edi\"\n"
 			 "994:	.balign 4\n"
-			 ".popsection\n" ::"D"(image));
+			 ".popsection\n" ::"D"(program));
 }
 
-static bool add_image(enum inside_birth birth)
+static bool add_program(enum inside_birth birth)
 {
-	struct inside_image *image;
+	struct inside_program *program;
 	__u32 index;
 
 	/* A process that may not ask for its number cannot be told from others. */
-	image = sys__pid() ? mapped_array__add(&local.images, &process.header->images,
-					       sizeof(*image), &index)
-			   : NULL;
-	if (!image) {
-		memory__add_gap(INSIDE_GAP_IMAGES);
+	program = sys__pid() ? mapped_array__add(&local.programs, &process.header->programs,
+						 sizeof(*program), &index)
+			     : NULL;
+	if (!program) {
+		memory__add_gap(INSIDE_GAP_PROGRAMS);
 		return false;
 	}
-	image->birth = birth;
+	program->birth = birth;
 	local.pid = sys__pid();
-	local.image = image;
-	image->pid = local.pid;
-	image->parent = sys__parent_pid();
-	image->forked_from = birth == INSIDE_BORN_FORK ? process.image : 0;
-	image->begin_ns = sys__now_ns();
-	image->pid_namespace = sys__pid_namespace();
-	sys__comm(image->comm);
-	process.image = index + 1;
+	local.program = program;
+	program->pid = local.pid;
+	program->parent = sys__parent_pid();
+	program->forked_from = birth == INSIDE_BORN_FORK ? process.program : 0;
+	program->begin_ns = sys__now_ns();
+	program->pid_namespace = sys__pid_namespace();
+	sys__comm(program->comm);
+	process.program = index + 1;
 	process.inherits = birth == INSIDE_BORN_FORK;
-	blocks__begin(image);
-	__atomic_store_n(&image->state, INSIDE_READY, __ATOMIC_RELEASE);
+	blocks__begin(program);
+	__atomic_store_n(&program->state, INSIDE_READY, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -191,15 +191,15 @@ static void take_settings(struct inside_header *header)
 	process.recorded = process.mode == INSIDE_COUNT ? 0 : header->settings.recorded;
 }
 
-static bool begin_image(enum inside_birth birth)
+static bool begin_program(enum inside_birth birth)
 {
 	local.alive = sys__map_private(INSIDE_PAGE);
 	if (!local.alive ||
 	    sys(__NR_madvise, (long)local.alive, INSIDE_PAGE, MADV_WIPEONFORK, 0, 0, 0)) {
-		memory__add_gap(INSIDE_GAP_IMAGES);
+		memory__add_gap(INSIDE_GAP_PROGRAMS);
 		return false;
 	}
-	if (!add_image(birth))
+	if (!add_program(birth))
 		return false;
 	if (process.walks)
 		code__begin();
@@ -211,7 +211,7 @@ static bool begin_image(enum inside_birth birth)
 /* From now on calls count. */
 static void count_calls(void)
 {
-	announce(process.image);
+	announce(process.program);
 	*local.alive = 1;
 	process.alive = local.alive;
 }
@@ -242,7 +242,7 @@ static __u32 begin_process(void)
 	}
 	take_settings(header);
 	environment__hide(local.directory);
-	if (!begin_image(INSIDE_BORN_EXEC))
+	if (!begin_program(INSIDE_BORN_EXEC))
 		return NOT_MEASURED;
 	if (objects__is_preceded("malloc"))
 		process__note_refusal("/proc/self/exe", INSIDE_REFUSES_ALLOCATOR);
@@ -261,12 +261,12 @@ static bool begin_child(void)
 	thread_names__forget();
 	memory__forget();
 	own__forked();
-	if (!process.header->settings.follow || !add_image(INSIDE_BORN_FORK)) {
+	if (!process.header->settings.follow || !add_program(INSIDE_BORN_FORK)) {
 		process.alive = &never_alive;
 		__atomic_store_n(&local.state, NOT_MEASURED, __ATOMIC_RELEASE);
 		return false;
 	}
-	announce(process.image);
+	announce(process.program);
 	*local.alive = 1;
 	return true;
 }
@@ -403,7 +403,7 @@ struct thread *thread__new(__u32 tid, const char *comm)
 	thread->shared = shared;
 	thread->tid = tid;
 	shared->tid = tid;
-	shared->image = process.image;
+	shared->program = process.program;
 	memcpy(shared->comm, comm, AP_COMM_LEN);
 	return publish(shared, place) ? thread : NULL;
 }
@@ -477,9 +477,9 @@ static struct thread *begin_thread(const struct ap_region_thread *open)
 	return thread;
 }
 
-struct inside_image *process__image(void)
+struct inside_program *process__program(void)
 {
-	return local.image;
+	return local.program;
 }
 
 static void add_published(const struct thread *thread, __s64 *blocks, __s64 *size_bytes)
@@ -521,7 +521,7 @@ bool process__is_alone(void)
 	const struct thread *first = __atomic_load_n(&local.threads, __ATOMIC_RELAXED);
 
 	return first && !first->next && !stand_ins__first() && !local.is_joined &&
-	       __atomic_load_n(&process.header->images.n, __ATOMIC_RELAXED) == 1;
+	       __atomic_load_n(&process.header->programs.n, __ATOMIC_RELAXED) == 1;
 }
 
 struct thread *thread__begin(void)
@@ -599,7 +599,7 @@ int process__attach(__u64 memory, __u64 tables)
 	next__prepare();
 	take_settings(memory__header());
 	__atomic_fetch_add(&process.header->n_begun, 1, __ATOMIC_RELAXED);
-	if (!begin_image(INSIDE_BORN_ATTACHED))
+	if (!begin_program(INSIDE_BORN_ATTACHED))
 		return -ENOMEM;
 	own__began();
 	count_calls();

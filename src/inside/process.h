@@ -102,7 +102,7 @@ struct process {
 	/* A word that the kernel clears in a forked child; 0 until the process is measured. */
 	volatile __u32 *alive;
 	struct inside_header *header;
-	__u32 image;   /* number */
+	__u32 program; /* number */
 	bool inherits; /* it is a forked child */
 	__u32 mode;    /* enum inside_mode */
 	bool has_stacks;
@@ -148,7 +148,7 @@ bool process__is_alone(void);
 void process__is_joined(void);
 
 /* As allocprof sees it. */
-struct inside_image *process__image(void);
+struct inside_program *process__program(void);
 
 /* Sums over the process's live blocks that its threads have already added to struct inside_live. */
 void process__sum_published(__s64 *blocks, __s64 *size_bytes);

@@ -54,7 +54,7 @@ static __u64 write_frames(const struct walker *walker, __u64 hash)
 	*record = (struct ap_stack_record){
 		.type = AP_RECORD_STACK,
 		.stack = hash,
-		.process = process.image,
+		.process = process.program,
 		.end = walker->end,
 	};
 	record->n_frames = walker__frames(walker, (struct ap_frame *)(record + 1));

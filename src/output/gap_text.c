@@ -76,7 +76,7 @@ static const struct gap_words {
 		"%n beginning{|s} of regions {is|are} not counted: {its name is|their names are} empty, too long "
 		"or not printable", IN_REGIONS },
 	[GAP_PROGRAMS_UNCOUNTED] = {
-		"%n process image{|s} found no room in the shared memory, or may not ask for {its|their} "
+		"%n program{|s} found no room in the shared memory, or may not ask for {its|their} "
 		"number, and {its|their} calls are missing" },
 	[GAP_THREADS_UNCOUNTED] = {
 		"%n time{|s} a thread found no room in the shared memory, and its calls are missing" },

@@ -26,32 +26,32 @@
  * these are given back when nobody writes them any more. Sums go on from what was read.
  */
 
-/* All images are read for it. */
+/* All programs are read for it. */
 #define INTERVAL_NS NS_PER_S
 
 struct retiring {
 	struct preload *preload;
-	bool *has_ended; /* by image; the same for all of its threads, which may share pages */
-	size_t n_images, images_room;
+	bool *has_ended; /* by program; the same for all of its threads, which may share pages */
+	size_t n_programs, programs_room;
 	__u64 *places;
 	size_t n_places, places_room;
 };
 
-static int look_at_image(struct reader *reader, __u32 index, const void *element)
+static int look_at_program(struct reader *reader, __u32 index, const void *element)
 {
 	struct retiring *retiring = reader->context;
-	const struct inside_image *image = element;
+	const struct inside_program *program = element;
 
 	/* Those of a chunk that cannot be read have not. */
-	if (array__reserve_zeroed(&retiring->has_ended, &retiring->images_room, index + 1UL,
+	if (array__reserve_zeroed(&retiring->has_ended, &retiring->programs_room, index + 1UL,
 				  sizeof(*retiring->has_ended)))
 		return -ENOMEM;
 	/* In another namespace the number is that of another process. */
-	retiring->has_ended[index] = image->state == INSIDE_READY && image->pid > 1 &&
-				     image->pid_namespace &&
-				     image->pid_namespace == retiring->preload->pid_namespace &&
-				     kill(image->pid, 0) && errno == ESRCH;
-	retiring->n_images = index + 1UL;
+	retiring->has_ended[index] = program->state == INSIDE_READY && program->pid > 1 &&
+				     program->pid_namespace &&
+				     program->pid_namespace == retiring->preload->pid_namespace &&
+				     kill(program->pid, 0) && errno == ESRCH;
+	retiring->n_programs = index + 1UL;
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static int look_at_thread(struct reader *reader, __u32 index, const void *elemen
 	int err;
 
 	if (!*place || *place == INSIDE_RETIRED || !reader__get_thread(reader, *place, &thread) ||
-	    thread.image > retiring->n_images || !retiring->has_ended[thread.image - 1])
+	    thread.program > retiring->n_programs || !retiring->has_ended[thread.program - 1])
 		return 0;
 	if (array__reserve(&retiring->places, &retiring->places_room, retiring->n_places + 1,
 			   sizeof(*retiring->places)))
@@ -114,8 +114,8 @@ int preload__retire(struct preload *preload)
 	preload->retired_ns = now_ns;
 	err = reader__begin(&reader, preload);
 	if (!err)
-		err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
-				   look_at_image);
+		err = reader__each(&reader, &reader.header.programs, 0,
+				   sizeof(struct inside_program), look_at_program);
 	if (!err)
 		err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64),
 				   look_at_thread);

@@ -57,15 +57,15 @@ int preload__set_gate(struct preload *preload, enum inside_gate gate);
 /* With live: lifetimes count from @now_ns of CLOCK_MONOTONIC. Before the first process begins. */
 int preload__set_epoch(struct preload *preload, __u64 now_ns);
 
-struct preload_image {
+struct preload_program {
 	__u32 pid;    /* in the process's own PID namespace */
 	__u32 parent; /* pid of the parent */
 	/* While the entry is being written, pid of the process that does so, and all else is unknown; then 0. */
 	__u32 writer;
-	/* Index of the image that this is a fork of, or of the one that was in the process before; -1 if it
+	/* Index of the program that this is a fork of, or of the one that was in the process before; -1 if it
 	 * is not known. */
 	int before;
-	int parent_image; /* index of the one that was in @parent when this one began; -1: not known */
+	int parent_program; /* index of the one that was in @parent when this one began; -1: not known */
 	enum inside_end end;  /* with live: how it ended, if it could say so */
 	__u64 end_generation; /* of the peak, then */
 	__u64 end_ns;	      /* CLOCK_MONOTONIC */
@@ -80,11 +80,11 @@ struct preload_image {
 /* A program that was executed and could not be entered. */
 struct preload_refused {
 	enum inside_refusal reason;
-	int image; /* index of the one that executed it; -1 if it is not known */
+	int program; /* index of the one that executed it; -1 if it is not known */
 	__u32 pid;
 	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
 	bool is_taken;	     /* another engine counts its calls */
-	bool was_entered;    /* an image was in the process */
+	bool was_entered;    /* a program was in the process */
 	char path[INSIDE_PATH_BYTES];
 };
 
@@ -96,8 +96,8 @@ struct preload_regions {
 
 /* What the processes have counted so far. */
 struct preload_results {
-	struct preload_image *images; /* in the order in which they began */
-	size_t n_images;
+	struct preload_program *programs; /* in the order in which they began */
+	size_t n_programs;
 	struct preload_refused *refused;
 	size_t n_refused;
 	/* Sums over all threads, which saturate at AP_MAX_SUM. */
@@ -177,7 +177,7 @@ int preload__write_table(void *preload, enum unwind_map map, __u32 index, const 
  * preload__take_modules() and preload__announce(). 0, a negative errno, or @fn's result. */
 int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context);
 
-/* Calls @fn with each thread's counters by stack and function; key.process is 1 + the index of the image. */
+/* Calls @fn with each thread's counters by stack and function; key.process is 1 + the index of the program. */
 int preload__read_counts(const struct preload *preload, preload_count_fn fn, void *context);
 
 /* With blocks: what became of those of one key, as the programs of bpf/ keep it. */
@@ -207,7 +207,7 @@ typedef int (*preload_block_fn)(void *context, const struct ap_block_key *key,
 typedef int (*preload_lifetime_fn)(void *context, const struct ap_lifetime_key *key,
 				   const struct ap_lifetime *lifetime);
 
-/* Calls @fn with each live block; its space is 1 + the index of the image. *@read_bytes, if not NULL: the size of
+/* Calls @fn with each live block; its space is 1 + the index of the program. *@read_bytes, if not NULL: the size of
  * the shared memory that has them. */
 int preload__read_blocks(const struct preload *preload, preload_block_fn fn, void *context,
 			 __u64 *read_bytes);

@@ -301,7 +301,7 @@ static int collect_refused(struct preload_engine *engine)
 		return err;
 	engine->processes++;
 	/* A program that begins after the end makes no entry, and all of its calls are later. */
-	if (begins || (!counted->n_images && counted->n_begun))
+	if (begins || (!counted->n_programs && counted->n_begun))
 		return 0;
 	return add_refused(engine, engine->command,
 			   engine->command_refusal >= 0
@@ -315,7 +315,7 @@ static void count_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBE
 	const struct preload_results *counted = &engine->counted;
 	__u64 execs = counted->gaps[INSIDE_GAP_EXECS];
 
-	gaps[GAP_PROGRAMS_UNCOUNTED] = counted->gaps[INSIDE_GAP_IMAGES];
+	gaps[GAP_PROGRAMS_UNCOUNTED] = counted->gaps[INSIDE_GAP_PROGRAMS];
 	gaps[GAP_THREADS_UNCOUNTED] = counted->gaps[INSIDE_GAP_THREADS];
 	gaps[GAP_CALLS_EARLY] = counted->gaps[INSIDE_GAP_EARLY];
 	gaps[GAP_OWN_FUNCTIONS] = counted->gaps[INSIDE_GAP_FUNCTIONS];
@@ -384,7 +384,7 @@ static int collect_all(struct preload_engine *engine)
 	int err = preload_engine__read(engine, &engine->counted);
 
 	if (!err)
-		err = preload_engine__end_images(engine);
+		err = preload_engine__end_programs(engine);
 	if (!err && engine->live)
 		err = preload_engine__stop_live(engine);
 	if (!err && engine->options.stacks)

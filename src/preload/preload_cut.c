@@ -140,7 +140,7 @@ int preload_engine__move_counts(struct preload_engine *engine, bool goes_on)
 
 static __u64 sum_stats(const struct preload_results *counted)
 {
-	__u64 sum = counted->n_images + counted->n_threads;
+	__u64 sum = counted->n_programs + counted->n_threads;
 
 	for (int i = 0; i < AP_STATS; i++)
 		sum += counted->stats[i];
@@ -194,7 +194,7 @@ int preload_engine__cut(struct engine *base, __u64 *cut_ns)
 		return err;
 	preload_results__free(&engine->at_cut);
 	engine->at_cut = counted;
-	err = preload_engine__take_images(engine, &counted);
+	err = preload_engine__take_programs(engine, &counted);
 	/* Blocks are in too many places to be read at once: the snapshot reads them, and tries again if
 	 * there were calls meanwhile. */
 	if (!err && engine->options.stacks && !engine->live)
@@ -216,7 +216,7 @@ static void subtract(__u64 *from, const __u64 *what, size_t n)
 		from[i] -= what[i] < from[i] ? what[i] : from[i];
 }
 
-/* Lists stay whole: the index of an image is its number. */
+/* Lists stay whole: the index of a program is its number. */
 void preload_engine__leave_out_forgotten(struct preload_engine *engine)
 {
 	const struct preload_results *before = &engine->forgotten;
@@ -238,9 +238,9 @@ static __u64 count_ended(const struct preload_engine *engine)
 	const struct preload_results *counted = &engine->at_cut;
 	__u64 running = 0;
 
-	for (size_t i = 0; i < counted->n_images; i++)
-		if (engine->images[i] == IMAGE_RUNS && !counted->images[i].is_elsewhere &&
-		    preload_engine__runs(engine, counted->images[i].pid))
+	for (size_t i = 0; i < counted->n_programs; i++)
+		if (engine->programs[i] == PROGRAM_RUNS && !counted->programs[i].is_elsewhere &&
+		    preload_engine__runs(engine, counted->programs[i].pid))
 			running++;
 	return preload_engine__count_processes(counted) - running;
 }
@@ -252,7 +252,7 @@ void preload_engine__forget(struct engine *base)
 
 	if (engine->options.stacks)
 		at_cut.stats[AP_STAT_EVENTS] = count_events(engine);
-	at_cut.images = NULL;
+	at_cut.programs = NULL;
 	at_cut.refused = NULL;
 	/* Nobody reads those of the cut any more. */
 	engine->at_cut.regions = NULL;

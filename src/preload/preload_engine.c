@@ -93,7 +93,7 @@ static bool take_refused(void *context, const struct preload_refused *refused)
 	struct preload_engine *engine = context;
 	const struct handed_over process = {
 		.pid = refused->pid,
-		.image = refused->image + 1,
+		.program = refused->program + 1,
 		.path = refused->path,
 	};
 
@@ -154,12 +154,12 @@ void preload_engine__hand_over_command(struct preload_engine *engine)
 		engine->is_command_taken = !take(engine, process);
 }
 
-bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t image,
+bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t program,
 				    struct followed_elsewhere *out)
 {
 	const struct engine_others *others = &engine->others;
 
-	return others->find && others->find(others->context, image + 1, out);
+	return others->find && others->find(others->context, program + 1, out);
 }
 
 /* A thread that meets a file waits so long for its unwind table, at the most. */
@@ -240,7 +240,7 @@ static void close_engine(struct engine *base)
 	for (size_t i = 0; i < engine->n_files; i++)
 		free(engine->files[i].path);
 	free(engine->files);
-	free(engine->images);
+	free(engine->programs);
 	free(engine);
 }
 

@@ -64,11 +64,12 @@ int preload_engine__start_live(struct preload_engine *engine, __u64 now_ns)
 /* What the last process left behind. */
 static void leave(const struct preload_results *counted, struct profile_moment *moment)
 {
-	const struct preload_image *last = NULL;
+	const struct preload_program *last = NULL;
 
-	for (size_t i = 0; i < counted->n_images; i++)
-		if (counted->images[i].pid && (!last || counted->images[i].end_ns >= last->end_ns))
-			last = &counted->images[i];
+	for (size_t i = 0; i < counted->n_programs; i++)
+		if (counted->programs[i].pid &&
+		    (!last || counted->programs[i].end_ns >= last->end_ns))
+			last = &counted->programs[i];
 	if (last && last->live_blocks > 0 && last->live_bytes > 0) {
 		moment->live = last->live_blocks;
 		moment->live_bytes = last->live_bytes;
@@ -79,11 +80,11 @@ static void sum_live(const struct preload_engine *engine, const struct preload_r
 		     __s64 *blocks, __s64 *size_bytes)
 {
 	*blocks = *size_bytes = 0;
-	for (size_t i = 0; i < counted->n_images; i++) {
-		if (i < engine->n_images && engine->images[i] == IMAGE_ENDED)
+	for (size_t i = 0; i < counted->n_programs; i++) {
+		if (i < engine->n_programs && engine->programs[i] == PROGRAM_ENDED)
 			continue;
-		*blocks += counted->images[i].live_blocks;
-		*size_bytes += counted->images[i].live_bytes;
+		*blocks += counted->programs[i].live_blocks;
+		*size_bytes += counted->programs[i].live_bytes;
 	}
 }
 
@@ -124,7 +125,7 @@ int preload_engine__attend_live(struct preload_engine *engine)
 	err = preload__read(engine->preload, &counted);
 	if (err)
 		return err;
-	err = preload_engine__take_images(engine, &counted);
+	err = preload_engine__take_programs(engine, &counted);
 	if (!err)
 		err = add_moment(engine, &counted, begin_ns);
 	preload_results__free(&counted);
@@ -154,9 +155,9 @@ int preload_engine__stop_live(struct preload_engine *engine)
 	const struct preload_results *counted = &engine->counted;
 	__u64 blocks = 0;
 
-	for (size_t i = 0; i < counted->n_images; i++)
-		if (counted->images[i].live_blocks > 0)
-			blocks += counted->images[i].live_blocks;
+	for (size_t i = 0; i < counted->n_programs; i++)
+		if (counted->programs[i].live_blocks > 0)
+			blocks += counted->programs[i].live_blocks;
 	note_blocks(engine, blocks);
 	live_collector__end(engine->live, preload_engine__end_ns(engine));
 	return engine->options.stacks ? add_moment(engine, counted, clock__now_ns()) : 0;

@@ -16,17 +16,17 @@ struct live_reading {
 	struct preload_live *out;
 	size_t room;
 	__u64 generation;
-	/* By image: whether it had ended before the last generation of the peak began. */
+	/* By program: whether it had ended before the last generation of the peak began. */
 	bool *was_gone;
 };
 
-static int note_image(struct reader *reader, __u32 index, const void *element)
+static int note_program(struct reader *reader, __u32 index, const void *element)
 {
 	const struct live_reading *reading = reader->context;
-	const struct inside_image *image = element;
+	const struct inside_program *program = element;
 
 	reading->was_gone[index] =
-		image->ended != INSIDE_RUNS && image->end_generation != reading->generation;
+		program->ended != INSIDE_RUNS && program->end_generation != reading->generation;
 	return 0;
 }
 
@@ -128,7 +128,7 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 			return 0;
 		}
 		record->key.stack = from->stack;
-		record->key.process = thread->image;
+		record->key.process = thread->program;
 		record->key.function = from->function;
 		memcpy(record->key.thread, thread->comm, sizeof(record->key.thread) - 1);
 	}
@@ -143,7 +143,7 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 	record->blocks.temporary_bytes += share.temporary_bytes;
 	/* It has not changed since before the last generation of the peak began. */
 	if (share.generation != reading->generation) {
-		bool was_gone = reading->was_gone[thread->image - 1];
+		bool was_gone = reading->was_gone[thread->program - 1];
 
 		share.peak = was_gone ? 0 : share.allocations - share.frees;
 		share.peak_bytes = was_gone ? 0 : share.size_bytes - share.freed_bytes;
@@ -189,11 +189,11 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 	out->epoch_shift = reader.header.live.epoch_shift;
 	if (out->epoch_shift < AP_FIRST_EPOCH_SHIFT || out->epoch_shift > MAX_EPOCH_SHIFT)
 		out->epoch_shift = AP_FIRST_EPOCH_SHIFT;
-	reading.was_gone = calloc(reader.n_images + 1UL, sizeof(*reading.was_gone));
+	reading.was_gone = calloc(reader.n_programs + 1UL, sizeof(*reading.was_gone));
 	if (!reading.was_gone)
 		return -ENOMEM;
-	err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
-			   note_image);
+	err = reader__each(&reader, &reader.header.programs, 0, sizeof(struct inside_program),
+			   note_program);
 	if (!err)
 		err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64), take_records);
 	free(reading.was_gone);
@@ -224,10 +224,10 @@ static __u32 weight_of(const struct ap_config *sampling, __u64 size, __u64 size_
 	return chance ? ap_sample__weight(chance, ~0ULL) + (size >> 63) : 1;
 }
 
-static int read_block(struct reader *reader, __u32 image, const struct inside_block *from)
+static int read_block(struct reader *reader, __u32 program, const struct inside_block *from)
 {
 	const struct block_reading *reading = reader->context;
-	struct ap_block_key key = { .address = from->key >> 16, .space = image + 1 };
+	struct ap_block_key key = { .address = from->key >> 16, .space = program + 1 };
 	struct ap_block block = {
 		.size_bytes = (from->size & ~INSIDE_BLOCK_UP) >> 16,
 		.birth_ns = from->birth_ns,
@@ -250,20 +250,21 @@ static int read_block(struct reader *reader, __u32 image, const struct inside_bl
 static int take_blocks(struct reader *reader, __u32 index, const void *element)
 {
 	const __u32 at_once = 1 << INSIDE_FIRST_BLOCKS;
-	const struct inside_image *image = element;
+	const struct inside_program *program = element;
 	struct inside_block *slots = malloc(at_once * sizeof(*slots));
 	int err = slots ? 0 : -ENOMEM;
 
 	for (int table = 0; table < INSIDE_BLOCK_TABLES && !err; table++)
-		for (__u64 part = 0; image->blocks[table] && part < 1ULL << table && !err; part++) {
-			__u64 begin = image->blocks[table] + part * at_once * sizeof(*slots);
+		for (__u64 part = 0; program->blocks[table] && part < 1ULL << table && !err;
+		     part++) {
+			__u64 begin = program->blocks[table] + part * at_once * sizeof(*slots);
 
 			if (!reader->left ||
 			    reader__next_data(reader, begin, begin + at_once * sizeof(*slots)) >=
 				    begin + at_once * sizeof(*slots))
 				continue;
 			if (!reader__get(reader,
-					 image->blocks[table] + part * at_once * sizeof(*slots),
+					 program->blocks[table] + part * at_once * sizeof(*slots),
 					 slots, at_once * sizeof(*slots)))
 				break;
 			for (__u32 i = 0; i < at_once && !err; i++)
@@ -281,8 +282,8 @@ int preload__read_blocks(const struct preload *preload, preload_block_fn fn, voi
 	int err = reader__begin(&reader, preload);
 
 	if (!err)
-		err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
-				   take_blocks);
+		err = reader__each(&reader, &reader.header.programs, 0,
+				   sizeof(struct inside_program), take_blocks);
 	if (read_bytes)
 		*read_bytes = reader.read_bytes;
 	return err;

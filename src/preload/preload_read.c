@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads the shared memory of the processes and trusts nothing in it: chunks of data, images, threads, refusals. */
+/* Reads the shared memory of the processes and trusts nothing in it: chunks of data, programs, threads, refusals. */
 #include "preload_internal.h"
 
 #include <errno.h>
@@ -14,57 +14,58 @@
 #include "profile_totals.h"
 
 /*
- * An index of images by the number of their process and that number's PID namespace. To find those of a process does not take
- * reading the list of images, which may be long.
+ * An index of programs by the number of their process and that number's PID namespace. To find those of a process does not take
+ * reading the list of programs, which may be long.
  */
 
 static bool has_pid(const void *owner, __u32 id, const void *wanted)
 {
-	const struct pid_image *of_pid = &((const struct pid_images *)owner)->list[id - 1];
-	const struct pid_image *key = wanted;
+	const struct pid_program *of_pid = &((const struct pid_programs *)owner)->list[id - 1];
+	const struct pid_program *key = wanted;
 
 	return of_pid->pid == key->pid && of_pid->pid_namespace == key->pid_namespace;
 }
 
-static __u64 hash_of(const struct pid_images *images, __u64 pid_namespace, __u32 pid)
+static __u64 hash_of(const struct pid_programs *programs, __u64 pid_namespace, __u32 pid)
 {
-	return hash_mix(hash_mix(images->seed, pid_namespace), pid);
+	return hash_mix(hash_mix(programs->seed, pid_namespace), pid);
 }
 
-const struct pid_image *pid_images__find(const struct pid_images *images, __u64 pid_namespace,
-					 __u32 pid)
+const struct pid_program *pid_programs__find(const struct pid_programs *programs,
+					     __u64 pid_namespace, __u32 pid)
 {
-	const struct pid_image key = { .pid_namespace = pid_namespace, .pid = pid };
-	__u32 id = hash_table__find(&images->index, hash_of(images, pid_namespace, pid), has_pid,
-				    images, &key);
+	const struct pid_program key = { .pid_namespace = pid_namespace, .pid = pid };
+	__u32 id = hash_table__find(&programs->index, hash_of(programs, pid_namespace, pid),
+				    has_pid, programs, &key);
 
-	return id ? &images->list[id - 1] : NULL;
+	return id ? &programs->list[id - 1] : NULL;
 }
 
-int pid_images__add(struct pid_images *images, __u64 pid_namespace, __u32 pid, int image,
-		    bool has_exited)
+int pid_programs__add(struct pid_programs *programs, __u64 pid_namespace, __u32 pid, int program,
+		      bool has_exited)
 {
-	struct pid_image *of_pid = (struct pid_image *)pid_images__find(images, pid_namespace, pid);
+	struct pid_program *of_pid =
+		(struct pid_program *)pid_programs__find(programs, pid_namespace, pid);
 
 	if (!of_pid) {
-		if (array__reserve(&images->list, &images->room, images->n + 1,
-				   sizeof(*images->list)) ||
-		    hash_table__insert(&images->index, hash_of(images, pid_namespace, pid),
-				       images->n + 1))
+		if (array__reserve(&programs->list, &programs->room, programs->n + 1,
+				   sizeof(*programs->list)) ||
+		    hash_table__insert(&programs->index, hash_of(programs, pid_namespace, pid),
+				       programs->n + 1))
 			return -ENOMEM;
-		of_pid = &images->list[images->n++];
-		*of_pid = (struct pid_image){ .pid_namespace = pid_namespace, .pid = pid };
+		of_pid = &programs->list[programs->n++];
+		*of_pid = (struct pid_program){ .pid_namespace = pid_namespace, .pid = pid };
 	}
-	of_pid->last = image;
+	of_pid->last = program;
 	/* The number is another process's from then on. */
-	of_pid->not_exited = has_exited ? -1 : image;
+	of_pid->not_exited = has_exited ? -1 : program;
 	return 0;
 }
 
-void pid_images__release(struct pid_images *images)
+void pid_programs__release(struct pid_programs *programs)
 {
-	hash_table__release(&images->index);
-	free(images->list);
+	hash_table__release(&programs->index);
+	free(programs->list);
 }
 
 __u64 reader__add(__u64 sum, __u64 n)
@@ -154,9 +155,9 @@ int reader__begin(struct reader *reader, const struct preload *preload)
 	most = (__u64)status.st_blocks * 512 / sizeof(struct inside_record);
 	if (reader->header.live.n_records > most)
 		reader->header.live.n_records = most;
-	reader->n_images = room_of(&reader->header.images);
-	if (reader->n_images > reader->header.images.n)
-		reader->n_images = reader->header.images.n;
+	reader->n_programs = room_of(&reader->header.programs);
+	if (reader->n_programs > reader->header.programs.n)
+		reader->n_programs = reader->header.programs.n;
 	return 0;
 }
 
@@ -220,60 +221,61 @@ static __u64 time_of(struct reader *reader, __u64 ns)
 	return ns > AP_MAX_SUM ? AP_MAX_SUM : ns;
 }
 
-static int take_image(struct reader *reader, __u32 index, const void *element)
+static int take_program(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
-	const struct inside_image *image = element;
+	const struct inside_program *program = element;
 	const struct preload *preload = reader->context;
-	const struct pid_image *parents, *own;
-	struct preload_image *to;
+	const struct pid_program *parents, *own;
+	struct preload_program *to;
 
-	if (array__reserve(&results->images, &reader->images_room, results->n_images + 1,
-			   sizeof(*results->images)))
+	if (array__reserve(&results->programs, &reader->programs_room, results->n_programs + 1,
+			   sizeof(*results->programs)))
 		return -ENOMEM;
-	to = &results->images[results->n_images++];
+	to = &results->programs[results->n_programs++];
 	/* Its number stays taken, so that the numbers of the others are right. */
-	*to = (struct preload_image){ .before = -1, .parent_image = -1 };
-	if (image->state != INSIDE_READY) {
-		to->writer = image->pid;
+	*to = (struct preload_program){ .before = -1, .parent_program = -1 };
+	if (program->state != INSIDE_READY) {
+		to->writer = program->pid;
 		reader->n_unfinished++;
 		return 0;
 	}
-	if (image->pid > INT32_MAX || image->parent > INT32_MAX) {
+	if (program->pid > INT32_MAX || program->parent > INT32_MAX) {
 		reader->n_damaged++;
 		return 0;
 	}
-	to->pid = image->pid;
-	to->parent = image->parent;
-	to->is_elsewhere = image->pid_namespace && preload->pid_namespace &&
-			   image->pid_namespace != preload->pid_namespace;
-	to->is_fork = image->birth == INSIDE_BORN_FORK;
-	to->begin_ns = time_of(reader, image->begin_ns);
-	to->end = image->ended <= INSIDE_EXECED ? image->ended : INSIDE_RUNS;
-	to->end_ns = time_of(reader, image->end_ns);
-	to->end_generation = image->end_generation;
-	copy_text(to->comm, image->comm, sizeof(image->comm));
-	parents = pid_images__find(&reader->pids, image->pid_namespace, to->parent);
+	to->pid = program->pid;
+	to->parent = program->parent;
+	to->is_elsewhere = program->pid_namespace && preload->pid_namespace &&
+			   program->pid_namespace != preload->pid_namespace;
+	to->is_fork = program->birth == INSIDE_BORN_FORK;
+	to->begin_ns = time_of(reader, program->begin_ns);
+	to->end = program->ended <= INSIDE_EXECED ? program->ended : INSIDE_RUNS;
+	to->end_ns = time_of(reader, program->end_ns);
+	to->end_generation = program->end_generation;
+	copy_text(to->comm, program->comm, sizeof(program->comm));
+	parents = pid_programs__find(&reader->pids, program->pid_namespace, to->parent);
 	if (parents)
-		to->parent_image = parents->last;
-	own = pid_images__find(&reader->pids, image->pid_namespace, to->pid);
-	if (!to->is_fork || !image->forked_from)
+		to->parent_program = parents->last;
+	own = pid_programs__find(&reader->pids, program->pid_namespace, to->pid);
+	if (!to->is_fork || !program->forked_from)
 		to->before = own ? own->not_exited : -1;
-	else if (image->forked_from < results->n_images)
-		to->before = image->forked_from - 1;
+	else if (program->forked_from < results->n_programs)
+		to->before = program->forked_from - 1;
 	else
 		reader->n_damaged++;
-	return pid_images__add(&reader->pids, image->pid_namespace, to->pid, results->n_images - 1,
-			       to->end == INSIDE_EXITED);
+	return pid_programs__add(&reader->pids, program->pid_namespace, to->pid,
+				 results->n_programs - 1, to->end == INSIDE_EXITED);
 }
 
-bool refused__read(const struct inside_refused *refused, size_t n_images,
+bool refused__read(const struct inside_refused *refused, size_t n_programs,
 		   struct preload_refused *out)
 {
 	*out = (struct preload_refused){
 		.reason = refused->reason,
-		.image =
-			refused->image && refused->image <= n_images ? (int)refused->image - 1 : -1,
+		.program = refused->program && refused->program <= n_programs
+				   ? (int)refused->program - 1
+				   : -1,
 		.pid = refused->pid,
 		.pid_namespace = refused->pid_namespace,
 	};
@@ -296,11 +298,11 @@ static int take_refused(struct reader *reader, __u32 index, const void *element)
 			   sizeof(*results->refused)))
 		return -ENOMEM;
 	to = &results->refused[results->n_refused];
-	if (!refused__read(refused, results->n_images, to)) {
+	if (!refused__read(refused, results->n_programs, to)) {
 		reader->n_damaged++;
 		return 0;
 	}
-	to->was_entered = pid_images__find(&reader->pids, to->pid_namespace, to->pid);
+	to->was_entered = pid_programs__find(&reader->pids, to->pid_namespace, to->pid);
 	to->is_taken = index < preload->n_answers && preload->answers[index] == INSIDE_TAKEN;
 	results->n_refused++;
 	return 0;
@@ -321,7 +323,7 @@ static int take_thread(struct reader *reader, __u32 index, const void *element)
 	struct preload_results *results = reader->results;
 	const __u64 *place = element;
 	struct inside_thread thread;
-	struct preload_image *image;
+	struct preload_program *program;
 
 	if (!*place) {
 		reader->n_unfinished++;
@@ -331,16 +333,17 @@ static int take_thread(struct reader *reader, __u32 index, const void *element)
 		return 0;
 	if (!reader__get(reader, *place, &thread, sizeof(thread)))
 		return 0;
-	if (thread.state != INSIDE_READY || !thread.image || thread.image > results->n_images) {
+	if (thread.state != INSIDE_READY || !thread.program ||
+	    thread.program > results->n_programs) {
 		reader->n_damaged++;
 		return 0;
 	}
 	preload_results__add_thread(results, &thread);
 	if (preload_results__add_regions(results, reader, &thread))
 		return -ENOMEM;
-	image = &results->images[thread.image - 1];
-	image->live_blocks += thread.stats[AP_STAT_ALLOCATIONS] - thread.stats[AP_STAT_FREES];
-	image->live_bytes +=
+	program = &results->programs[thread.program - 1];
+	program->live_blocks += thread.stats[AP_STAT_ALLOCATIONS] - thread.stats[AP_STAT_FREES];
+	program->live_bytes +=
 		thread.stats[AP_STAT_ALLOCATED_BYTES] - thread.stats[AP_STAT_FREED_BYTES];
 	return 0;
 }
@@ -366,8 +369,8 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 	out->n_begun = reader.header.n_begun;
 	out->waits = reader__add(0, reader.header.waits.count);
 	out->waits_ns = reader__add(0, reader.header.waits.total_ns);
-	err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
-			   take_image);
+	err = reader__each(&reader, &reader.header.programs, 0, sizeof(struct inside_program),
+			   take_program);
 	if (!err)
 		err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64), take_thread);
 	if (!err)
@@ -376,7 +379,7 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 	out->n_unfinished = reader.n_unfinished;
 	out->n_awaited = reader.n_unfinished - reader.n_without_chunk;
 	out->n_damaged = reader.n_damaged;
-	pid_images__release(&reader.pids);
+	pid_programs__release(&reader.pids);
 	if (err)
 		preload_results__free(out);
 	return err;
@@ -384,7 +387,7 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 
 static int look_at_entry(struct reader *reader, __u32 index, const void *element)
 {
-	/* Images and refused programs begin with it. */
+	/* Programs and refused programs begin with it. */
 	const __u32 *state = element;
 
 	reader->n_unfinished += *state != INSIDE_READY;
@@ -406,7 +409,7 @@ int preload__count_awaited(const struct preload *preload, __u64 *n)
 	int err = reader__begin(&reader, preload);
 
 	if (!err)
-		err = reader__each(&reader, &header->images, 0, sizeof(struct inside_image),
+		err = reader__each(&reader, &header->programs, 0, sizeof(struct inside_program),
 				   look_at_entry);
 	if (!err)
 		err = reader__each(&reader, &header->threads, 0, sizeof(__u64), look_at_place);
@@ -420,7 +423,7 @@ int preload__count_awaited(const struct preload *preload, __u64 *n)
 
 void preload_results__free(struct preload_results *results)
 {
-	free(results->images);
+	free(results->programs);
 	free(results->refused);
 	free(results->regions);
 	*results = (struct preload_results){ 0 };

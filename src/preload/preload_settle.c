@@ -16,11 +16,11 @@ static bool any_runs(const struct preload_engine *engine, const struct preload_r
 	/* It may not have written its number yet. */
 	if (!target->waited && preload_engine__runs(engine, target->pid))
 		return true;
-	for (size_t i = 0; i < counted->n_images && clock__now_ns() < until_ns; i++) {
-		const struct preload_image *image = &counted->images[i];
+	for (size_t i = 0; i < counted->n_programs && clock__now_ns() < until_ns; i++) {
+		const struct preload_program *program = &counted->programs[i];
 
-		if (image->end == INSIDE_RUNS && !image->is_elsewhere &&
-		    preload_engine__runs(engine, image->pid ? image->pid : image->writer))
+		if (program->end == INSIDE_RUNS && !program->is_elsewhere &&
+		    preload_engine__runs(engine, program->pid ? program->pid : program->writer))
 			return true;
 	}
 	return false;
@@ -52,10 +52,10 @@ static int settle(struct preload_engine *engine, __u64 until_ns)
 bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid, bool *begins)
 {
 	*begins = false;
-	for (size_t i = 0; i < counted->n_images; i++) {
-		if (counted->images[i].pid == pid && !counted->images[i].is_elsewhere)
+	for (size_t i = 0; i < counted->n_programs; i++) {
+		if (counted->programs[i].pid == pid && !counted->programs[i].is_elsewhere)
 			return true;
-		*begins |= counted->images[i].writer == pid;
+		*begins |= counted->programs[i].writer == pid;
 	}
 	return false;
 }
@@ -66,7 +66,7 @@ static bool command_may_begin(const struct preload_engine *engine,
 {
 	const struct target *target = engine->target;
 
-	if (engine->is_command_given_up || counted->n_begun || counted->n_images ||
+	if (engine->is_command_given_up || counted->n_begun || counted->n_programs ||
 	    engine->is_command_taken || engine->command_refusal >= 0)
 		return false;
 	return target->launched && !target->waited && target__is_running(target);

@@ -23,7 +23,7 @@ static int read_stack(struct reader *reader, const struct inside_stack *slot,
 		return 0;
 	if (record->type != AP_RECORD_STACK || record->n_frames > AP_MAX_DEPTH ||
 	    record->end >= AP_STACK_ENDS || record->stack != slot->hash || !record->process ||
-	    record->process > reader->n_images) {
+	    record->process > reader->n_programs) {
 		reader->n_damaged++;
 		return 0;
 	}
@@ -90,7 +90,7 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 	struct counting *counting = reader->context;
 	struct ap_count_key key = {
 		.stack = from->stack,
-		.process = thread->image,
+		.process = thread->program,
 		.function = from->function,
 	};
 	struct ap_count count = { .calls = from->calls, .size_bytes = from->size_bytes };
@@ -120,7 +120,8 @@ bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread
 {
 	if (!place || !reader__get(reader, place, thread, sizeof(*thread)))
 		return false;
-	if (thread->state == INSIDE_READY && thread->image && thread->image <= reader->n_images)
+	if (thread->state == INSIDE_READY && thread->program &&
+	    thread->program <= reader->n_programs)
 		return true;
 	reader->n_damaged++;
 	return false;

@@ -128,15 +128,15 @@ const struct data_table data_tables[] = {
 	  "or why there are none.",
 	  .columns = modules },
 	{ "processes",
-	  "Process images: an exec begins a new one under the same pid. parent is the "
-	  "id of the image that forked or executed it, 0 for the first. Times are in "
+	  "Programs that processes run: an exec begins a new one under the same pid. parent is the "
+	  "id of the program that forked or executed it, 0 for the first. Times are in "
 	  "nanoseconds of CLOCK_MONOTONIC; end_ns is 0 where it outlived the recording."
 	  " execed is 1 where it ended by an exec, which discards its memory. run "
 	  "numbers the runs that one recording made, from 1 (record -r). Threads, "
 	  "counts, blocks and lifetimes are of the run of their process; places and "
 	  "stacks are shared.",
 	  .columns = processes },
-	{ "threads", "Threads of a process image that had the same name when they called.",
+	{ "threads", "Threads of a program that had the same name when they called.",
 	  .columns = threads },
 	{ "functions",
 	  "Functions by the names that the linker knows, demangled in short (no "

@@ -33,10 +33,10 @@ struct profile_module {
 		     * recording, else arbitrary */
 };
 
-/* One process image: an exec starts a new one under the same pid. Ids count from 1. */
+/* One program that a process runs: an exec starts a new one under the same pid. Ids count from 1. */
 struct profile_process {
 	__u32 id;
-	__u32 parent;	/* id of the image that forked or exec'ed this one; 0 for the first */
+	__u32 parent;	/* id of the program that forked or exec'ed this one; 0 for the first */
 	__u32 pid;	/* in allocprof's PID namespace */
 	__u64 start_ns; /* CLOCK_MONOTONIC, of its fork or exec */
 	__u64 end_ns;	/* CLOCK_MONOTONIC; 0 if it outlived the recording */
@@ -45,7 +45,7 @@ struct profile_process {
 	char *comm;	/* owned */
 };
 
-/* All threads of a process image that had the same name when they called. Ids count from 1. */
+/* All threads of a program that had the same name when they called. Ids count from 1. */
 struct profile_thread {
 	__u32 id;
 	__u32 process;
@@ -99,7 +99,7 @@ struct profile_stack {
 };
 
 /*
- * Calls of one function from one stack by one thread name in one process image. Ids count from 1.
+ * Calls of one function from one stack by one thread name in one program. Ids count from 1.
  */
 struct profile_count {
 	__u32 id;

@@ -72,12 +72,12 @@ static int take(void *context, const struct handed_over *process)
 	return session__operations(session, 1)->take_over(session->engines[1], process, &error);
 }
 
-static bool find(void *context, __u32 image, struct followed_elsewhere *out)
+static bool find(void *context, __u32 program, struct followed_elsewhere *out)
 {
 	const struct session *session = context;
 
 	return session->n_engines > 1 &&
-	       session__operations(session, 1)->find_image(session->engines[1], image, out);
+	       session__operations(session, 1)->find_program(session->engines[1], program, out);
 }
 
 /* In an unprivileged user namespace the kernel refuses them although the capabilities are there. */

@@ -61,7 +61,7 @@ int perf_map__serve(struct worker_call *call)
 #define MAX_LATE 4
 
 struct process {
-	__u32 image, pid;
+	__u32 program, pid;
 	pid_t own_pid; /* in its own PID namespace */
 	uid_t uid;
 	bool is_known; /* own_pid and uid are set */
@@ -141,12 +141,12 @@ static void open_map(struct jit_names *names, struct process *process)
 	names->n_open += process->fd >= 0;
 }
 
-static int get_process(struct jit_names *names, __u32 image, __u32 pid, size_t *index)
+static int get_process(struct jit_names *names, __u32 program, __u32 pid, size_t *index)
 {
 	int err;
 
 	for (size_t i = names->n_processes; i--;) {
-		if (names->processes[i].image == image) {
+		if (names->processes[i].program == program) {
 			*index = i;
 			return 0;
 		}
@@ -156,19 +156,19 @@ static int get_process(struct jit_names *names, __u32 image, __u32 pid, size_t *
 	if (err)
 		return err;
 	names->processes[names->n_processes] =
-		(struct process){ .image = image, .pid = pid, .fd = -1 };
+		(struct process){ .program = program, .pid = pid, .fd = -1 };
 	*index = names->n_processes++;
 	return 0;
 }
 
-int jit_names__add(struct jit_names *names, __u32 image, __u32 pid, __u32 frame)
+int jit_names__add(struct jit_names *names, __u32 program, __u32 pid, __u32 frame)
 {
 	size_t process;
 	int err;
 
 	if (frame <= names->last_frame)
 		return 0;
-	err = get_process(names, image, pid, &process);
+	err = get_process(names, program, pid, &process);
 	if (!err)
 		err = array__reserve(&names->frames, &names->frames_room, names->n_frames + 1,
 				     sizeof(*names->frames));

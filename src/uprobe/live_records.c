@@ -354,8 +354,8 @@ static int collect_key(void *context, const void *key, const void *value)
 	int err = 0;
 
 	if (collecting->retires &&
-	    live_collector__is_image_used(collecting->live,
-					  ((const struct ap_count_key *)key)->process))
+	    live_collector__is_program_used(collecting->live,
+					    ((const struct ap_count_key *)key)->process))
 		return 0;
 	record = live_pool__get(&records->records, index);
 	if (!record || index >= records->options.max_records)

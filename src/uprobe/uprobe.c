@@ -41,7 +41,7 @@ static int handle_record(void *context, void *record, size_t size)
 	if (!err)
 		err = uprobe__handle_unprobed(uprobe, record, size);
 	if (!err && uprobe->second)
-		err = uprobe__handle_image(uprobe, record, size);
+		err = uprobe__handle_program(uprobe, record, size);
 	if (!err && uprobe->live)
 		err = live__handle_record(uprobe->live, record, size);
 	if (!err && uprobe->events)
@@ -398,7 +398,7 @@ const struct engine_operations uprobe_engine = {
 	.await_child = uprobe__await_child,
 	.launch = uprobe__launch,
 	.take_over = uprobe__take_over,
-	.find_image = uprobe__find_image,
+	.find_program = uprobe__find_program,
 	.attach = uprobe__attach,
 	.start = uprobe__start,
 	.watch = uprobe__watch,

@@ -34,9 +34,9 @@
 #define DECISION_NS (2 * NS_PER_S)
 
 /* What ran in a process from one exec to the next. */
-struct followed_image {
+struct followed_program {
 	__u32 pid;
-	__u32 before;		/* id of the image that ran in that process before; 0: none */
+	__u32 before;		/* id of the program that ran in that process before; 0: none */
 	__u64 begin_ns, end_ns; /* CLOCK_MONOTONIC; end 0: it runs */
 	bool is_elsewhere;
 	char comm[AP_COMM_LEN];
@@ -45,19 +45,19 @@ struct followed_image {
 
 struct followed_pid {
 	__u32 pid;
-	__u32 last; /* id of its last image */
+	__u32 last; /* id of its last program */
 };
 
 /* A process that was given to seed(), whose record has not come yet. */
 struct awaited {
 	__u32 pid;
-	__u32 image;
+	__u32 program;
 };
 
 struct second {
-	struct attachment *begins;     /* the probe at INSIDE_BEGINS */
-	struct followed_image *images; /* by id - 1 */
-	size_t n_images, images_room;
+	struct attachment *begins;	   /* the probe at INSIDE_BEGINS */
+	struct followed_program *programs; /* by id - 1 */
+	size_t n_programs, programs_room;
 	struct followed_pid *pids;
 	size_t n_pids, pids_room;
 	struct hash_table pid_index;
@@ -89,7 +89,7 @@ void uprobe__free_second(struct uprobe *uprobe)
 	if (!second)
 		return;
 	uprobe__detach_second(uprobe);
-	free(second->images);
+	free(second->programs);
 	free(second->pids);
 	hash_table__release(&second->pid_index);
 	free(second->ids);
@@ -128,12 +128,12 @@ static struct followed_pid *get_pid(struct second *second, __u32 pid)
 	return found;
 }
 
-static struct followed_image *get_image(const struct second *second, __u32 id)
+static struct followed_program *get_program(const struct second *second, __u32 id)
 {
-	return id && id <= second->n_images ? &second->images[id - 1] : NULL;
+	return id && id <= second->n_programs ? &second->programs[id - 1] : NULL;
 }
 
-/* Image @id is the other engine's number @number. */
+/* Program @id is the other engine's number @number. */
 static int set_number(struct second *second, __u32 number, __u32 id)
 {
 	if (!number || number > INSIDE_FIRST << INSIDE_CHUNKS)
@@ -150,55 +150,55 @@ static int set_number(struct second *second, __u32 number, __u32 id)
 
 static int handle_begin(struct second *second, const struct ap_process_record *record)
 {
-	const struct followed_image *parent = get_image(second, record->parent);
+	const struct followed_program *parent = get_program(second, record->parent);
 	bool is_elsewhere = record->event == AP_PROCESS_SEEDED ||
 			    (record->event == AP_PROCESS_FORKED && parent && parent->is_elsewhere);
 	struct followed_pid *pid = get_pid(second, record->pid);
-	struct followed_image *before;
+	struct followed_program *before;
 
-	if (!pid || array__reserve_zeroed(&second->images, &second->images_room, record->id,
-					  sizeof(*second->images)))
+	if (!pid || array__reserve_zeroed(&second->programs, &second->programs_room, record->id,
+					  sizeof(*second->programs)))
 		return -ENOMEM;
-	if (record->id > second->n_images)
-		second->n_images = record->id;
-	before = get_image(second, pid->last);
+	if (record->id > second->n_programs)
+		second->n_programs = record->id;
+	before = get_program(second, pid->last);
 	if (before && !before->end_ns)
 		before->end_ns = record->time_ns;
-	second->images[record->id - 1] = (struct followed_image){
+	second->programs[record->id - 1] = (struct followed_program){
 		.pid = record->pid,
 		.before = pid->last,
 		.begin_ns = record->time_ns,
 		.is_elsewhere = is_elsewhere,
 		.is_seeded = record->event == AP_PROCESS_SEEDED,
 	};
-	memcpy(second->images[record->id - 1].comm, record->comm, AP_COMM_LEN);
+	memcpy(second->programs[record->id - 1].comm, record->comm, AP_COMM_LEN);
 	pid->last = record->id;
 	for (size_t i = 0; i < second->n_awaited && record->event == AP_PROCESS_SEEDED; i++)
 		if (second->awaited[i].pid == record->pid)
-			return set_number(second, second->awaited[i].image, record->id);
+			return set_number(second, second->awaited[i].program, record->id);
 	return 0;
 }
 
-int uprobe__handle_image(struct uprobe *uprobe, const void *data, size_t size)
+int uprobe__handle_program(struct uprobe *uprobe, const void *data, size_t size)
 {
 	const struct ap_process_record *record = data;
-	const struct ap_image_record *begins = data;
+	const struct ap_program_record *begins = data;
 	struct second *second = uprobe->second;
-	struct followed_image *image;
+	struct followed_program *program;
 
-	if (size >= sizeof(*begins) && begins->type == AP_RECORD_IMAGE) {
-		image = get_image(second, begins->id);
-		if (image)
-			image->is_elsewhere = true;
-		return set_number(second, begins->image, begins->id);
+	if (size >= sizeof(*begins) && begins->type == AP_RECORD_PROGRAM) {
+		program = get_program(second, begins->id);
+		if (program)
+			program->is_elsewhere = true;
+		return set_number(second, begins->program, begins->id);
 	}
 	if (size < sizeof(*record) || record->type != AP_RECORD_PROCESS || !record->id)
 		return 0;
 	if (record->event != AP_PROCESS_EXITED)
 		return handle_begin(second, record);
-	image = get_image(second, record->id);
-	if (image)
-		image->end_ns = record->time_ns;
+	program = get_program(second, record->id);
+	if (program)
+		program->end_ns = record->time_ns;
 	return 0;
 }
 
@@ -206,15 +206,16 @@ enum uprobe_place uprobe__place(const struct uprobe *uprobe, pid_t pid, __u64 ti
 {
 	const struct second *second = uprobe->second;
 	const struct followed_pid *followed = second ? find_pid(second, pid) : NULL;
-	const struct followed_image *image = followed ? get_image(second, followed->last) : NULL;
+	const struct followed_program *program =
+		followed ? get_program(second, followed->last) : NULL;
 
-	if (!image)
+	if (!program)
 		return UPROBE_HERE;
-	while (image->begin_ns > time_ns && get_image(second, image->before))
-		image = get_image(second, image->before);
-	if (image->is_elsewhere)
+	while (program->begin_ns > time_ns && get_program(second, program->before))
+		program = get_program(second, program->before);
+	if (program->is_elsewhere)
 		return UPROBE_ELSEWHERE;
-	if (image->end_ns || clock__now_ns() > time_ns + DECISION_NS || uprobe->target->end_ns)
+	if (program->end_ns || clock__now_ns() > time_ns + DECISION_NS || uprobe->target->end_ns)
 		return UPROBE_HERE;
 	return UPROBE_UNDECIDED;
 }
@@ -224,14 +225,14 @@ int uprobe__list_second(struct uprobe *uprobe)
 	struct second *second = uprobe->second;
 	int err = 0;
 
-	for (size_t i = 0; second && i < second->n_images && !err; i++) {
-		const struct followed_image *image = &second->images[i];
-		struct ap_unprobed_record program = { .pid = image->pid };
+	for (size_t i = 0; second && i < second->n_programs && !err; i++) {
+		const struct followed_program *program = &second->programs[i];
+		struct ap_unprobed_record unprobed = { .pid = program->pid };
 
-		if (image->is_elsewhere || !image->pid)
+		if (program->is_elsewhere || !program->pid)
 			continue;
-		memcpy(program.comm, image->comm, AP_COMM_LEN);
-		err = unprobed__add(&second->measured, &program);
+		memcpy(unprobed.comm, program->comm, AP_COMM_LEN);
+		err = unprobed__add(&second->measured, &unprobed);
 	}
 	return err;
 }
@@ -247,7 +248,7 @@ static int attach_begins(struct uprobe *uprobe, const char *library, struct erro
 	struct function_code code;
 	__u64 cookie = 0;
 	struct attachment_request request = {
-		.run = uprobe__at_probes(uprobe, uprobe->skeleton->progs.image_begins, 0),
+		.run = uprobe__at_probes(uprobe, uprobe->skeleton->progs.program_begins, 0),
 		.fd = fd,
 		.path = library,
 		.n = 1,
@@ -377,14 +378,14 @@ static int resolve(const struct handed_over *process, char out[PATH_MAX], struct
 
 static int await(struct second *second, const struct handed_over *process)
 {
-	if (!process->image)
+	if (!process->program)
 		return 0;
 	if (array__reserve(&second->awaited, &second->awaited_room, second->n_awaited + 1,
 			   sizeof(*second->awaited)))
 		return -ENOMEM;
 	/* The last process with this pid. */
 	memmove(second->awaited + 1, second->awaited, second->n_awaited * sizeof(*second->awaited));
-	second->awaited[0] = (struct awaited){ process->pid, process->image };
+	second->awaited[0] = (struct awaited){ process->pid, process->program };
 	second->n_awaited++;
 	return 0;
 }
@@ -403,23 +404,24 @@ int uprobe__take_over(struct engine *engine, const struct handed_over *process, 
 	if (!err)
 		err = await(uprobe->second, process);
 	if (!err)
-		err = uprobe__seed(uprobe, process->pid, !process->image, error);
+		err = uprobe__seed(uprobe, process->pid, !process->program, error);
 	if (!err)
 		collector__await_tables(uprobe->collector);
 	return err;
 }
 
-bool uprobe__find_image(const struct engine *engine, __u32 image, struct followed_elsewhere *out)
+bool uprobe__find_program(const struct engine *engine, __u32 program,
+			  struct followed_elsewhere *out)
 {
 	const struct uprobe *uprobe = uprobe__of(engine);
 	const struct second *second = uprobe->second;
-	const struct followed_image *followed;
+	const struct followed_program *followed;
 
-	if (!second || !image || image > second->n_ids || !second->ids[image - 1])
+	if (!second || !program || program > second->n_ids || !second->ids[program - 1])
 		return false;
-	followed = get_image(second, second->ids[image - 1]);
+	followed = get_program(second, second->ids[program - 1]);
 	*out = (struct followed_elsewhere){
-		.process = collector__process_of(uprobe->collector, second->ids[image - 1]),
+		.process = collector__process_of(uprobe->collector, second->ids[program - 1]),
 		.is_known = followed && followed->is_seeded,
 	};
 	return true;

@@ -12,14 +12,14 @@
 
 #define USED_BYTES (256 << 10)
 /* As many as an array has room for. */
-#define MOST_IMAGES (INSIDE_FIRST << INSIDE_CHUNKS)
+#define MOST_PROGRAMS (INSIDE_FIRST << INSIDE_CHUNKS)
 
 static int take_stack(void *context, const struct ap_stack_record *record)
 {
 	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
 
 	FUZZ_CHECK(record->n_frames <= AP_MAX_DEPTH && record->end < AP_STACK_ENDS);
-	FUZZ_CHECK(record->process && record->process <= MOST_IMAGES);
+	FUZZ_CHECK(record->process && record->process <= MOST_PROGRAMS);
 	for (__u32 i = 0; i < record->n_frames; i++)
 		FUZZ_CHECK(frames[i].module < UNWIND_MAX_MODULES);
 	return 0;
@@ -28,7 +28,7 @@ static int take_stack(void *context, const struct ap_stack_record *record)
 static int take_count(void *context, __u32 thread, const struct ap_count_key *key,
 		      const struct ap_count *count)
 {
-	FUZZ_CHECK(key->function < AP_DEFINED && key->process && key->process <= MOST_IMAGES);
+	FUZZ_CHECK(key->function < AP_DEFINED && key->process && key->process <= MOST_PROGRAMS);
 	FUZZ_CHECK(count->calls <= AP_MAX_SUM && count->size_bytes <= AP_MAX_SUM);
 	FUZZ_CHECK(!key->thread[AP_COMM_LEN - 1]);
 	return 0;
@@ -68,15 +68,16 @@ static void read_all(struct preload *preload)
 	struct preload_live live;
 
 	if (!preload__read(preload, &results)) {
-		for (size_t i = 0; i < results.n_images; i++) {
-			const struct preload_image *image = &results.images[i];
+		for (size_t i = 0; i < results.n_programs; i++) {
+			const struct preload_program *program = &results.programs[i];
 
-			FUZZ_CHECK(image->before < (int)i && image->parent_image < (int)i);
-			FUZZ_CHECK(image->pid <= INT32_MAX && image->parent <= INT32_MAX);
-			FUZZ_CHECK(image->begin_ns <= AP_MAX_SUM && image->end_ns <= AP_MAX_SUM);
+			FUZZ_CHECK(program->before < (int)i && program->parent_program < (int)i);
+			FUZZ_CHECK(program->pid <= INT32_MAX && program->parent <= INT32_MAX);
+			FUZZ_CHECK(program->begin_ns <= AP_MAX_SUM &&
+				   program->end_ns <= AP_MAX_SUM);
 		}
 		for (size_t i = 0; i < results.n_refused; i++)
-			FUZZ_CHECK(results.refused[i].image < (int)results.n_images);
+			FUZZ_CHECK(results.refused[i].program < (int)results.n_programs);
 		preload_results__free(&results);
 	}
 	if (!preload__read_live(preload, &live)) {

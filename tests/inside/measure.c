@@ -51,19 +51,19 @@ static struct json_object *functions_json(const struct preload_results *results)
 	return all;
 }
 
-static struct json_object *images_json(const struct preload_results *results)
+static struct json_object *programs_json(const struct preload_results *results)
 {
 	struct json_object *all = json_object_new_array();
 
-	for (size_t i = 0; i < results->n_images; i++) {
-		const struct preload_image *image = &results->images[i];
+	for (size_t i = 0; i < results->n_programs; i++) {
+		const struct preload_program *program = &results->programs[i];
 		struct json_object *one = json_object_new_object();
 
-		json_object_object_add(one, "comm", json_object_new_string(image->comm));
-		add_number(one, "pid", image->pid);
-		add_number(one, "parent", image->parent);
-		json_object_object_add(one, "before", json_object_new_int(image->before));
-		json_object_object_add(one, "is_fork", json_object_new_boolean(image->is_fork));
+		json_object_object_add(one, "comm", json_object_new_string(program->comm));
+		add_number(one, "pid", program->pid);
+		add_number(one, "parent", program->parent);
+		json_object_object_add(one, "before", json_object_new_int(program->before));
+		json_object_object_add(one, "is_fork", json_object_new_boolean(program->is_fork));
 		json_object_array_add(all, one);
 	}
 	return all;
@@ -229,7 +229,7 @@ static int write_results(const struct preload *preload, const struct preload_tab
 		return err;
 	all = json_object_new_object();
 	json_object_object_add(all, "functions", functions_json(&results));
-	json_object_object_add(all, "images", images_json(&results));
+	json_object_object_add(all, "programs", programs_json(&results));
 	json_object_object_add(all, "refused", refused_json(&results));
 	gaps = json_object_new_array();
 	for (int i = 0; i < INSIDE_GAPS; i++)

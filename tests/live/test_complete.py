@@ -87,7 +87,7 @@ def test_short_children(run, allocprof, counter, target, tmp_path, options):
     run([allocprof, *options, *(["--json"] if options == ["stat"] else []), "-o", data, "--",
          target("preload_exec"), made.path, made.library, target("short_children"), "1000", "500"], expect=0)
     counts = made.read()
-    assert counts.images == 1001
+    assert counts.programs == 1001
     assert counts["malloc"].calls >= 1000 * support.stated("short_children")["malloc"].calls
     if options == ["stat"]:
         wrong = support.differences(support.read_report(data), counts)

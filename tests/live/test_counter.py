@@ -19,14 +19,14 @@ def count(run, counter, argv, expect=0, **options):
 
 @pytest.fixture
 def startup(run, counter, target):
-    """What one image of a C target allocates before main and after."""
+    """What one program of a C target allocates before main and after."""
     counts = count(run, counter, [target("nothing")])
-    assert counts.images == 1
+    assert counts.programs == 1
     return counts
 
 
 def above(counts, startup):
-    return {name: Slot(*(a - counts.images * b for a, b in
+    return {name: Slot(*(a - counts.programs * b for a, b in
                          zip(dataclasses.astuple(counts[name]), dataclasses.astuple(startup[name]))))
             for name in FUNCTIONS}
 
@@ -37,7 +37,7 @@ def assert_same(counted, expected):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name, status, images", [
+@pytest.mark.parametrize("name, status, programs", [
     ("every_function", 3, 1),
     ("fork_noexec", 0, 1),
     ("vfork_exec", 0, 6),
@@ -48,9 +48,9 @@ def assert_same(counted, expected):
     ("ignore_int", 5, 1),
     ("close_all", 4, 1),
 ])
-def test_stated(run, counter, target, startup, name, status, images):
+def test_stated(run, counter, target, startup, name, status, programs):
     counts = count(run, counter, [target(name)], status)
-    assert counts.images == images
+    assert counts.programs == programs
     assert_same(above(counts, startup), stated(name))
 
 
@@ -89,7 +89,7 @@ def test_ten_programs_at_once(run, counter, target, startup):
     for _ in range(20):
         argv = [target("launcher"), 10, target("threads"), 2, 300]
         counts = count(run, counter, argv)
-        assert counts.images == 11
+        assert counts.programs == 11
         expected = {name: Slot(*(10 * n for n in dataclasses.astuple(slot)))
                     for name, slot in threads_stated(2, 300).items()}
         assert_same(without_library(above(counts, startup)), without_library(expected))
@@ -97,7 +97,7 @@ def test_ten_programs_at_once(run, counter, target, startup):
 
 def test_exec_by_nonleader(run, counter, target, startup):
     counts = count(run, counter, [target("exec_nonleader"), target("every_function")], 3)
-    assert counts.images == 2
+    assert counts.programs == 2
     expected = {name: slot + stated("exec_nonleader")[name]
                 for name, slot in stated("every_function").items()}
     expected["calloc"] += Slot(2)
@@ -121,7 +121,7 @@ def test_many_stacks(run, counter, target, startup, options, threads):
 
 def test_exec_itself(run, counter, target, startup):
     counts = count(run, counter, [target("exec_itself"), 50])
-    assert counts.images == 51
+    assert counts.programs == 51
     assert above(counts, startup)["malloc"] == Slot(51, 51 * 40)
 
 
@@ -154,19 +154,19 @@ def test_dlopen(run, counter, target):
 
 
 def test_shell_chain(run, counter):
-    """Four images: sh, ls, wc, ls; subshells without exec are none."""
+    """Four programs: sh, ls, wc, ls; subshells without exec are none."""
     counts = count(run, counter,
                    ["sh", "-c", "ls / | wc -l; (true; false) || ls /usr >/dev/null"])
-    assert counts.images == 4
+    assert counts.programs == 4
     assert counts["malloc"].calls > 0
 
 
-def test_preload_exec_is_no_image(run, counter, target, startup):
+def test_preload_exec_is_no_program(run, counter, target, startup):
     """The launcher of the comparisons adds nothing of its own."""
     made = counter()
     argv = [target("preload_exec"), made.path, made.library, target("every_function")]
     run(argv, expect=3)
-    assert made.read().images == 1
+    assert made.read().programs == 1
     assert_same(above(made.read(), startup), stated("every_function"))
     for argv in (["sh", "-c", "exit 9"], ["no-such-command"]):
         run([target("preload_exec"), made.path, made.library, *argv],

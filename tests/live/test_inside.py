@@ -66,10 +66,10 @@ def test_equals_counter(measure, counter, target, name):
     expected = {name: (slot.calls, slot.bytes, slot.fresh, slot.released, slot.null)
                 for name, slot in counts.functions.items()}
     got = {name: slot for name, slot in slots(report).items() if name in expected}
-    assert counts.images > 0
+    assert counts.programs > 0
     assert sums(got) == sums(expected)
-    begun = sum(not image["is_fork"] for image in report["images"])
-    assert begun == counts.images
+    begun = sum(not program["is_fork"] for program in report["programs"])
+    assert begun == counts.programs
 
 
 def test_target_does_not_see_it(measure, target):
@@ -84,7 +84,7 @@ def test_environment_is_cleared(measure, target):
     """env -i, and a shell's child of a child: all are measured."""
     report = measure(["sh", "-c", f"env -i {target('threads')} 8 1000"])
     assert report["functions"]["malloc"]["calls"] >= 8 * 1000
-    assert [image["comm"] for image in report["images"]].count("threads") == 1
+    assert [program["comm"] for program in report["programs"]].count("threads") == 1
 
 
 def test_static_program_is_named(measure, target):
@@ -265,7 +265,7 @@ def test_blocks_equal(run, allocprof, measure, target, tmp_path, name):
     status = run([allocprof, "record", "--live", "--no-symbols", "-o", data, "--", *argv], env=env).status
     report = measure(argv, status, env, mode="live")
     expected, got = recorded_blocks(data), measured_blocks(report)
-    if len(report["images"]) > 1:
+    if len(report["programs"]) > 1:
         # What is live in processes that run beside each other is not the same in every run.
         expected, got = ({key: row[:-2] for key, row in rows.items()} for rows in (expected, got))
     wrong = [f"{key}: record {expected.get(key)}, inside {got.get(key)}" for key in {*expected, *got}

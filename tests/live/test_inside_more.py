@@ -485,7 +485,7 @@ def test_child_without_a_number(same, compiled):
     bare, report = same("stat", [compiled(NAMELESS, name="nameless")])
     assert bare.status == 3
     gap, = report["engine_gaps"]
-    assert gap.startswith("1 process image ") and not report["complete"], report
+    assert gap.startswith("1 program ") and not report["complete"], report
 
 
 # Code without call frame information that has the frame pointer for itself, as a compiler at run time makes it, on a stack of

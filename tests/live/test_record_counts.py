@@ -22,7 +22,7 @@ def record(run, allocprof, counter, target, data, argv, wrap=list, status=0, std
                        "--expect", str(argv[0]), "--", target("preload_exec"), str(made.path), str(made.library),
                        *[str(word) for word in argv]]), stdin=stdin, expect=status)
     counts = made.read()
-    assert counts.images > 0, f"the counter was not loaded: {result}"
+    assert counts.programs > 0, f"the counter was not loaded: {result}"
     return Recording(data), counts
 
 
@@ -104,15 +104,15 @@ PROCESSES = ["every_function", "fork", "vfork", "posix_spawn", "shell", "exec_no
 def test_several_programs_at_tracepoints(run, allocprof, counter, target, tmp_path, name):
     """As since Linux 7.0, which preempts them (tests/vm): what one of the programs has done, the others do not do again."""
     argv, status = programs(target)[name]
-    images = []
+    processes = []
     for number in "0", "1":
         recording, counts = record(run, allocprof, counter, target, tmp_path / number, argv, status=status, stdin=INPUT,
                                    options=["--live", "--inject", f"preemption={number}"])
         wrong = recording.differences(counts)
         assert not wrong, "\n".join(wrong)
         assert "processes_unfollowed" not in recording.gaps
-        images.append(recording.sql("SELECT count(*), sum(execed), sum(end_ns > 0), count(DISTINCT pid) FROM processes"))
-    assert images[0] == images[1]
+        processes.append(recording.sql("SELECT count(*), sum(execed), sum(end_ns > 0), count(DISTINCT pid) FROM processes"))
+    assert processes[0] == processes[1]
 
 
 @pytest.mark.covering(1)
@@ -237,7 +237,7 @@ def test_deleted_binary(runner, allocprof, target, tmp_path, attach):
 
 
 def test_processes_are_told_apart(run, allocprof, counter, target, tmp_path):
-    """spawn's five images: calls of each as it states them, and who started whom."""
+    """spawn's five programs: calls of each as it states them, and who started whom."""
     recording, _ = record(run, allocprof, counter, target, tmp_path / "data", [target("spawn")])
     rows = recording.sql("SELECT p.id, p.parent, (SELECT sum(calls) FROM counts c WHERE "
                          "c.process = p.id AND function = 'malloc') FROM processes p "
@@ -245,7 +245,7 @@ def test_processes_are_told_apart(run, allocprof, counter, target, tmp_path):
     parent, *children = [row for row in rows if row[2]]
     assert parent[2] == 4
     assert [calls for _, _, calls in children] == [30] * 4
-    # Between them is the image of the fork, before its exec.
+    # Between them is the program of the fork, before its exec.
     ancestors = {id: before for id, before, _ in rows}
     assert {ancestors[before] for _, before, _ in children} == {parent[0]}
 

@@ -318,7 +318,7 @@ def test_many_processes(run, allocprof, target, tmp_path):
 
 
 def test_attached_within(runner, allocprof, target, tmp_path):
-    """A region that was begun before is not known; the next one is, also of another process image."""
+    """A region that was begun before is not known; the next one is, also of another program."""
     obedient = Obedient(runner, [target("regions_O2"), "obey"])
     output = tmp_path / "stat.json"
     process = runner.start([allocprof, "stat", "--json", "-o", output, "-p", str(obedient.pid)])

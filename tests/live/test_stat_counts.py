@@ -22,7 +22,7 @@ def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0
                        preload_exec(), str(made.path), str(made.library), *argv]),
                  stdin=stdin, expect=status)
     report, counts = read_report(output), made.read()
-    assert counts.images > 0, f"the counter was not loaded: {result}"
+    assert counts.programs > 0, f"the counter was not loaded: {result}"
     wrong = differences(report, counts)
     assert not wrong, "\n".join(wrong)
     assert report["exit_status"] == status

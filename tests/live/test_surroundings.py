@@ -339,7 +339,7 @@ def test_in_a_container(run, allocprof, counter, target, tmp_path, command, word
     run(in_container(tmp_path, [*argv_of(allocprof, command, output), "--", target("preload_exec"),
                                 made.path, made.library, *argv]), expect=status)
     counts = made.read()
-    assert counts.images > 0
+    assert counts.programs > 0
     if command == "stat":
         report = read_report(output)
         assert differences(report, counts) == []

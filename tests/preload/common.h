@@ -38,7 +38,7 @@ extern const char library_name[];
 /* Ends the process with status 99: what is missing must not look like what is right. */
 _Noreturn void die(const char *why);
 
-/* A variable of the environment that this program image was started with, or NULL. */
+/* A variable of the environment that this program was started with, or NULL. */
 const char *first_environment(const char *name);
 
 /* Memory of the process's own, and the file that ALLOCPROF_COUNTER names, shared by all processes. By

@@ -30,7 +30,7 @@ struct slot {
 
 struct counts {
 	uint64_t magic;
-	atomic_uint_least64_t images; /* program images that loaded the counter */
+	atomic_uint_least64_t programs; /* programs that loaded the counter */
 	struct slot functions[FUNCTIONS];
 };
 
@@ -55,13 +55,13 @@ static struct counts *attach(void)
 
 	path = first_environment("ALLOCPROF_COUNTER");
 	mapped = path ? map_counts(path) : &nowhere;
-	atomic_fetch_add(&mapped->images, 1);
+	atomic_fetch_add(&mapped->programs, 1);
 	atomic_store(&counts, mapped);
 	errno = saved_errno;
 	return mapped;
 }
 
-/* An image that never allocates is an image too. */
+/* A program that never allocates is a program too. */
 __attribute__((constructor)) static void loaded(void)
 {
 	if (!atomic_load(&counts))

@@ -35,14 +35,14 @@ class Slot:
 class Counts:
     """What the application asked of its allocator, and the sums that follow from it."""
 
-    images: int
+    programs: int
     functions: dict
 
     def __getitem__(self, name):
         return self.functions[name]
 
     def __sub__(self, other):
-        return Counts(self.images - other.images,
+        return Counts(self.programs - other.programs,
                       {name: self[name] - other[name] for name in FUNCTIONS})
 
     @property
@@ -87,9 +87,9 @@ class Counter:
 
     def read(self):
         data = self.path.read_bytes()
-        magic, images = HEADER.unpack_from(data)
+        magic, programs = HEADER.unpack_from(data)
         if magic != MAGIC:
             raise ValueError(f"{self.path} was overwritten")
         slots = {name: Slot(*SLOT.unpack_from(data, HEADER.size + i * SLOT.size))
                  for i, name in enumerate(FUNCTIONS)}
-        return Counts(images, slots)
+        return Counts(programs, slots)

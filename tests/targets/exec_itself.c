@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * exec_itself N: calls malloc(40) and executes itself with N - 1, until N is 0. Above start-up of
- * N + 1 images N + 1 calls. Prints "done", exit status 0.
+ * N + 1 programs N + 1 calls. Prints "done", exit status 0.
  */
 #include "raw.h"
 

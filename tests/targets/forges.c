@@ -69,25 +69,25 @@ int main(int argc, char **argv)
 {
 	const struct inside_header *header;
 	const struct inside_thread *thread;
-	struct inside_image *image;
+	struct inside_program *program;
 
 	free(malloc(100));
 	if (argc != 2 || map_memory())
 		return 77;
 	header = (void *)memory;
-	image = (void *)(memory + header->images.chunks[0]);
+	program = (void *)(memory + header->programs.chunks[0]);
 	thread = (void *)(memory + *(__u64 *)(memory + header->threads.chunks[0]));
 	if (!strcmp(argv[1], "pid"))
-		image->pid = 1U << 31;
+		program->pid = 1U << 31;
 	if (!strcmp(argv[1], "begin"))
-		image->begin_ns = -1ULL;
+		program->begin_ns = -1ULL;
 	if (!strcmp(argv[1], "frees"))
 		return forge_frees(thread);
 	if (!strcmp(argv[1], "lifetimes"))
 		return forge_lifetimes(thread);
 	if (!strcmp(argv[1], "end")) {
-		image->ended = INSIDE_EXITED;
-		image->end_ns = -1ULL;
+		program->ended = INSIDE_EXITED;
+		program->end_ns = -1ULL;
 		_exit(0);
 	}
 	return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Forks without exec. Above start-up of the one image:
+ * Forks without exec. Above start-up of the one program:
  *
  *   malloc: 317 calls, 18100 bytes
  *   calloc: 50 calls, 3500 bytes

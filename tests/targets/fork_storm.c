@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * fork_storm [WIDTH [DEPTH]], 6 and 3 without arguments: a tree of processes in which each forks WIDTH
- * children, DEPTH levels deep, all at once. Each process makes above start-up of the one image
+ * children, DEPTH levels deep, all at once. Each process makes above start-up of the one program
  *
  *   malloc: 10 calls, 330 bytes
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Starts itself four times by posix_spawn. Above start-up of five images:
+ * Starts itself four times by posix_spawn. Above start-up of five programs:
  *
  *   malloc: 124 calls, 4960 bytes
  *   memalign: 12 calls, 600 bytes

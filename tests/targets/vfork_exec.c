@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Five times vfork; the child allocates in the parent's memory and then executes this program again,
- * which allocates, too. Above start-up of six images:
+ * which allocates, too. Above start-up of six programs:
  *
  *   malloc: 100 calls, 4000 bytes
  *   calloc: 5 calls, 150 bytes

@@ -166,7 +166,7 @@ static void check_everything(const struct measured *measured)
 		assert_int_equal(counts->null, expected[i].null);
 	}
 	assert_int_equal(measured->results.stats[AP_STAT_IMPOSSIBLE], 2);
-	assert_int_equal(measured->results.n_images, 1);
+	assert_int_equal(measured->results.n_programs, 1);
 	assert_int_equal(measured->results.n_threads, 1);
 }
 
@@ -266,9 +266,9 @@ static void check_left(const struct measured *measured)
 	assert_true(live.n_records > 0);
 	assert_true(live.max_bytes >= N_LEFT * 24);
 	preload_live__free(&live);
-	assert_int_equal(measured->results.images[0].live_blocks, N_LEFT / 2 + 1);
-	assert_int_equal(measured->results.images[0].live_bytes, N_LEFT / 2 * 24 + 5000);
-	assert_int_equal(measured->results.images[0].end, INSIDE_EXITED);
+	assert_int_equal(measured->results.programs[0].live_blocks, N_LEFT / 2 + 1);
+	assert_int_equal(measured->results.programs[0].live_bytes, N_LEFT / 2 * 24 + 5000);
+	assert_int_equal(measured->results.programs[0].end, INSIDE_EXITED);
 }
 
 static void test_live(void **state)
@@ -429,7 +429,7 @@ static void test_children(void **state)
 			measure(&settings, run_children, &measured);
 			assert_int_equal(measured.results.functions[AP_MALLOC].calls,
 					 follow ? 5 : 1);
-			assert_int_equal(measured.results.n_images, follow ? 3 : 1);
+			assert_int_equal(measured.results.n_programs, follow ? 3 : 1);
 			finish(&measured);
 		}
 }
@@ -512,9 +512,9 @@ static void test_executed(void **state)
 	size_t n_true = 0, n_shells = 0;
 
 	measure(&settings, execute, &measured);
-	for (size_t i = 0; i < measured.results.n_images; i++) {
-		n_true += !strcmp(measured.results.images[i].comm, "true");
-		n_shells += !strcmp(measured.results.images[i].comm, "sh");
+	for (size_t i = 0; i < measured.results.n_programs; i++) {
+		n_true += !strcmp(measured.results.programs[i].comm, "true");
+		n_shells += !strcmp(measured.results.programs[i].comm, "sh");
 	}
 	assert_int_equal(n_true, 10);
 	assert_int_equal(n_shells, 3);

@@ -48,7 +48,7 @@ static void test_empty(void **state)
 	struct preload_live live;
 
 	assert_int_equal(preload__read(preload, &results), 0);
-	assert_int_equal(results.n_images + results.n_threads + results.n_refused, 0);
+	assert_int_equal(results.n_programs + results.n_threads + results.n_refused, 0);
 	assert_int_equal(results.n_damaged + results.n_unfinished, 0);
 	preload_results__free(&results);
 	assert_int_equal(preload__read_live(preload, &live), 0);
@@ -170,15 +170,15 @@ static void read_header(const struct preload *preload, struct inside_header *out
 	assert_int_equal(pread(preload->memory_fd, out, sizeof(*out), 0), sizeof(*out));
 }
 
-/* The images that came before, by numbers of processes, which are used again. */
-static void test_order_of_images(void **state)
+/* The programs that came before, by numbers of processes, which are used again. */
+static void test_order_of_programs(void **state)
 {
 	const struct {
 		__u32 pid, parent;
 		enum inside_birth birth;
 		__u32 forked_from; /* number */
 		enum inside_end end;
-		int before, parent_image; /* expected */
+		int before, parent_program; /* expected */
 		__u64 pid_namespace;
 	} cases[] = {
 		{ 10, 1, INSIDE_BORN_EXEC, 0, INSIDE_EXECED, -1, -1 },
@@ -195,13 +195,13 @@ static void test_order_of_images(void **state)
 		{ 10, 0, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, 8, -1, 5 },
 		{ 14, 10, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, -1, 9, 6 },
 	};
-	struct inside_image images[ARRAY_SIZE(cases)] = { 0 };
+	struct inside_program programs[ARRAY_SIZE(cases)] = { 0 };
 	struct preload *preload = make(INSIDE_COUNT);
 	struct preload_results results;
 	struct inside_header header;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		images[i] = (struct inside_image){
+		programs[i] = (struct inside_program){
 			.state = INSIDE_READY,
 			.pid = cases[i].pid,
 			.parent = cases[i].parent,
@@ -211,12 +211,13 @@ static void test_order_of_images(void **state)
 			.pid_namespace = cases[i].pid_namespace,
 		};
 	read_header(preload, &header);
-	write_array(preload, &header, &header.images, images, ARRAY_SIZE(cases), sizeof(images[0]));
+	write_array(preload, &header, &header.programs, programs, ARRAY_SIZE(cases),
+		    sizeof(programs[0]));
 	assert_int_equal(preload__read(preload, &results), 0);
-	assert_int_equal(results.n_images, ARRAY_SIZE(cases));
+	assert_int_equal(results.n_programs, ARRAY_SIZE(cases));
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		assert_int_equal(results.images[i].before, cases[i].before);
-		assert_int_equal(results.images[i].parent_image, cases[i].parent_image);
+		assert_int_equal(results.programs[i].before, cases[i].before);
+		assert_int_equal(results.programs[i].parent_program, cases[i].parent_program);
 	}
 	assert_int_equal(results.n_damaged, 1);
 	preload_results__free(&results);
@@ -226,29 +227,29 @@ static void test_order_of_images(void **state)
 static int refuse_count(void *context, __u32 thread, const struct ap_count_key *key,
 			const struct ap_count *count)
 {
-	fail_msg("a count of image %u", key->process);
+	fail_msg("a count of program %u", key->process);
 	return 0;
 }
 
 static int refuse_stack(void *context, const struct ap_stack_record *record)
 {
-	fail_msg("a stack of image %u", record->process);
+	fail_msg("a stack of program %u", record->process);
 	return 0;
 }
 
-#define FORGED_IMAGES UINT32_MAX
+#define FORGED_PROGRAMS UINT32_MAX
 
-/* A number of images for which there is no memory: who believed it would make room for as many. */
-static void test_forged_number_of_images(void **state)
+/* A number of programs for which there is no memory: who believed it would make room for as many. */
+static void test_forged_number_of_programs(void **state)
 {
-	const struct inside_image image = { .state = INSIDE_READY, .pid = 10 };
+	const struct inside_program program = { .state = INSIDE_READY, .pid = 10 };
 	const struct inside_count count = { .stack = 1, .calls = 1 };
 	const struct ap_stack_record record = {
 		.type = AP_RECORD_STACK,
 		.stack = 1,
-		.process = FORGED_IMAGES - 1,
+		.process = FORGED_PROGRAMS - 1,
 	};
-	struct inside_thread thread = { .state = INSIDE_READY, .image = FORGED_IMAGES - 1 };
+	struct inside_thread thread = { .state = INSIDE_READY, .program = FORGED_PROGRAMS - 1 };
 	struct inside_stack slot = { .hash = record.stack };
 	struct preload *preload = make(INSIDE_LIVE);
 	struct preload_results results;
@@ -257,13 +258,13 @@ static void test_forged_number_of_images(void **state)
 	__u64 place;
 
 	read_header(preload, &header);
-	write_array(preload, &header, &header.images, &image, 1, sizeof(image));
+	write_array(preload, &header, &header.programs, &program, 1, sizeof(program));
 	place = header.next;
 	thread.counts = place + INSIDE_PAGE;
 	slot.place = place + 2 * INSIDE_PAGE;
 	header.stacks[0] = place + 3 * INSIDE_PAGE;
 	header.next += (4 + (sizeof(slot) << INSIDE_FIRST_STACKS) / INSIDE_PAGE) * INSIDE_PAGE;
-	header.images.n = FORGED_IMAGES;
+	header.programs.n = FORGED_PROGRAMS;
 	write_array(preload, &header, &header.threads, &place, 1, sizeof(place));
 	assert_int_equal(fd__write_all_at(preload->memory_fd, &thread, sizeof(thread), place), 0);
 	assert_int_equal(fd__write_all_at(preload->memory_fd, &count, sizeof(count), thread.counts),
@@ -277,7 +278,7 @@ static void test_forged_number_of_images(void **state)
 	assert_int_equal(preload__read_live(preload, &live), 0);
 	preload_live__free(&live);
 	assert_int_equal(preload__read(preload, &results), 0);
-	assert_int_equal(results.n_images, INSIDE_FIRST);
+	assert_int_equal(results.n_programs, INSIDE_FIRST);
 	assert_int_equal(results.n_damaged, 1);
 	/* All of which an array can have elements, but one. */
 	assert_int_equal(results.n_unfinished,
@@ -286,35 +287,35 @@ static void test_forged_number_of_images(void **state)
 	preload__free(preload);
 }
 
-#define MANY_IMAGES 200000
+#define MANY_PROGRAMS 200000
 
 /* Processes that have nothing to do with each other, and are looked for. */
-static void test_many_images(void **state)
+static void test_many_programs(void **state)
 {
-	struct inside_image *images = calloc(MANY_IMAGES, sizeof(*images));
+	struct inside_program *programs = calloc(MANY_PROGRAMS, sizeof(*programs));
 	struct preload *preload = make(INSIDE_COUNT);
 	struct preload_results results;
 	struct inside_header header;
 	clock_t begin;
 
-	assert_non_null(images);
-	for (__u32 i = 0; i < MANY_IMAGES; i++)
-		images[i] = (struct inside_image){
+	assert_non_null(programs);
+	for (__u32 i = 0; i < MANY_PROGRAMS; i++)
+		programs[i] = (struct inside_program){
 			.state = INSIDE_READY,
 			.pid = 1000 + i,
 			.parent = 1,
 		};
 	read_header(preload, &header);
-	write_array(preload, &header, &header.images, images, MANY_IMAGES, sizeof(*images));
+	write_array(preload, &header, &header.programs, programs, MANY_PROGRAMS, sizeof(*programs));
 	begin = clock();
 	assert_int_equal(preload__read(preload, &results), 0);
 	/* Were each compared with all that were before it, it would be 20 times as much. */
 	assert_true(clock() - begin < 5 * CLOCKS_PER_SEC);
-	assert_int_equal(results.n_images, MANY_IMAGES);
+	assert_int_equal(results.n_programs, MANY_PROGRAMS);
 	assert_int_equal(results.n_damaged + results.n_unfinished, 0);
 	preload_results__free(&results);
 	preload__free(preload);
-	free(images);
+	free(programs);
 }
 
 static __u64 random_word(void)
@@ -397,11 +398,11 @@ static void read_all(struct preload *preload)
 		for (int i = 0; i < AP_MAX_REGIONS; i++)
 			assert_true(strlen(regions.list[i].name) <= AP_REGION_NAME_BYTES);
 	if (!preload__read(preload, &results)) {
-		for (size_t i = 0; i < results.n_images; i++)
-			assert_true(results.images[i].before < (int)i &&
-				    results.images[i].parent_image < (int)i);
+		for (size_t i = 0; i < results.n_programs; i++)
+			assert_true(results.programs[i].before < (int)i &&
+				    results.programs[i].parent_program < (int)i);
 		for (size_t i = 0; i < results.n_refused; i++)
-			assert_true(results.refused[i].image < (int)results.n_images);
+			assert_true(results.refused[i].program < (int)results.n_programs);
 		for (int i = 0; i < AP_DEFINED; i++)
 			assert_true(results.functions[i].calls <= AP_MAX_SUM);
 		for (int i = 0; i < AP_MAX_REGIONS && results.regions; i++)
@@ -424,7 +425,7 @@ static void read_all(struct preload *preload)
 static void make_nonsense(struct preload *preload, __u64 *words)
 {
 	struct inside_header *header = (struct inside_header *)words;
-	struct inside_array *arrays[] = { &header->images, &header->threads, &header->refused,
+	struct inside_array *arrays[] = { &header->programs, &header->threads, &header->refused,
 					  &header->modules, &header->histograms };
 
 	for (size_t i = 0; i < USED_BYTES / sizeof(*words); i++)
@@ -464,9 +465,9 @@ int main(void)
 		cmocka_unit_test(test_directory_is_removed),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_refused_are_answered),
-		cmocka_unit_test(test_order_of_images),
-		cmocka_unit_test(test_forged_number_of_images),
-		cmocka_unit_test(test_many_images),
+		cmocka_unit_test(test_order_of_programs),
+		cmocka_unit_test(test_forged_number_of_programs),
+		cmocka_unit_test(test_many_programs),
 		cmocka_unit_test(test_nonsense),
 	};
 

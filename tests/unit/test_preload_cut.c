@@ -70,7 +70,7 @@ static int tear_down(void **state)
 	profile__free(profile);
 	preload_results__free(&measured->engine.at_cut);
 	moved_counts__release(&measured->engine.moved);
-	free(measured->engine.images);
+	free(measured->engine.programs);
 	preload__free(measured->engine.preload);
 	free(measured);
 	return 0;
@@ -92,15 +92,15 @@ static void *take_element(struct measured *measured, struct inside_array *array,
 /* A thread with one counter. */
 static struct inside_count *add_counter(struct measured *measured)
 {
-	struct inside_image *image =
-		take_element(measured, &measured->header->images, sizeof(*image));
+	struct inside_program *program =
+		take_element(measured, &measured->header->programs, sizeof(*program));
 	__u64 *place = take_element(measured, &measured->header->threads, sizeof(*place));
 	struct inside_thread *thread = take(measured, sizeof(*thread), place);
 	struct inside_count *count = take(measured, sizeof(*count), &thread->counts);
 
-	image->pid = getpid();
-	image->state = INSIDE_READY;
-	thread->image = 1;
+	program->pid = getpid();
+	program->state = INSIDE_READY;
+	thread->program = 1;
 	thread->state = INSIDE_READY;
 	count->function = AP_MALLOC;
 	count->stack = HASH;

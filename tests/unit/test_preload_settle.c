@@ -22,7 +22,7 @@ struct measured {
 	struct target target; /* the command has ended, or it is this process */
 	struct preload_engine engine;
 	struct inside_header *header; /* mapped */
-	struct inside_image *images;
+	struct inside_program *programs;
 	__u64 *threads;
 	struct inside_refused *refused;
 };
@@ -54,8 +54,8 @@ static int set_up(void **state)
 	measured->header = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 				measured->engine.preload->memory_fd, 0);
 	assert_ptr_not_equal(measured->header, MAP_FAILED);
-	measured->images =
-		take_chunk(measured, &measured->header->images, sizeof(*measured->images));
+	measured->programs =
+		take_chunk(measured, &measured->header->programs, sizeof(*measured->programs));
 	measured->threads =
 		take_chunk(measured, &measured->header->threads, sizeof(*measured->threads));
 	measured->refused =
@@ -74,13 +74,13 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* An image that is complete, or is being written. */
-static void add_image(struct measured *measured, enum inside_state ready)
+/* A program that is complete, or is being written. */
+static void add_program(struct measured *measured, enum inside_state ready)
 {
-	struct inside_image *image = &measured->images[measured->header->images.n++];
+	struct inside_program *program = &measured->programs[measured->header->programs.n++];
 
-	image->pid = getpid();
-	image->state = ready;
+	program->pid = getpid();
+	program->state = ready;
 }
 
 /* Checks what a reading finds, and returns how long it took. */
@@ -98,37 +98,37 @@ static __u64 read_ns(struct measured *measured, __u64 n_unfinished)
 
 #define A_MOMENT_US 100000
 
-static void *complete_image(void *context)
+static void *complete_program(void *context)
 {
 	struct measured *measured = context;
 
 	usleep(A_MOMENT_US);
-	__atomic_store_n(&measured->images[0].state, INSIDE_READY, __ATOMIC_RELEASE);
+	__atomic_store_n(&measured->programs[0].state, INSIDE_READY, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 /* It is the only one: nothing but the number that is in it says that its process runs. */
-static void test_image_is_awaited(void **state)
+static void test_program_is_awaited(void **state)
 {
 	struct measured *measured = *state;
 	pthread_t thread;
 
-	add_image(measured, INSIDE_EMPTY);
-	assert_int_equal(pthread_create(&thread, NULL, complete_image, measured), 0);
+	add_program(measured, INSIDE_EMPTY);
+	assert_int_equal(pthread_create(&thread, NULL, complete_program, measured), 0);
 	read_ns(measured, 0);
 	pthread_join(thread, NULL);
 }
 
 /* Its process has not written its number yet. */
-static void test_image_of_the_command_is_awaited(void **state)
+static void test_program_of_the_command_is_awaited(void **state)
 {
 	struct measured *measured = *state;
 	pthread_t thread;
 
-	add_image(measured, INSIDE_EMPTY);
-	measured->images[0].pid = 0;
+	add_program(measured, INSIDE_EMPTY);
+	measured->programs[0].pid = 0;
 	measured->target = (struct target){ .pid = getpid() };
-	assert_int_equal(pthread_create(&thread, NULL, complete_image, measured), 0);
+	assert_int_equal(pthread_create(&thread, NULL, complete_program, measured), 0);
 	read_ns(measured, 0);
 	pthread_join(thread, NULL);
 }
@@ -148,7 +148,7 @@ static void test_entry_of_a_killed_process_is_awaited_once(void **state)
 	struct measured *measured = *state;
 	pthread_t thread;
 
-	add_image(measured, INSIDE_READY);
+	add_program(measured, INSIDE_READY);
 	measured->header->threads.n = 1;
 	assert_true(read_ns(measured, 1) >= 2 * NS_PER_S);
 	assert_true(read_ns(measured, 1) < 2 * NS_PER_S);
@@ -194,7 +194,7 @@ static void test_chunk_without_memory_is_not_awaited(void **state)
 {
 	struct measured *measured = *state;
 
-	add_image(measured, INSIDE_READY);
+	add_program(measured, INSIDE_READY);
 	for (int i = 0; i < INSIDE_FIRST; i++)
 		measured->threads[i] = INSIDE_RETIRED;
 	measured->header->threads.n = INSIDE_FIRST + 10;
@@ -218,7 +218,7 @@ static void test_answers_go_on(void **state)
 	struct measured *measured = *state;
 	pthread_t thread;
 
-	add_image(measured, INSIDE_READY);
+	add_program(measured, INSIDE_READY);
 	measured->header->threads.n = measured->header->refused.n = 1;
 	measured->refused[0] = (struct inside_refused){
 		.state = INSIDE_READY,
@@ -234,8 +234,8 @@ static void test_answers_go_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_image_is_awaited, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_image_of_the_command_is_awaited, set_up,
+		cmocka_unit_test_setup_teardown(test_program_is_awaited, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_program_of_the_command_is_awaited, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_entry_of_a_killed_process_is_awaited_once,
 						set_up, tear_down),

@@ -12,8 +12,8 @@
 
 struct code_mapping;
 
-/* Maps from the kernel side's numbers of images, modules and stacks to the profile's ids. */
-struct image {
+/* Maps from the kernel side's numbers of programs, modules and stacks to the profile's ids. */
+struct program {
 	__u32 pid;
 	__u32 process; /* profile id, 0: unknown */
 };
@@ -67,8 +67,8 @@ struct collector {
 	struct collector_options options;
 	struct profile *profile;
 	struct process_maps *maps;
-	struct image *images; /* by the kernel side's image id - 1 */
-	size_t n_images, images_capacity;
+	struct program *programs; /* by the kernel side's program id - 1 */
+	size_t n_programs, programs_capacity;
 	struct follower *followers;
 	size_t n_followers, followers_capacity;
 	struct hash_table follower_index; /* pid -> index in followers + 1 */
@@ -98,9 +98,9 @@ struct collector {
  * time. */
 void collector__know_mappings(struct collector *collector, __u64 time_ns);
 
-/* The image with the kernel side's @id, added if new; NULL if there is no memory. @id comes from a
+/* The program with the kernel side's @id, added if new; NULL if there is no memory. @id comes from a
  * 32-bit counter, which the number of forks bounds. */
-struct image *collector__get_image(struct collector *collector, __u32 id);
+struct program *collector__get_program(struct collector *collector, __u32 id);
 
 int collector__handle_process(struct collector *collector, const struct ap_process_record *record);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Address spaces and process images of a run with --live, by the programs' numbers. */
+/* Address spaces and programs of a run with --live, by the programs' numbers. */
 #ifndef ALLOCPROF_LIVE_SPACES_H
 #define ALLOCPROF_LIVE_SPACES_H
 
@@ -19,7 +19,7 @@ struct live_space {
 	__u64 generation; /* peak generation at the end */
 };
 
-struct live_image {
+struct live_program {
 	__u32 pid;
 	__u32 space;
 	__u64 end_ns; /* CLOCK_MONOTONIC; 0: it runs, or has executed another one */
@@ -28,9 +28,9 @@ struct live_image {
 struct live_spaces {
 	struct live_space *spaces;
 	size_t n_spaces;
-	struct live_image *images;
-	size_t n_images;
-	__u32 *running; /* ids of images */
+	struct live_program *programs;
+	size_t n_programs;
+	__u32 *running; /* ids of programs */
 	size_t n_running, running_room;
 };
 
@@ -45,7 +45,7 @@ int live_spaces__leave(struct live_spaces *spaces, const struct ap_space_record 
 
 /* An unknown space counts as in use. */
 const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number);
-const struct live_space *live_spaces__of_image(const struct live_spaces *spaces, __u32 image);
+const struct live_space *live_spaces__of_program(const struct live_spaces *spaces, __u32 program);
 
 /* Returns when the process @pid ended, by CLOCK_MONOTONIC; UINT64_MAX while it runs. */
 __u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid);

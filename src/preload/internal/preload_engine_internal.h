@@ -25,11 +25,11 @@ struct moved_counts {
 
 void moved_counts__release(struct moved_counts *moved);
 
-enum image_state {
-	IMAGE_UNKNOWN,
-	IMAGE_RUNS,
-	IMAGE_ENDED,
-	IMAGE_ELSEWHERE, /* another engine follows its process */
+enum program_state {
+	PROGRAM_UNKNOWN,
+	PROGRAM_RUNS,
+	PROGRAM_ENDED,
+	PROGRAM_ELSEWHERE, /* another engine follows its process */
 };
 
 /* A file of the command that defines an allocator. */
@@ -72,8 +72,8 @@ struct preload_engine {
 	struct engine_regions regions;
 	struct allocator_file *files;
 	size_t n_files, files_room;
-	enum image_state *images; /* of which the collectors know */
-	size_t n_images, images_room;
+	enum program_state *programs; /* of which the collectors know */
+	size_t n_programs, programs_room;
 	/* With live; of the last reading. */
 	__u32 epoch_shift;
 	__u64 generation, peak_bytes;
@@ -106,8 +106,8 @@ int preload_engine__take_no_more(struct preload_engine *engine);
 /* Whether the command @argv has a malloc of its own, and another engine takes it over. */
 bool preload_engine__hands_over_malloc(struct preload_engine *engine, char *const argv[]);
 void preload_engine__hand_over_command(struct preload_engine *engine);
-/* Whether another engine follows the process of the @image-th image. */
-bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t image,
+/* Whether another engine follows the process of the @program-th program. */
+bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t program,
 				    struct followed_elsewhere *out);
 /* Whether the process runs, and is one that counts here: its number is that of its own PID namespace. */
 bool preload_engine__runs(const struct preload_engine *engine, __u32 pid);
@@ -117,7 +117,7 @@ bool preload_engine__runs(const struct preload_engine *engine, __u32 pid);
  * still in its dynamic linker is waited for, too. It waits for seconds at the most, and once for each entry that nobody
  * completes and for a command that does not begin; meanwhile tables and answers go on. */
 int preload_engine__read(struct preload_engine *engine, struct preload_results *out);
-/* Whether any image was in the process. *@begins: or is about to be, and its entry is not complete. */
+/* Whether any program was in the process. *@begins: or is about to be, and its entry is not complete. */
 bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid, bool *begins);
 
 /* Looks at the command's files: which have allocators, and with stacks, has their tables compiled. */
@@ -130,11 +130,11 @@ int preload_engine__prepare_process(struct preload_engine *engine, struct error 
 /* Passes the files that processes have met on to the collector. */
 int preload_engine__take_modules(struct preload_engine *engine);
 
-/* Passes images that have begun, and those that said that they end, on to the collectors. -ENOMEM. */
-int preload_engine__take_images(struct preload_engine *engine,
-				const struct preload_results *counted);
+/* Passes programs that have begun, and those that said that they end, on to the collectors. -ENOMEM. */
+int preload_engine__take_programs(struct preload_engine *engine,
+				  const struct preload_results *counted);
 /* After the run: likewise, and ends those that run no more. */
-int preload_engine__end_images(struct preload_engine *engine);
+int preload_engine__end_programs(struct preload_engine *engine);
 
 /* Blocks of one process that may be live, where no option says how many: slots of its tables. */
 #define PRELOAD_MAX_LIVE_SHIFT 26
@@ -152,7 +152,7 @@ int preload_engine__live_timeout_ms(const struct preload_engine *engine, int mos
 /* What is live in processes that run. */
 __u64 preload_engine__live_bytes(const struct preload_engine *engine,
 				 const struct preload_results *counted);
-/* The run has ended, and its images: the last moment; then all blocks, when the stacks are known. */
+/* The run has ended, and its programs: the last moment; then all blocks, when the stacks are known. */
 int preload_engine__stop_live(struct preload_engine *engine);
 int preload_engine__collect_live(struct preload_engine *engine);
 void preload_engine__add_live(const struct preload_engine *engine);

@@ -50,8 +50,8 @@ int preload__extend_waits(const struct preload *preload);
 /* Wakes those that wait for a word of shared memory, which may lie beyond the end of its file. */
 void preload__wake_waiting(const void *word);
 
-/* The images of one process. */
-struct pid_image {
+/* The programs of one process. */
+struct pid_program {
 	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
 	__u32 pid;
 	int last;	/* index of the last one */
@@ -59,20 +59,20 @@ struct pid_image {
 };
 
 /* By process number. Zeroed but for @seed, of hash_seed(), it is empty. */
-struct pid_images {
+struct pid_programs {
 	__u64 seed;
 	struct hash_table index;
-	struct pid_image *list;
+	struct pid_program *list;
 	size_t n, room;
 };
 
-/* NULL if no image was in the process. */
-const struct pid_image *pid_images__find(const struct pid_images *images, __u64 pid_namespace,
-					 __u32 pid);
+/* NULL if no program was in the process. */
+const struct pid_program *pid_programs__find(const struct pid_programs *programs,
+					     __u64 pid_namespace, __u32 pid);
 /* -ENOMEM. */
-int pid_images__add(struct pid_images *images, __u64 pid_namespace, __u32 pid, int image,
-		    bool has_exited);
-void pid_images__release(struct pid_images *images);
+int pid_programs__add(struct pid_programs *programs, __u64 pid_namespace, __u32 pid, int program,
+		      bool has_exited);
+void pid_programs__release(struct pid_programs *programs);
 
 /* Reads shared memory, and checks it. */
 struct reader {
@@ -81,15 +81,15 @@ struct reader {
 	__u64 left; /* bytes that may still be read: tables of nonsense may overlap */
 	__u64 read_bytes;
 	struct inside_header header;
-	/* Images of which there can be one at the most: as many as were taken and have chunks. Indices are below. */
-	__u32 n_images;
+	/* Programs of which there can be one at the most: as many as were taken and have chunks. Indices are below. */
+	__u32 n_programs;
 	const struct ap_config *sampling;
 	__u64 n_unfinished, n_damaged; /* as in struct preload_results */
 	__u64 n_without_chunk;	       /* of the unfinished ones */
 	/* What else the functions fill in; each uses its own. */
 	struct preload_results *results;
-	size_t images_room, refused_room;
-	struct pid_images pids;
+	size_t programs_room, refused_room;
+	struct pid_programs pids;
 	void *context;
 };
 
@@ -113,7 +113,7 @@ int reader__each(struct reader *reader, const struct inside_array *array, __u32 
 		 reader_take_t take);
 
 /* Fills @out from an element of the array of programs that cannot be entered; false if it cannot be right. */
-bool refused__read(const struct inside_refused *refused, size_t n_images,
+bool refused__read(const struct inside_refused *refused, size_t n_programs,
 		   struct preload_refused *out);
 
 /* A struct inside_thread by its place in the array of threads; false if it is none. */

@@ -182,8 +182,9 @@ int uprobe__new_second(struct uprobe *uprobe);
 void uprobe__free_second(struct uprobe *uprobe);
 int uprobe__take_over(struct engine *engine, const struct handed_over *process,
 		      struct error *error);
-bool uprobe__find_image(const struct engine *engine, __u32 image, struct followed_elsewhere *out);
-int uprobe__handle_image(struct uprobe *uprobe, const void *record, size_t size);
+bool uprobe__find_program(const struct engine *engine, __u32 program,
+			  struct followed_elsewhere *out);
+int uprobe__handle_program(struct uprobe *uprobe, const void *record, size_t size);
 void uprobe__detach_second(struct uprobe *uprobe);
 /* After finish(): lists the programs that it has measured. -ENOMEM. */
 int uprobe__list_second(struct uprobe *uprobe);

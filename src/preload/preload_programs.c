@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The programs of a run, as records of their begin and end. */
+#include "preload_engine_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "collector.h"
+#include "live_collector.h"
+#include "proc.h"
+#include "target.h"
+
+/* Shares a record's number of an address space with nobody: a program has one of its own. */
+static __u32 space_of(size_t index)
+{
+	return index + 1;
+}
+
+static int handle(struct preload_engine *engine, const struct ap_process_record *record)
+{
+	int err = engine->collector
+			  ? collector__handle_record(engine->collector, record, sizeof(*record))
+			  : 0;
+
+	if (!err && engine->live)
+		err = live_collector__handle_record(engine->live, record, sizeof(*record));
+	return err;
+}
+
+/* Of the peak, when the program ended; one that could not say so may have been live in the last one. */
+static __u64 end_generation(const struct preload_program *program)
+{
+	return program->end == INSIDE_RUNS ? ~0ULL : program->end_generation;
+}
+
+static int begin_program(struct preload_engine *engine, const struct preload_results *counted,
+			 size_t index)
+{
+	const struct preload_program *program = &counted->programs[index];
+	struct ap_process_record record = {
+		.type = AP_RECORD_PROCESS,
+		.event = AP_PROCESS_FORKED,
+		.id = index + 1,
+		.parent = program->before + 1,
+		.pid = program->pid,
+		.time_ns = program->begin_ns,
+		.space = space_of(index),
+	};
+	struct followed_elsewhere elsewhere;
+
+	/* Its begin and end are the other engine's. */
+	if (preload_engine__find_elsewhere(engine, index, &elsewhere)) {
+		engine->programs[index] = PROGRAM_ELSEWHERE;
+		engine->processes_elsewhere +=
+			!elsewhere.is_known && (program->is_fork || program->before < 0);
+		return elsewhere.process && engine->collector
+			       ? collector__set_process(engine->collector, index + 1, program->pid,
+							elsewhere.process)
+			       : 0;
+	}
+	memcpy(record.comm, program->comm, sizeof(record.comm));
+	if (!program->is_fork && program->before >= 0) {
+		record.event = AP_PROCESS_EXECED;
+		record.ended_space = space_of(program->before);
+		record.generation = end_generation(&counted->programs[program->before]);
+		engine->programs[program->before] = PROGRAM_ENDED;
+	} else if (!program->is_fork) {
+		/* Begun by vfork(2) and an exec, or the command itself. */
+		record.parent = program->parent_program + 1;
+	}
+	if (!record.parent)
+		record.event = AP_PROCESS_SEEDED;
+	engine->programs[index] = PROGRAM_RUNS;
+	return handle(engine, &record);
+}
+
+static int end_program(struct preload_engine *engine, const struct preload_results *counted,
+		       size_t index)
+{
+	const struct preload_program *program = &counted->programs[index];
+	struct ap_process_record record = {
+		.type = AP_RECORD_PROCESS,
+		.event = AP_PROCESS_EXITED,
+		.id = index + 1,
+		.pid = program->pid,
+		/* Of those that do not say so it is known when the command's process ended; the others did so
+		 * before now. */
+		.time_ns = program->end == INSIDE_RUNS ? preload_engine__end_ns(engine)
+						       : program->end_ns,
+		.generation = end_generation(program),
+		.space = space_of(index),
+		.ended_space = space_of(index),
+	};
+	int err;
+
+	engine->programs[index] = PROGRAM_ENDED;
+	if (program->end != INSIDE_EXECED)
+		return handle(engine, &record);
+	/* What was executed could not be entered: a program that nothing is known of. */
+	if (engine->live) {
+		struct ap_process_record executed = record;
+
+		executed.event = AP_PROCESS_EXECED;
+		executed.id = counted->n_programs + index + 1;
+		executed.parent = index + 1;
+		executed.space = 0;
+		err = live_collector__handle_record(engine->live, &executed, sizeof(executed));
+		record.id = executed.id;
+		record.ended_space = 0;
+		if (!err)
+			err = live_collector__handle_record(engine->live, &record, sizeof(record));
+		if (err)
+			return err;
+		record.id = index + 1;
+	}
+	return engine->collector
+		       ? collector__handle_record(engine->collector, &record, sizeof(record))
+		       : 0;
+}
+
+int preload_engine__take_programs(struct preload_engine *engine,
+				  const struct preload_results *counted)
+{
+	size_t had = engine->n_programs;
+	int err = 0;
+
+	if (array__reserve_zeroed(&engine->programs, &engine->programs_room, counted->n_programs,
+				  sizeof(*engine->programs)))
+		return -ENOMEM;
+	engine->n_programs = counted->n_programs > had ? counted->n_programs : had;
+	for (size_t i = 0; i < counted->n_programs && !err; i++)
+		/* One whose process was killed before it was ready has no pid. */
+		if (engine->programs[i] == PROGRAM_UNKNOWN && counted->programs[i].pid)
+			err = begin_program(engine, counted, i);
+	for (size_t i = 0; i < counted->n_programs && !err; i++)
+		if (engine->programs[i] == PROGRAM_RUNS &&
+		    counted->programs[i].end == INSIDE_EXITED)
+			err = end_program(engine, counted, i);
+	return err;
+}
+
+static int is_memory(void *context, const struct proc_mapping *mapping)
+{
+	return !strcmp(mapping->path, context);
+}
+
+bool preload_engine__runs(const struct preload_engine *engine, __u32 pid)
+{
+	char memory[INSIDE_PATH_BYTES + sizeof("/" INSIDE_MEMORY)];
+
+	if (!pid || kill(pid, 0))
+		return false;
+	preload__memory_path(engine->preload, memory, sizeof(memory));
+	return proc_maps__each(pid, is_memory, memory) == 1;
+}
+
+__u64 preload_engine__count_processes(const struct preload_results *counted)
+{
+	__u64 n = 0;
+
+	for (size_t i = 0; i < counted->n_programs; i++) {
+		const struct preload_program *program = &counted->programs[i];
+
+		if (program->pid && (program->is_fork || program->before < 0))
+			n++;
+	}
+	return n;
+}
+
+__u64 preload_engine__end_ns(const struct preload_engine *engine)
+{
+	return engine->is_snapshot ? engine->cut_ns : engine->target->end_ns;
+}
+
+int preload_engine__end_programs(struct preload_engine *engine)
+{
+	const struct preload_results *counted = &engine->counted;
+	int err = preload_engine__take_programs(engine, counted);
+
+	for (size_t i = 0; i < counted->n_programs && !err; i++) {
+		const struct preload_program *program = &counted->programs[i];
+		bool is_target =
+			program->pid == (__u32)engine->target->pid && !program->is_elsewhere;
+
+		if (engine->programs[i] != PROGRAM_RUNS)
+			continue;
+		if ((is_target && engine->target->waited) || program->end == INSIDE_EXECED ||
+		    program->is_elsewhere || !preload_engine__runs(engine, program->pid))
+			err = end_program(engine, counted, i);
+		else if (!is_target)
+			engine->processes_left++;
+	}
+	return err;
+}
