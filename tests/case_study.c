@@ -144,27 +144,27 @@ static int add_epoch(struct profile *profile, __u32 epoch)
 						  });
 }
 
-static int add_moments(struct profile *profile)
+static int add_timeline_samples(struct profile *profile)
 {
 	int err = 0;
 
-	for (__u32 moment = 1; moment <= 100; moment++) {
-		struct profile_moment to = { .time_ns = moment * 1000000000ULL };
+	for (__u32 sample = 1; sample <= 100; sample++) {
+		struct timeline_sample to = { .time_ns = sample * 1000000000ULL };
 		struct profile_lifetime cell;
 		__u32 at = 0;
 
 		while (profile__next_lifetime(profile, &at, &cell)) {
-			if (cell.born >= moment * 5)
+			if (cell.born >= sample * 5)
 				continue;
 			to.allocations += cell.blocks;
 			to.size_bytes += cell.size_bytes;
-			if (cell.died < moment * 5)
+			if (cell.died < sample * 5)
 				continue;
 			to.live += cell.blocks;
 			to.live_bytes += cell.size_bytes;
 		}
 		to.rss_bytes = 1048576 + to.live_bytes;
-		err |= profile__add_moment(profile, &to);
+		err |= profile__add_timeline_sample(profile, &to);
 	}
 	return err;
 }
@@ -193,7 +193,7 @@ static int fill(struct profile *profile)
 		err |= add_epoch(profile, epoch);
 	if (err)
 		return err;
-	err |= add_moments(profile);
+	err |= add_timeline_samples(profile);
 	err |= profile__set_meta(profile, "command", "server --port 8080");
 	err |= profile__set_meta(profile, "start_time", "2026-11-21T09:30:00Z");
 	err |= profile__set_meta(profile, "elapsed_seconds", "100.000000");

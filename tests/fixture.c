@@ -70,7 +70,7 @@ int fixture__name_frame(struct profile *profile, __u32 frame, const char *name)
 
 static int add_live(struct profile *profile)
 {
-	static const struct profile_moment moments[] = {
+	static const struct timeline_sample samples[] = {
 		{ 1000000000, 3, 300, 3, 300, 1048576 },
 		{ 2000000000, 3, 300, 9, 900, 2097152 },
 	};
@@ -79,8 +79,8 @@ static int add_live(struct profile *profile)
 	err |= fixture__add_lifetime(profile, 1, 0, 0, 2, 200);
 	err |= fixture__add_lifetime(profile, 1, 0, 7, 3, 300);
 	err |= fixture__add_lifetime(profile, 1, 3, PROFILE_LIVE, 3, 300);
-	for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++)
-		err |= profile__add_moment(profile, &moments[i]);
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
+		err |= profile__add_timeline_sample(profile, &samples[i]);
 	return err | profile__set_meta(profile, "epoch_ns", "500000000");
 }
 

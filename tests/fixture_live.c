@@ -71,15 +71,16 @@ static void begin(struct maker *maker, const char *command, __u64 epoch_ns, cons
 	maker->err |= profile__set_meta(maker->profile, "elapsed_seconds", seconds);
 }
 
-static void add_moments(struct maker *maker, __u32 n, __u64 step_ns, __u64 rss_bytes, __u64 growth)
+static void add_timeline_samples(struct maker *maker, __u32 n, __u64 step_ns, __u64 rss_bytes,
+				 __u64 growth)
 {
 	for (__u32 i = 1; i <= n; i++) {
-		const struct profile_moment moment = {
+		const struct timeline_sample sample = {
 			.time_ns = i * step_ns,
 			.rss_bytes = rss_bytes + i * growth,
 		};
 
-		maker->err |= profile__add_moment(maker->profile, &moment);
+		maker->err |= profile__add_timeline_sample(maker->profile, &sample);
 	}
 }
 
@@ -126,7 +127,7 @@ static struct profile *make_behaviours(void)
 			    1 + random_below(&maker, 4), 256 << random_below(&maker, 4));
 		}
 	}
-	add_moments(&maker, 100, 20000000, 400 << 10, 36 << 10);
+	add_timeline_samples(&maker, 100, 20000000, 400 << 10, 36 << 10);
 	return end(&maker, 0);
 }
 
@@ -156,7 +157,7 @@ static struct profile *make_short_lived(void)
 	count = add_count(&maker, "churn", by_main);
 	for (__u32 epoch = 0; epoch < 500; epoch++)
 		add(&maker, count, epoch, epoch, 1000 + epoch, 64);
-	add_moments(&maker, 50, 10000000, 1 << 20, 0);
+	add_timeline_samples(&maker, 50, 10000000, 1 << 20, 0);
 	return end(&maker, 0);
 }
 
@@ -203,7 +204,7 @@ static struct profile *make_many(void)
 			    (1 + random_below(&maker, 100)) * (101 - i) << 8);
 		}
 	}
-	add_moments(&maker, 100, 360000000000, 64 << 20, 12 << 20);
+	add_timeline_samples(&maker, 100, 360000000000, 64 << 20, 12 << 20);
 	return end(&maker, 1234);
 }
 
@@ -218,7 +219,7 @@ static struct profile *make_rss(void)
 	for (__u32 epoch = 0; epoch < 900; epoch += 100)
 		add(&maker, count, epoch, epoch + 250 < 999 ? epoch + 250 : PROFILE_LIVE, 1,
 		    1 << 20);
-	add_moments(&maker, 99, 100000000, 800 << 20, 1 << 20);
+	add_timeline_samples(&maker, 99, 100000000, 800 << 20, 1 << 20);
 	return end(&maker, 0);
 }
 

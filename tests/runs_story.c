@@ -82,7 +82,8 @@ static int add_time(struct profile *profile, unsigned int number)
 	int err = 0;
 
 	for (unsigned int i = 0; i < 4; i++)
-		err |= profile__add_moment(profile, &(struct profile_moment){
+		err |= profile__add_timeline_sample(profile,
+						    &(struct timeline_sample){
 							    .time_ns = i * number * 2500000000ULL,
 							    .live = i ? 5 : 0,
 							    .live_bytes = i ? 5000 : 0,

@@ -127,7 +127,7 @@ static void live_notes__set_count(struct live_notes *notes, const struct live_no
 }
 
 /* At most 1/SAMPLE_SHARE of the time is spent on reading the processes' memory sizes; with many
- * processes the first moments are further apart. */
+ * processes the first samples are further apart. */
 #define SAMPLE_SHARE 50
 
 /* Peak share of a retired record, valid unless a later peak generation begins. */
@@ -187,7 +187,7 @@ void live_collector__start(struct live_collector *live, __u64 now_ns, bool is_ne
 {
 	live->start_ns = now_ns;
 	if (is_new)
-		timeline__add(&live->timeline, &(struct profile_moment){ 0 });
+		timeline__add(&live->timeline, &(struct timeline_sample){ 0 });
 }
 
 void live_collector__end(struct live_collector *live, __u64 end_ns)
@@ -578,7 +578,7 @@ int live_collector__finish(struct live_collector *live, struct collector *collec
 	if (!err)
 		err = move_lifetimes(live, profile);
 	for (size_t i = 0; i < live->timeline.n && !err; i++)
-		err = profile__add_moment(profile, &live->timeline.moments[i]);
+		err = profile__add_timeline_sample(profile, &live->timeline.samples[i]);
 	return err;
 }
 
@@ -592,14 +592,14 @@ bool live_collector__is_deserted(const struct live_collector *live)
 	return !live->spaces.n_running && live->spaces.n_programs;
 }
 
-int live_collector__add_moment(struct live_collector *live, struct profile_moment *moment,
-			       __u64 begin_ns)
+int live_collector__add_timeline_sample(struct live_collector *live, struct timeline_sample *sample,
+					__u64 begin_ns)
 {
 	int err;
 
-	moment->time_ns = (live->end_ns ? live->end_ns : begin_ns) - live->start_ns;
-	moment->rss_bytes = live_spaces__rss_bytes(&live->spaces);
-	err = timeline__add(&live->timeline, moment);
+	sample->time_ns = (live->end_ns ? live->end_ns : begin_ns) - live->start_ns;
+	sample->rss_bytes = live_spaces__rss_bytes(&live->spaces);
+	err = timeline__add(&live->timeline, sample);
 	timeline__pause(&live->timeline, SAMPLE_SHARE * (clock__now_ns() - begin_ns));
 	return err;
 }

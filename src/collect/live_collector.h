@@ -15,14 +15,14 @@
 
 struct collector;
 struct live_collector;
-struct profile_moment;
+struct timeline_sample;
 
 struct live_collector_options {
 	__u32 max_records;
 	bool sample; /* blocks are sampled, and each stands for several */
 	__u32 sample_unit_shift;
 	bool stacks; /* else there is one record per function, and nothing goes into a profile */
-	__u64 interval_ns; /* between moments of the time line; 0: grows with the run */
+	__u64 interval_ns; /* between samples of the time line; 0: grows with the run */
 	/* Current epoch length and number of the last peak generation, which change while blocks
 	 * are counted. */
 	const __u32 *epoch_shift;
@@ -79,12 +79,12 @@ int live_collector__retire(struct live_collector *live, struct collector *collec
 /* All records were added: moves what is left, and the time line. -ENOMEM. */
 int live_collector__finish(struct live_collector *live, struct collector *collector);
 
-/* Nanoseconds until the next moment of the time line is due. */
+/* Nanoseconds until the next sample of the time line is due. */
 __u64 live_collector__due_ns(const struct live_collector *live);
-/* Adds @moment to the time line, whose time and memory sizes this sets. @begin_ns is when its other
- * figures began to be read: readings that take long make moments rarer. -ENOMEM. */
-int live_collector__add_moment(struct live_collector *live, struct profile_moment *moment,
-			       __u64 begin_ns);
+/* Adds @sample to the time line, whose time and memory sizes this sets. @begin_ns is when its other
+ * figures began to be read: readings that take long make samples rarer. -ENOMEM. */
+int live_collector__add_timeline_sample(struct live_collector *live, struct timeline_sample *sample,
+					__u64 begin_ns);
 /* Whether all processes of the run have ended. */
 bool live_collector__is_deserted(const struct live_collector *live);
 

@@ -64,7 +64,7 @@ struct session_options {
 	/* Set by the session: the memory that live blocks and others take shares of, and, where a control group has a limit, what is
 	 * free below it; else UINT64_MAX. */
 	__u64 memory_bytes, free_bytes;
-	__u64 interval_ns; /* between moments of the time line; 0: grows with the run */
+	__u64 interval_ns; /* between samples of the time line; 0: grows with the run */
 	/* Sample one byte in so many, up to SAMPLING_MAX_BYTES; 0: count every call. Needs
 	 * stacks. */
 	__u64 sample_bytes;

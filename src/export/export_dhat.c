@@ -115,19 +115,19 @@ static int sum_lifetimes(struct dhat *dhat)
 	return err;
 }
 
-/* The moment of the time line at which most was live, in units. */
+/* The sample of the time line in which most was live, in units. */
 static __u64 peak_time(const struct profile *profile)
 {
 	__u32 run = profile__peak_run(profile);
 	__u64 most = 0, time_ns = 0;
 
 	for (size_t i = 0; i < profile->n_timeline; i++) {
-		const struct profile_moment *moment = &profile->timeline[i];
+		const struct timeline_sample *sample = &profile->timeline[i];
 
-		if ((profile->n_runs && moment->run != run) || moment->live_bytes <= most)
+		if ((profile->n_runs && sample->run != run) || sample->live_bytes <= most)
 			continue;
-		most = moment->live_bytes;
-		time_ns = moment->time_ns;
+		most = sample->live_bytes;
+		time_ns = sample->time_ns;
 	}
 	return time_ns / UNIT_NS;
 }
@@ -174,7 +174,7 @@ static void print_point(const struct dhat *dhat, const struct point *point,
 {
 	fprintf(dhat->to, "{\"tb\":%llu,\"tbk\":%llu,", sum->size_bytes, sum->allocations);
 	if (has_lifetimes(dhat)) {
-		/* The most that each stack had by itself is not recorded: of the two moments that
+		/* The most that each stack had by itself is not recorded: of the two samples that
 		 * are known, the one with more. */
 		bool at_end = sum->live_bytes > sum->peak_bytes;
 

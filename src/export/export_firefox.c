@@ -242,7 +242,7 @@ static void print_meta(struct firefox *firefox)
 	fputs("}", firefox->to);
 }
 
-/* The time line of live bytes, each moment as the difference from that before it. */
+/* The time line of live bytes, each sample as the difference from that before it. */
 static void print_counter(struct firefox *firefox)
 {
 	const struct profile *profile = firefox->input->profile;

@@ -5,7 +5,7 @@
  * It is a list of events, and a recording has sums. So events are made up that have these sums: first
  * the blocks that were neither live at the peak nor at the end, one after the other, then all that
  * were live at the peak, then the end of those that were not live at the end, and last the others that
- * were. Blocks of one group have the same size, or sizes that differ by one byte. The peak has the time of the moment of
+ * were. Blocks of one group have the same size, or sizes that differ by one byte. The peak has the time of the sample of
  * the time line at which most was live.
  *
  * The reader takes a free for that of a temporary block if the event before it is an allocation of the
@@ -476,15 +476,15 @@ static void end_peak(struct heaptrack *track)
 }
 
 /* Its time, and memory in pages as print_all() states their size. */
-static void print_moment(struct heaptrack *track, const struct profile_moment *moment)
+static void print_sample(struct heaptrack *track, const struct timeline_sample *sample)
 {
-	print_number(track, "c ", moment->time_ns / NS_PER_MS);
-	print_number(track, "R ", moment->rss_bytes / PAGE_BYTES);
+	print_number(track, "c ", sample->time_ns / NS_PER_MS);
+	print_number(track, "R ", sample->rss_bytes / PAGE_BYTES);
 }
 
-/* When most was live, and when most memory was resident. Moments of several runs are in no order. */
+/* When most was live, and when most memory was resident. Samples of several runs are in no order. */
 struct peaks {
-	const struct profile_moment *live, *resident; /* NULL: unknown */
+	const struct timeline_sample *live, *resident; /* NULL: unknown */
 };
 
 static struct peaks find_peaks(const struct profile *profile)
@@ -492,12 +492,12 @@ static struct peaks find_peaks(const struct profile *profile)
 	struct peaks peaks = { NULL, NULL };
 
 	for (size_t i = 0; i < profile->n_timeline && profile->n_runs <= 1; i++) {
-		const struct profile_moment *moment = &profile->timeline[i];
+		const struct timeline_sample *sample = &profile->timeline[i];
 
-		if (!peaks.live || moment->live_bytes > peaks.live->live_bytes)
-			peaks.live = moment;
-		if (!peaks.resident || moment->rss_bytes > peaks.resident->rss_bytes)
-			peaks.resident = moment;
+		if (!peaks.live || sample->live_bytes > peaks.live->live_bytes)
+			peaks.live = sample;
+		if (!peaks.resident || sample->rss_bytes > peaks.resident->rss_bytes)
+			peaks.resident = sample;
 	}
 	return peaks;
 }
@@ -522,13 +522,13 @@ static void print_all(struct heaptrack *track)
 	print_fate(track, FATE_TEMPORARY);
 	print_fate(track, FATE_PASSED);
 	if (peaks.live && peaks.resident->time_ns < peaks.live->time_ns)
-		print_moment(track, peaks.resident);
+		print_sample(track, peaks.resident);
 	if (peaks.live)
-		print_moment(track, peaks.live);
+		print_sample(track, peaks.live);
 	print_fate(track, FATE_AT_PEAK);
 	print_fate(track, FATE_STAYED);
 	if (peaks.live && peaks.resident->time_ns > peaks.live->time_ns)
-		print_moment(track, peaks.resident);
+		print_sample(track, peaks.resident);
 	end_peak(track);
 	print_fate(track, FATE_AT_END);
 	print_number(track, "c ", track->input->end_ns / NS_PER_MS);

@@ -264,9 +264,9 @@ void graph_panel__rss(const struct ink *ink, const struct graph_panel *panel,
 		      const struct graph *graph)
 {
 	ink->cairo->new_path(ink->cr);
-	for (size_t i = 0; i < graph->n_moments; i++)
-		ink->cairo->line_to(ink->cr, x_of(panel, graph->moments[i].time_ns),
-				    y_of(panel, graph->moments[i].rss_bytes));
+	for (size_t i = 0; i < graph->n_samples; i++)
+		ink->cairo->line_to(ink->cr, x_of(panel, graph->samples[i].time_ns),
+				    y_of(panel, graph->samples[i].rss_bytes));
 	graph_panel__dash(ink);
 }
 
@@ -547,7 +547,7 @@ static void draw_rss_row(struct page *page)
 	page->ink.cairo->move_to(page->ink.cr, LEFT - 44, page->y - 4);
 	page->ink.cairo->line_to(page->ink.cr, LEFT - 7, page->y - 4);
 	graph_panel__dash(&page->ink);
-	draw_figures(page, page->rss_bytes, graph->moments[graph->n_moments - 1].rss_bytes);
+	draw_figures(page, page->rss_bytes, graph->samples[graph->n_samples - 1].rss_bytes);
 	fit(page, NAME_LEFT + 4, NAME_WIDTH, "resident memory");
 	page->y += 14;
 	ink__set(&page->ink, INK_DIM);
@@ -685,9 +685,9 @@ int graph__draw(const struct cairo_library *cairo, const struct graph *graph,
 	cairo_surface_t *surface;
 	int err;
 
-	for (size_t i = 0; i < graph->n_moments; i++) {
-		if (graph->moments[i].rss_bytes > page.rss_bytes)
-			page.rss_bytes = graph->moments[i].rss_bytes;
+	for (size_t i = 0; i < graph->n_samples; i++) {
+		if (graph->samples[i].rss_bytes > page.rss_bytes)
+			page.rss_bytes = graph->samples[i].rss_bytes;
 	}
 	surface = create_surface(cairo, format, words->start_time, page_height(&page), to);
 	page.ink.cr = cairo->create(surface);

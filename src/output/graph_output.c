@@ -134,11 +134,11 @@ static json_object *rss_of(const struct graph *graph)
 {
 	json_object *array = json_object_new_array();
 
-	for (size_t i = 0; i < graph->n_moments; i++) {
+	for (size_t i = 0; i < graph->n_samples; i++) {
 		json_object *object = json_object_new_object();
 
-		json__add(object, "time_ns", json__count(graph->moments[i].time_ns));
-		json__add(object, "rss_bytes", json__count(graph->moments[i].rss_bytes));
+		json__add(object, "time_ns", json__count(graph->samples[i].time_ns));
+		json__add(object, "rss_bytes", json__count(graph->samples[i].rss_bytes));
 		json_object_array_add(array, object);
 	}
 	return array;

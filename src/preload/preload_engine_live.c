@@ -62,7 +62,7 @@ int preload_engine__start_live(struct preload_engine *engine, __u64 now_ns)
 }
 
 /* What the last process left behind. */
-static void leave(const struct preload_results *counted, struct profile_moment *moment)
+static void leave(const struct preload_results *counted, struct timeline_sample *sample)
 {
 	const struct preload_program *last = NULL;
 
@@ -71,8 +71,8 @@ static void leave(const struct preload_results *counted, struct profile_moment *
 		    (!last || counted->programs[i].end_ns >= last->end_ns))
 			last = &counted->programs[i];
 	if (last && last->live_blocks > 0 && last->live_bytes > 0) {
-		moment->live = last->live_blocks;
-		moment->live_bytes = last->live_bytes;
+		sample->live = last->live_blocks;
+		sample->live_bytes = last->live_bytes;
 	}
 }
 
@@ -94,10 +94,10 @@ static void note_blocks(struct preload_engine *engine, __u64 blocks)
 		engine->memory.entries = blocks;
 }
 
-static int add_moment(struct preload_engine *engine, const struct preload_results *counted,
-		      __u64 begin_ns)
+static int add_timeline_sample(struct preload_engine *engine, const struct preload_results *counted,
+			       __u64 begin_ns)
 {
-	struct profile_moment moment = {
+	struct timeline_sample sample = {
 		.allocations = counted->stats[AP_STAT_ALLOCATIONS],
 		.size_bytes = counted->stats[AP_STAT_ALLOCATED_BYTES],
 	};
@@ -105,13 +105,13 @@ static int add_moment(struct preload_engine *engine, const struct preload_result
 
 	sum_live(engine, counted, &blocks, &size_bytes);
 	if (live_collector__is_deserted(engine->live)) {
-		leave(counted, &moment);
+		leave(counted, &sample);
 	} else if (blocks > 0 && size_bytes > 0) {
-		moment.live = blocks;
-		moment.live_bytes = size_bytes;
+		sample.live = blocks;
+		sample.live_bytes = size_bytes;
 	}
-	note_blocks(engine, moment.live);
-	return live_collector__add_moment(engine->live, &moment, begin_ns);
+	note_blocks(engine, sample.live);
+	return live_collector__add_timeline_sample(engine->live, &sample, begin_ns);
 }
 
 int preload_engine__attend_live(struct preload_engine *engine)
@@ -127,7 +127,7 @@ int preload_engine__attend_live(struct preload_engine *engine)
 		return err;
 	err = preload_engine__take_programs(engine, &counted);
 	if (!err)
-		err = add_moment(engine, &counted, begin_ns);
+		err = add_timeline_sample(engine, &counted, begin_ns);
 	preload_results__free(&counted);
 	return err;
 }
@@ -160,7 +160,7 @@ int preload_engine__stop_live(struct preload_engine *engine)
 			blocks += counted->programs[i].live_blocks;
 	note_blocks(engine, blocks);
 	live_collector__end(engine->live, preload_engine__end_ns(engine));
-	return engine->options.stacks ? add_moment(engine, counted, clock__now_ns()) : 0;
+	return engine->options.stacks ? add_timeline_sample(engine, counted, clock__now_ns()) : 0;
 }
 
 static int handle_block(void *context, const struct ap_block_key *key, const struct ap_block *block)

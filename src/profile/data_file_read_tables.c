@@ -62,7 +62,7 @@ union table_row {
 	struct data_count_row count;
 	struct data_sample_row sample;
 	struct profile_lifetime lifetime;
-	struct profile_moment moment;
+	struct timeline_sample timeline_sample;
 };
 
 /* Ids must count from 1 without gaps, and rows must be unique: an adder that made a new element returned it. */
@@ -499,10 +499,10 @@ static int add_lifetime(struct data_reader *reader, const union table_row *row)
 	return reader->only_checks ? 0 : profile__add_lifetime(reader->profile, lifetime);
 }
 
-static int add_moment(struct data_reader *reader, const union table_row *row)
+static int add_timeline_sample(struct data_reader *reader, const union table_row *row)
 {
-	return is_run(reader->profile, row->moment.run)
-		       ? profile__add_moment(reader->profile, &row->moment)
+	return is_run(reader->profile, row->timeline_sample.run)
+		       ? profile__add_timeline_sample(reader->profile, &row->timeline_sample)
 		       : -EINVAL;
 }
 
@@ -545,7 +545,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "blocks", .read = read_blocks },
 		{ "samples", add_sample },
 		{ "lifetimes", add_lifetime },
-		{ "timeline", add_moment },
+		{ "timeline", add_timeline_sample },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {

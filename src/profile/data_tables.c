@@ -95,7 +95,7 @@ COLUMNS(lifetimes) = {
 	NUMBER(blocks), BYTES, { 0 },
 };
 #undef ROW
-#define ROW struct profile_moment
+#define ROW struct timeline_sample
 COLUMNS(timeline) = {
 	NUMBER(run), NUMBER(time_ns), NUMBER(live), NUMBER(live_bytes), NUMBER(allocations), BYTES,
 	NUMBER(rss_bytes), { 0 },
@@ -205,7 +205,7 @@ const struct data_table data_tables[] = {
 	  "add up.",
 	  .columns = lifetimes },
 	{ "timeline",
-	  "Moments since the start of the recording, or of its run: what was live, what"
+	  "Samples since the start of the recording, or of its run: what was live, what"
 	  " had been allocated until then, and how much anonymous memory of all "
 	  "followed processes was resident, 0 once none is left. The first is at 0 "
 	  "where a command was launched, and else when a process's memory was measured "

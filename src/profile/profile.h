@@ -174,7 +174,7 @@ struct profile_lifetime {
 };
 
 /* A sample of the time line. */
-struct profile_moment {
+struct timeline_sample {
 	__u64 time_ns; /* since the start of the recording, or of its run */
 	__u64 live, live_bytes;
 	__u64 allocations, size_bytes; /* totals since the start */
@@ -233,8 +233,8 @@ struct profile {
 	size_t n_counts;
 	struct profile_samples *samples;
 	size_t n_samples;
-	size_t n_lifetimes;		 /* read by profile__next_lifetime() */
-	struct profile_moment *timeline; /* sorted by run and time */
+	size_t n_lifetimes;		  /* read by profile__next_lifetime() */
+	struct timeline_sample *timeline; /* sorted by run and time */
 	size_t n_timeline;
 	struct profile_meta *meta;
 	size_t n_meta;
@@ -313,8 +313,8 @@ __u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime);
 void profile__fold_lifetimes(struct profile *profile, __u32 by);
 /* The new number of @epoch; PROFILE_LIVE stays. */
 __u32 profile__fold_epoch(__u32 epoch, __u32 by);
-/* -EINVAL also if @moment is not later than the previous one, or of an earlier run. */
-int profile__add_moment(struct profile *profile, const struct profile_moment *moment);
+/* -EINVAL also if @sample is not later than the previous one, or of an earlier run. */
+int profile__add_timeline_sample(struct profile *profile, const struct timeline_sample *sample);
 /* Removes all counts with their blocks; processes, stacks and names stay. */
 void profile__forget_counts(struct profile *profile);
 /* Frees the memory of all counts, with their blocks, and of all stacks, and forgets them, but not

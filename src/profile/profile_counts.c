@@ -251,20 +251,20 @@ __u64 profile_blocks__live_bytes(const struct profile_blocks *blocks)
 	return blocks->size_bytes - blocks->freed_bytes - blocks->discarded_bytes;
 }
 
-int profile__add_moment(struct profile *profile, const struct profile_moment *moment)
+int profile__add_timeline_sample(struct profile *profile, const struct timeline_sample *sample)
 {
-	const struct profile_moment *last =
+	const struct timeline_sample *last =
 		profile->n_timeline ? &profile->timeline[profile->n_timeline - 1] : NULL;
-	__u32 run = moment->run ? moment->run : 1;
+	__u32 run = sample->run ? sample->run : 1;
 	int err;
 
-	if (last && (last->run > run || (last->run == run && last->time_ns >= moment->time_ns)))
+	if (last && (last->run > run || (last->run == run && last->time_ns >= sample->time_ns)))
 		return -EINVAL;
 	err = profile_index__reserve(&profile->timeline, &profile->index->timeline_room,
-				     profile->n_timeline, sizeof(*moment));
+				     profile->n_timeline, sizeof(*sample));
 	if (err)
 		return err;
-	profile->timeline[profile->n_timeline] = *moment;
+	profile->timeline[profile->n_timeline] = *sample;
 	profile->timeline[profile->n_timeline++].run = run;
 	return 0;
 }

@@ -263,12 +263,12 @@ static int copy_timeline(struct profile_copy *copy)
 	int err = 0;
 
 	for (size_t i = 0; i < copy->from->n_timeline && !err; i++) {
-		struct profile_moment moment = copy->from->timeline[i];
+		struct timeline_sample sample = copy->from->timeline[i];
 
-		if (moment.run != copy->from_run)
+		if (sample.run != copy->from_run)
 			continue;
-		moment.run = copy->to_run;
-		err = profile__add_moment(copy->to, &moment);
+		sample.run = copy->to_run;
+		err = profile__add_timeline_sample(copy->to, &sample);
 	}
 	return err;
 }
@@ -753,15 +753,15 @@ static void find_last(const struct profile *profile, __u64 *last)
 	}
 }
 
-/* elapsed_seconds is rounded: moves the end of a run to the last moment of its time line if that is later. */
+/* elapsed_seconds is rounded: moves the end of a run to the last sample of its time line if that is later. */
 static void include_timeline(const struct profile *profile, struct run_clock *clocks)
 {
 	for (size_t i = 0; i < profile->n_timeline; i++) {
-		const struct profile_moment *moment = &profile->timeline[i];
-		struct run_clock *clock = &clocks[profile->n_runs ? moment->run - 1 : 0];
+		const struct timeline_sample *sample = &profile->timeline[i];
+		struct run_clock *clock = &clocks[profile->n_runs ? sample->run - 1 : 0];
 
-		if (moment->time_ns > clock->end_ns)
-			clock->end_ns = moment->time_ns;
+		if (sample->time_ns > clock->end_ns)
+			clock->end_ns = sample->time_ns;
 	}
 }
 

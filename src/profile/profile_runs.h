@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Several runs of one command in one profile. They share modules, frames and stacks; processes,
- * threads, counts, blocks, lifetimes and moments belong to one run each. Each run's clock begins at
+ * threads, counts, blocks, lifetimes and samples of the time line belong to one run each. Each run's clock begins at
  * 0. meta and ledger of each run are kept beside the totals.
  */
 #ifndef ALLOCPROF_PROFILE_RUNS_H

@@ -14,24 +14,24 @@ struct lifetimes;
 
 /* Zeroed but for @interval_ns is an empty one. */
 struct timeline {
-	/* 0: grows with the recording, so that there are between TIMELINE_MOMENTS / 2 and
-	 * TIMELINE_MOMENTS. */
+	/* 0: grows with the recording, so that there are between TIMELINE_SAMPLES / 2 and
+	 * TIMELINE_SAMPLES. */
 	__u64 interval_ns;
-	struct profile_moment *moments;
+	struct timeline_sample *samples;
 	size_t n, room;
 	__u64 step_ns, next_ns; /* since the start */
 };
 
-#define TIMELINE_MOMENTS 200
+#define TIMELINE_SAMPLES 200
 
-/* Nanoseconds from @time_ns (since the start) until the next moment is due; 0: now. */
+/* Nanoseconds from @time_ns (since the start) until the next sample is due; 0: now. */
 __u64 timeline__due_ns(const struct timeline *timeline, __u64 time_ns);
 
-/* Delays the next moment to at least @pause_ns after the last one. */
+/* Delays the next sample to at least @pause_ns after the last one. */
 void timeline__pause(struct timeline *timeline, __u64 pause_ns);
 
-/* Adds a moment; replaces the last one if it is not later. 0 or -ENOMEM. */
-int timeline__add(struct timeline *timeline, const struct profile_moment *moment);
+/* Adds a sample; replaces the last one if it is not later. 0 or -ENOMEM. */
+int timeline__add(struct timeline *timeline, const struct timeline_sample *sample);
 void timeline__release(struct timeline *timeline);
 
 /* Epochs of 2^@shift ns, of the blocks of a record; @died and @exited as in struct profile_lifetime. */

@@ -114,14 +114,14 @@ static void set_time(const struct profile *profile, struct graph *graph, struct 
 {
 	__u64 last = profile__last_epoch(profile);
 
-	graph->moments = profile->timeline;
-	graph->n_moments = profile->n_timeline;
+	graph->samples = profile->timeline;
+	graph->n_samples = profile->n_timeline;
 	graph->end_ns = elapsed_ns(profile);
-	if (graph->n_moments && graph->moments[graph->n_moments - 1].time_ns > graph->end_ns)
-		graph->end_ns = graph->moments[graph->n_moments - 1].time_ns;
+	if (graph->n_samples && graph->samples[graph->n_samples - 1].time_ns > graph->end_ns)
+		graph->end_ns = graph->samples[graph->n_samples - 1].time_ns;
 	/* Once no process is left nothing is resident, and nothing was measured. */
-	while (graph->n_moments && !graph->moments[graph->n_moments - 1].rss_bytes)
-		graph->n_moments--;
+	while (graph->n_samples && !graph->samples[graph->n_samples - 1].rss_bytes)
+		graph->n_samples--;
 	/* The last epoch ends with the recording, so it may be shorter than the others. */
 	if (graph->end_ns <= multiply(last, graph->epoch_ns))
 		graph->end_ns = multiply(last + 1, graph->epoch_ns);

@@ -9,7 +9,7 @@
 
 struct error;
 struct profile;
-struct profile_moment;
+struct timeline_sample;
 struct stack_groups;
 
 #define GRAPH_DEFAULT_TOP 8
@@ -45,8 +45,8 @@ struct graph {
 	size_t n_spans;	    /* at least 1; each @span_ns long, but the last ends at @end_ns */
 	__u64 span_ns;
 	/* Owned by the profile; the last is the last one at which a process had resident memory. */
-	const struct profile_moment *moments;
-	size_t n_moments;
+	const struct timeline_sample *samples;
+	size_t n_samples;
 };
 
 /*

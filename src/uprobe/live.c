@@ -304,12 +304,12 @@ static __u64 stat_sum(const struct live *live, __u32 which)
 	return sum;
 }
 
-/* Adds a moment to the time line. */
+/* Adds a sample to the time line. */
 static int sample(struct live *live)
 {
 	const struct ap_live *shared = live->options.shared;
 	__u64 begin_ns = clock__now_ns();
-	struct profile_moment moment = {
+	struct timeline_sample sample = {
 		.live = not_negative(shared->blocks),
 		.live_bytes = not_negative(shared->size_bytes),
 		.allocations = stat_sum(live, AP_STAT_ALLOCATIONS),
@@ -318,10 +318,10 @@ static int sample(struct live *live)
 
 	/* When the last process has ended, its live blocks are those that it left. */
 	if (live_collector__is_deserted(live->collector)) {
-		moment.live = not_negative(shared->left_blocks);
-		moment.live_bytes = not_negative(shared->left_bytes);
+		sample.live = not_negative(shared->left_blocks);
+		sample.live_bytes = not_negative(shared->left_bytes);
 	}
-	return live_collector__add_moment(live->collector, &moment, begin_ns);
+	return live_collector__add_timeline_sample(live->collector, &sample, begin_ns);
 }
 
 void live__start(struct live *live, __u64 now_ns, bool is_new)

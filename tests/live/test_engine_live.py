@@ -26,10 +26,10 @@ def read(path):
             rows[function, tuple(place if place[0] else None for place in stacks[stack])] = figures
         ledger = dict(data.execute("SELECT name, value FROM ledger"))
         meta = dict(data.execute("SELECT key, value FROM meta"))
-        moments = list(data.execute("SELECT * FROM timeline ORDER BY 1, 2"))
+        samples = list(data.execute("SELECT * FROM timeline ORDER BY 1, 2"))
         sizes = list(data.execute("SELECT sum(n) FROM (SELECT sum(blocks) n FROM size_histogram)"))
         lived = dict(data.execute("SELECT died IS NULL, sum(blocks) FROM lifetimes GROUP BY 1"))
-    return rows, ledger, meta, moments, sizes, lived
+    return rows, ledger, meta, samples, sizes, lived
 
 
 @pytest.mark.parametrize("options", [[], ["--max-live=1000", "--max-records=100"]], ids=["all", "limits"])
@@ -40,12 +40,12 @@ def test_equal(run, allocprof, tmp_path, options):
         data = tmp_path / engine
         run([allocprof, "record", "-q", "--live", f"--engine={engine}", *options, "-o", data, "--", *JQ])
         got.append(read(data))
-    (rows, ledger, meta, moments, *others), (rows_, ledger_, meta_, moments_, *others_) = got
+    (rows, ledger, meta, samples, *others), (rows_, ledger_, meta_, samples_, *others_) = got
     assert rows and rows == rows_ and ledger == ledger_ and others == others_
     assert meta["peak_bytes"] == meta_["peak_bytes"] and int(meta_["kernel_bytes"]) > 0
     # Time and resident memory are not the same.
-    assert moments[0][2:6] == moments_[0][2:6] and moments[-1][2:6] == moments_[-1][2:6]
-    assert len(moments_) > 2
+    assert samples[0][2:6] == samples_[0][2:6] and samples[-1][2:6] == samples_[-1][2:6]
+    assert len(samples_) > 2
     assert ("limits" in str(tmp_path)) == (ledger["lost"] > 0)
 
 
@@ -61,11 +61,11 @@ def test_stat_equal(run, allocprof, tmp_path):
 
 
 def test_interval(run, allocprof, tmp_path):
-    """The time line has no more moments than are asked for."""
+    """The time line has no more samples than are asked for."""
     data = tmp_path / "data"
     run([allocprof, "record", "-q", "--live", "--engine=preload", "--interval=20ms", "-o", data, "--",
          "sh", "-c", "sleep 1"])
-    times = [moment[1] for moment in read(data)[3]]
+    times = [sample[1] for sample in read(data)[3]]
     assert 4 < len(times) <= times[-1] // 15_000_000 + 3
 
 

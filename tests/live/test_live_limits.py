@@ -10,8 +10,8 @@ import pytest
 
 from support import (Obedient, TIMEOUT_SECONDS, shell_status, wait_until, wait_until_counting)
 
-# Of a timeline without --interval: TIMELINE_MOMENTS, the end's and one that comes before the first are thinned out.
-MOST_MOMENTS = 202
+# Of a timeline without --interval: TIMELINE_SAMPLES, the end's and one that comes before the first are thinned out.
+MOST_SAMPLES = 202
 
 
 def ledger(path):
@@ -221,13 +221,13 @@ def test_timeline(runner, run, allocprof, target, tmp_path):
     wait_until(has_all, "its memory is in the timeline")
     process.stdin.close()
     assert process.wait(TIMEOUT_SECONDS) == 0
-    moments = query(data, "SELECT time_ns, live, live_bytes, allocations, bytes, rss_bytes "
+    samples = query(data, "SELECT time_ns, live, live_bytes, allocations, bytes, rss_bytes "
                           "FROM timeline ORDER BY time_ns")
-    assert 3 <= len(moments) <= MOST_MOMENTS
-    assert moments[0] == (0,) * 6
-    assert moments[-1][1] >= 500000 and moments[-1][2] >= 50000000
-    assert all(a[3] <= b[3] and a[4] <= b[4] for a, b in zip(moments, moments[1:]))
-    assert max(moment[5] for moment in moments) >= 50000000
+    assert 3 <= len(samples) <= MOST_SAMPLES
+    assert samples[0] == (0,) * 6
+    assert samples[-1][1] >= 500000 and samples[-1][2] >= 50000000
+    assert all(a[3] <= b[3] and a[4] <= b[4] for a, b in zip(samples, samples[1:]))
+    assert max(sample[5] for sample in samples) >= 50000000
     # As fine as there is room for.
     ((born,),) = query(data, "SELECT max(born) FROM lifetimes")
     meta = dict(query(data, "SELECT key, value FROM meta"))
@@ -244,26 +244,26 @@ def test_interval_longer_than_the_run(run, allocprof, target, tmp_path):
     data = tmp_path / "data"
     run([allocprof, "record", "--live", "--interval", "1h", "-o", data, "--", target("many_live"), "5000", "100"],
         expect=0)
-    moments = query(data, "SELECT time_ns, live FROM timeline ORDER BY time_ns")
-    assert len(moments) == 2 and moments[0] == (0, 0)
-    assert moments[1][0] > 0 and moments[1][1] >= 5000
+    samples = query(data, "SELECT time_ns, live FROM timeline ORDER BY time_ns")
+    assert len(samples) == 2 and samples[0] == (0, 0)
+    assert samples[1][0] > 0 and samples[1][1] >= 5000
 
 
 def test_interval(runner, run, allocprof, target, tmp_path):
-    """At most one moment in each interval, and as many as the run has, where without one some go again."""
+    """At most one sample in each interval, and as many as the run has, where without one some go again."""
     data, dump = tmp_path / "data", tmp_path / "dump"
     obedient = Obedient(runner, [allocprof, "record", "--live", "--interval", "2ms", "-o", data, "--",
                                  target("sleeper")])
 
     def more_than_without():
         run([allocprof, "ctl", "-p", obedient.pid, "dump", "-o", dump], expect=0)
-        return len(times_of(dump)) > MOST_MOMENTS
+        return len(times_of(dump)) > MOST_SAMPLES
 
-    wait_until(more_than_without, "there are more moments than there may be without an interval")
+    wait_until(more_than_without, "there are more samples than there may be without an interval")
     obedient.exit()
     # The last is the end's.
     intervals = [time // 2000000 for time in times_of(data)[:-1]]
-    assert len(intervals) > MOST_MOMENTS and len(intervals) == len(set(intervals))
+    assert len(intervals) > MOST_SAMPLES and len(intervals) == len(set(intervals))
 
 
 def test_select_and_live(run, allocprof):

@@ -369,24 +369,24 @@ static void test_hostile_times(void **state)
 			 -EINVAL);
 }
 
-/* elapsed_seconds is rounded; a recording does not end before the last moment of its time line. */
-static void test_moment_after_the_end(void **state)
+/* elapsed_seconds is rounded; a recording does not end before the last sample of its time line. */
+static void test_sample_after_the_end(void **state)
 {
-	const struct profile_moment later = { .time_ns = 100000043000ULL };
+	const struct timeline_sample later = { .time_ns = 100000043000ULL };
 	/* A hostile file's, which has one run. */
-	const struct profile_moment of_no_run = { .time_ns = 100000044000ULL, .run = 300 };
+	const struct timeline_sample of_no_run = { .time_ns = 100000044000ULL, .run = 300 };
 	struct view *view = *state;
 	struct filter_options options = { 0 };
 	struct filtered filtered;
 	struct error error;
 
 	for (int i = 0; i < 2; i++) {
-		const struct profile_moment *moment = i ? &of_no_run : &later;
+		const struct timeline_sample *sample = i ? &of_no_run : &later;
 
-		assert_int_equal(profile__add_moment(view->profile, moment), 0);
+		assert_int_equal(profile__add_timeline_sample(view->profile, sample), 0);
 		assert_int_equal(
 			filter__apply(view->profile, view->groups, &options, &filtered, &error), 0);
-		assert_int_equal(filtered.end_ns, moment->time_ns);
+		assert_int_equal(filtered.end_ns, sample->time_ns);
 		filtered__release(&filtered);
 	}
 }
@@ -532,7 +532,7 @@ int main(void)
 		WITH_VIEW(test_rules),
 		WITH_VIEW(test_suppressions),
 		WITH_VIEW(test_hostile_times),
-		WITH_VIEW(test_moment_after_the_end),
+		WITH_VIEW(test_sample_after_the_end),
 		cmocka_unit_test(test_exec_frees),
 		cmocka_unit_test(test_bad_options),
 		cmocka_unit_test(test_needs_live),

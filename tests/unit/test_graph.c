@@ -370,14 +370,14 @@ static void test_resident_until_the_exit(void **state)
 	profile__set_meta(profile, "elapsed_seconds", "0.000004");
 	add(profile, 1, 0, PROFILE_LIVE, 100);
 	for (size_t i = 0; i < ARRAY_SIZE(rss_bytes); i++) {
-		struct profile_moment moment = { .time_ns = (i + 1) * 1000,
-						 .rss_bytes = rss_bytes[i] };
+		struct timeline_sample sample = { .time_ns = (i + 1) * 1000,
+						  .rss_bytes = rss_bytes[i] };
 
-		profile__add_moment(profile, &moment);
+		profile__add_timeline_sample(profile, &sample);
 	}
 	graph = make(profile, 8);
-	assert_int_equal(graph->n_moments, 3);
-	assert_int_equal(graph->moments[2].rss_bytes, 8192);
+	assert_int_equal(graph->n_samples, 3);
+	assert_int_equal(graph->samples[2].rss_bytes, 8192);
 	/* The recording goes on. */
 	assert_int_equal(graph->end_ns, 5000);
 	graph__free(graph);
@@ -413,7 +413,8 @@ static void test_hostile(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(elapsed) * ARRAY_SIZE(epochs); i++) {
 		struct profile *profile = with_stacks(3, epochs[i % ARRAY_SIZE(epochs)]);
 		FILE *file = fopen("/dev/null", "w");
-		struct profile_moment moment = { .time_ns = PROFILE_MAX, .rss_bytes = PROFILE_MAX };
+		struct timeline_sample sample = { .time_ns = PROFILE_MAX,
+						  .rss_bytes = PROFILE_MAX };
 
 		profile__set_meta(profile, "elapsed_seconds", elapsed[i / ARRAY_SIZE(epochs)]);
 		add(profile, 1, 0, PROFILE_LIVE - 1, PROFILE_MAX);
@@ -422,7 +423,7 @@ static void test_hostile(void **state)
 		add(profile, 3, 5, 6, PROFILE_MAX);
 		add(profile, 3, 6, 6, 1);
 		if (i % 2)
-			profile__add_moment(profile, &moment);
+			profile__add_timeline_sample(profile, &sample);
 		assert_int_equal(draw(profile, i % 3, file), 0);
 		fclose(file);
 		profile__free(profile);

@@ -179,14 +179,14 @@ static void test_absurd_shift(void **state)
 	lifetimes__free(lifetimes);
 }
 
-/* As a recording does: a moment whenever one is due. */
+/* As a recording does: a sample whenever one is due. */
 static void record(struct timeline *timeline, __u64 end_ns)
 {
-	struct profile_moment moment = { 0 };
+	struct timeline_sample sample = { 0 };
 
-	while (moment.time_ns < end_ns) {
-		assert_int_equal(timeline__add(timeline, &moment), 0);
-		moment.time_ns += timeline__due_ns(timeline, moment.time_ns);
+	while (sample.time_ns < end_ns) {
+		assert_int_equal(timeline__add(timeline, &sample), 0);
+		sample.time_ns += timeline__due_ns(timeline, sample.time_ns);
 	}
 }
 
@@ -198,11 +198,11 @@ static void test_timeline_grows(void **state)
 		struct timeline timeline = { 0 };
 
 		record(&timeline, lengths_ms[i] * 1000000);
-		assert_in_range(timeline.n, TIMELINE_MOMENTS / 2, TIMELINE_MOMENTS);
-		assert_int_equal(timeline.moments[0].time_ns, 0);
+		assert_in_range(timeline.n, TIMELINE_SAMPLES / 2, TIMELINE_SAMPLES);
+		assert_int_equal(timeline.samples[0].time_ns, 0);
 		for (size_t j = 1; j < timeline.n; j++)
-			assert_int_equal(timeline.moments[j].time_ns -
-						 timeline.moments[j - 1].time_ns,
+			assert_int_equal(timeline.samples[j].time_ns -
+						 timeline.samples[j - 1].time_ns,
 					 timeline.step_ns);
 		timeline__release(&timeline);
 	}
@@ -211,7 +211,7 @@ static void test_timeline_grows(void **state)
 static void test_timeline_interval(void **state)
 {
 	struct timeline timeline = { .interval_ns = 1000000 };
-	struct profile_moment late = { .time_ns = 1000000000, .live = 3 };
+	struct timeline_sample late = { .time_ns = 1000000000, .live = 3 };
 
 	record(&timeline, 1000000000);
 	assert_int_equal(timeline.n, 1000);
@@ -220,7 +220,7 @@ static void test_timeline_interval(void **state)
 	late.live = 4;
 	assert_int_equal(timeline__add(&timeline, &late), 0);
 	assert_int_equal(timeline.n, 1001);
-	assert_int_equal(timeline.moments[1000].live, 4);
+	assert_int_equal(timeline.samples[1000].live, 4);
 	timeline__pause(&timeline, 50000000);
 	assert_int_equal(timeline__due_ns(&timeline, late.time_ns), 50000000);
 	timeline__release(&timeline);

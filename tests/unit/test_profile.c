@@ -199,7 +199,7 @@ static void test_blocks(void **state)
 {
 	struct profile *profile = fixture__new();
 	struct profile_blocks blocks;
-	struct profile_moment earlier = { .time_ns = 2000000000 };
+	struct timeline_sample earlier = { .time_ns = 2000000000 };
 
 	assert_false(profile__count_blocks(profile, &profile->counts[1], &blocks));
 	assert_true(profile__count_blocks(profile, &profile->counts[0], &blocks));
@@ -218,7 +218,7 @@ static void test_blocks(void **state)
 	assert_int_equal(profile->n_lifetimes, 5);
 	assert_lifetime(profile, 3, 1, 0, 1, 1, 100);
 	assert_lifetime(profile, 4, 2, UINT32_MAX >> 2, UINT32_MAX >> 2, PROFILE_MAX, PROFILE_MAX);
-	assert_int_equal(profile__add_moment(profile, &earlier), -EINVAL);
+	assert_int_equal(profile__add_timeline_sample(profile, &earlier), -EINVAL);
 	profile__free(profile);
 }
 

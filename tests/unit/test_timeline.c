@@ -8,12 +8,12 @@
 
 static void add(struct timeline *timeline, __u64 time_ns)
 {
-	struct profile_moment moment = { .time_ns = time_ns, .live = time_ns };
+	struct timeline_sample sample = { .time_ns = time_ns, .live = time_ns };
 
-	assert_int_equal(timeline__add(timeline, &moment), 0);
+	assert_int_equal(timeline__add(timeline, &sample), 0);
 }
 
-/* A moment is due at each multiple of the interval; a late one does not make the next ones late. */
+/* A sample is due at each multiple of the interval; a late one does not make the next ones late. */
 static void test_interval(void **state)
 {
 	_cleanup_(timeline__release) struct timeline timeline = { .interval_ns = 5 * MS };
@@ -30,16 +30,16 @@ static void test_interval(void **state)
 	assert_int_equal(timeline.n, 3);
 }
 
-/* With an interval all moments stay. */
+/* With an interval all samples stay. */
 static void test_all_stay(void **state)
 {
 	_cleanup_(timeline__release) struct timeline timeline = { .interval_ns = MS };
 
-	for (__u64 i = 0; i < 3 * TIMELINE_MOMENTS; i++)
+	for (__u64 i = 0; i < 3 * TIMELINE_SAMPLES; i++)
 		add(&timeline, i * MS);
-	assert_int_equal(timeline.n, 3 * TIMELINE_MOMENTS);
+	assert_int_equal(timeline.n, 3 * TIMELINE_SAMPLES);
 	for (size_t i = 0; i < timeline.n; i++)
-		assert_int_equal(timeline.moments[i].time_ns, i * MS);
+		assert_int_equal(timeline.samples[i].time_ns, i * MS);
 }
 
 /* Without one every second goes when there are too many, and the next ones come half as often. */
@@ -48,28 +48,28 @@ static void test_thinned_out(void **state)
 	_cleanup_(timeline__release) struct timeline timeline = { 0 };
 	__u64 now = 0, step = 0;
 
-	for (int i = 0; i < 3 * TIMELINE_MOMENTS; i++) {
+	for (int i = 0; i < 3 * TIMELINE_SAMPLES; i++) {
 		add(&timeline, now);
 		step = timeline__due_ns(&timeline, now);
-		assert_true(timeline.n <= TIMELINE_MOMENTS);
-		assert_true(i < TIMELINE_MOMENTS || timeline.n > TIMELINE_MOMENTS / 2);
+		assert_true(timeline.n <= TIMELINE_SAMPLES);
+		assert_true(i < TIMELINE_SAMPLES || timeline.n > TIMELINE_SAMPLES / 2);
 		now += step;
 	}
 	assert_int_equal(step, 16 * MS);
 	for (size_t i = 0; i < timeline.n; i++)
-		assert_int_equal(timeline.moments[i].time_ns, i * step);
+		assert_int_equal(timeline.samples[i].time_ns, i * step);
 }
 
 static void test_same_time(void **state)
 {
 	_cleanup_(timeline__release) struct timeline timeline = { .interval_ns = MS };
-	struct profile_moment later = { .time_ns = 3 * MS, .live = 42 };
+	struct timeline_sample later = { .time_ns = 3 * MS, .live = 42 };
 
 	add(&timeline, 0);
 	add(&timeline, 3 * MS);
 	assert_int_equal(timeline__add(&timeline, &later), 0);
 	assert_int_equal(timeline.n, 2);
-	assert_int_equal(timeline.moments[1].live, 42);
+	assert_int_equal(timeline.samples[1].live, 42);
 }
 
 /* What takes long is not done all the time. */

@@ -152,7 +152,7 @@ int preload_engine__live_timeout_ms(const struct preload_engine *engine, int mos
 /* What is live in processes that run. */
 __u64 preload_engine__live_bytes(const struct preload_engine *engine,
 				 const struct preload_results *counted);
-/* The run has ended, and its programs: the last moment; then all blocks, when the stacks are known. */
+/* The run has ended, and its programs: the last sample; then all blocks, when the stacks are known. */
 int preload_engine__stop_live(struct preload_engine *engine);
 int preload_engine__collect_live(struct preload_engine *engine);
 void preload_engine__add_live(const struct preload_engine *engine);

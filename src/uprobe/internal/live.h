@@ -31,7 +31,7 @@ struct live_options {
 	const pid_t *target; /* of struct live_collector_options */
 	__u64 max_blocks;    /* 0: as many as fit in most_bytes */
 	__u64 most_bytes;    /* then: of kernel memory for them */
-	__u64 interval_ns;   /* between moments of the time line; 0: grows with the run */
+	__u64 interval_ns;   /* between samples of the time line; 0: grows with the run */
 	__u32 sample_unit_shift;
 	/* Called with each call that has not returned at the end, and its thread; NULL: not. */
 	void (*on_unfinished)(void *context, const struct ap_pending *pending, __u32 thread);
@@ -60,7 +60,7 @@ int live__attend(struct live *live, struct collector *collector);
 int live__timeout_ms(const struct live *live, int most);
 
 /* Programs count nothing from here on. @end_ns (CLOCK_MONOTONIC) is the end of the recording, and
- * the last moment of the time line. */
+ * the last sample of the time line. */
 int live__stop(struct live *live, __u64 end_ns);
 
 /* Moves the remaining blocks, lifetimes and the time line into the profile of @collector; no
