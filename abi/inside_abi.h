@@ -11,11 +11,11 @@
  *	tables		unwind tables, which processes map without write permission: INSIDE_TABLES_AT and so on
  *	wake		FIFO; a byte in it wakes allocprof, which has something new to read
  *
- * Both files are sparse. A process maps a piece of `memory` when it needs one; its place is an offset
- * in the file, never an address. 0 is the place of nothing.
+ * Both files are sparse. A process maps a piece of `memory` when it needs one; it is referred to by its offset
+ * in the file, never by an address. Offset 0 means nothing.
  *
  * Each counter has one writer, a thread, and is only ever added to. A thread that is killed leaves all
- * that it counted up to its last call. What is published, by a state or a place that is stored last
+ * that it counted up to its last call. What is published, by a state or an offset that is stored last
  * with release semantics, does not change any more. allocprof believes none of it.
  */
 #ifndef ALLOCPROF_INSIDE_ABI_H
@@ -56,7 +56,7 @@
 #define INSIDE_FIRST  64
 
 struct inside_array {
-	/* Places of the chunks; the process that needs a chunk first stores its place. */
+	/* Offsets of the chunks; the process that needs a chunk first stores its offset. */
 	__u64 chunks[INSIDE_CHUNKS];
 	__u32 n;   /* elements that were taken; more than there is room for: those were lost */
 	__u32 pad; /* 0 */
@@ -125,7 +125,7 @@ struct inside_program {
 	__u64 begin_ns;	     /* CLOCK_MONOTONIC */
 	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
 	char comm[AP_COMM_LEN];
-	__u64 blocks[INSIDE_BLOCK_TABLES]; /* LIVE: places of tables of struct inside_block */
+	__u64 blocks[INSIDE_BLOCK_TABLES]; /* LIVE: offsets of tables of struct inside_block */
 	__u64 end_generation;		   /* LIVE: of the peak, when it ended */
 	__u64 end_ns;			   /* CLOCK_MONOTONIC, when it ended */
 };
@@ -141,19 +141,19 @@ struct inside_thread {
 	/* By enum ap_function. @internal are calls that the allocator made by the name of a function,
 	 * which is not all that a probe would see. */
 	struct ap_site_counts functions[AP_DEFINED];
-	/* Place of a table of struct inside_count, with log2 of its room in INSIDE_SHIFT of the place; 0: none
+	/* Offset of a table of struct inside_count, with log2 of its room in INSIDE_SHIFT of the offset; 0: none
 	 * yet. */
 	__u64 counts;
 	/* LIVE: likewise of struct inside_record and of struct inside_lifetime. */
 	__u64 records, lifetimes;
-	__u64 regions; /* place of a struct inside_thread_regions; 0: it has begun none */
+	__u64 regions; /* offset of a struct inside_thread_regions; 0: it has begun none */
 };
 
 /* What one thread counts by region. */
 struct inside_thread_regions {
 	__u64 begins[AP_MAX_REGIONS]; /* by number of the region */
 	__u64 sets
-		[AP_MAX_REGION_SETS]; /* by number of the set: places of struct inside_region_counts */
+		[AP_MAX_REGION_SETS]; /* by number of the set: offsets of struct inside_region_counts */
 };
 
 /* And by a set of open regions. */
@@ -256,8 +256,8 @@ struct inside_module {
 
 /* A stack that is published; both are stored at once. */
 struct inside_stack {
-	__u64 hash;  /* 0: free */
-	__u64 place; /* of a struct ap_stack_record and its frames */
+	__u64 hash;   /* 0: free */
+	__u64 offset; /* of a struct ap_stack_record and its frames */
 };
 
 /* Offsets in the file of unwind tables. */
@@ -272,13 +272,13 @@ struct inside_stack {
 
 /* A process that could not be entered, or events that nobody counted. */
 enum inside_gap {
-	INSIDE_GAP_PROGRAMS, /* processes without a place for a program: their calls are lost */
-	INSIDE_GAP_THREADS,  /* threads without memory: their calls are lost */
-	INSIDE_GAP_EARLY, /* calls before the process, or the thread, has its place in the shared memory */
-	INSIDE_GAP_EXECS,   /* execs of programs that cannot be entered */
+	INSIDE_GAP_PROGRAMS, /* processes for whose programs there was no room: their calls are lost */
+	INSIDE_GAP_THREADS, /* threads without memory: their calls are lost */
+	INSIDE_GAP_EARLY, /* calls before the process, or the thread, has its memory in the file */
+	INSIDE_GAP_EXECS, /* execs of programs that cannot be entered */
 	INSIDE_GAP_MODULES, /* files for which there was no room: no table will come */
 	INSIDE_GAP_NAMES, /* threads that are not counted by their own name, since there are too many */
-	/* Calls of an allocator's own functions of which not enough is known, and places where such a function's
+	/* Calls of an allocator's own functions of which not enough is known, and addresses at which such a function's
 	 * address could not be replaced. */
 	INSIDE_GAP_FUNCTIONS,
 	INSIDE_GAP_LOADS, /* loads of libraries that do not find this one's functions: dlmopen(3), RTLD_DEEPBIND */
@@ -414,10 +414,10 @@ struct inside_header {
 	__u64 next __attribute__((aligned(64))); /* first byte that is not taken */
 	__u64 gaps[INSIDE_GAPS];
 	struct inside_array programs;	   /* struct inside_program */
-	struct inside_array threads;	   /* __u64, the place of a struct inside_thread */
+	struct inside_array threads;	   /* __u64, the offset of a struct inside_thread */
 	struct inside_array refused;	   /* struct inside_refused */
 	struct inside_array modules;	   /* struct inside_module */
-	__u64 stacks[INSIDE_STACK_TABLES]; /* places of tables of struct inside_stack */
+	__u64 stacks[INSIDE_STACK_TABLES]; /* offsets of tables of struct inside_stack */
 	__u32 n_stacks[INSIDE_STACK_TABLES];
 	struct inside_array histograms; /* struct ap_histograms */
 	struct inside_live live __attribute__((aligned(64)));

@@ -51,8 +51,8 @@ AP_REGION_RULE int ap_open_region__is_gone(const struct ap_open_region *open,
 		return open->alternate && open->scoped;
 	if (open->scoped && open->sp < sweep->floor)
 		return 1;
-	/* The region begins again in the same frame and place, or in a frame that has returned: it
-	 * was left. Recursion has another frame or, inlined, another place. */
+	/* The region begins again in the same frame and at the same address, or in a frame that has returned: it
+	 * was left. Recursion has another frame or, inlined, another address. */
 	return open->region == sweep->region &&
 	       (open->sp < sweep->sp || (open->sp == sweep->sp && open->ip == sweep->ip));
 }

@@ -205,7 +205,7 @@ AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
 }
 
 /* The address of a word that a rule describes. */
-AP_WALK_RULE __u64 ap_rule__place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
+AP_WALK_RULE __u64 ap_rule__slot(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
 {
 	if (where == UNWIND_AT_CFA)
 		return cfa + offset;
@@ -221,11 +221,11 @@ AP_WALK_RULE long ap_walk__load_caller(AP_WALKER *walker, AP_WALK *walk,
 
 	*fp_slot = 0;
 	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
-		*fp_slot = ap_rule__place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
+		*fp_slot = ap_rule__slot(rule->fp_where, rule->fp_offset, cfa, sp, fp);
 		if (AP_LOAD(walker, walk, *fp_slot, &walk->fp))
 			return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
 	}
-	*ra_slot = ap_rule__place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
+	*ra_slot = ap_rule__slot(rule->ra_where, rule->ra_offset, cfa, sp, fp);
 	if (AP_LOAD_PC(walker, walk, *ra_slot, pc))
 		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
 	return 0;

@@ -58,7 +58,7 @@ struct {
 	__type(value, struct vma);
 } vmas SEC(".maps");
 
-/* Not a page number. A hash of the mapping's start selects its place in the list, and probing the
+/* Not a page number. A hash of the mapping's start selects its slot in the list, and probing the
  * next ones. */
 #define VMA_LISTED	(1ULL << 63)
 #define VMA_LIST_LENGTH 128
@@ -240,9 +240,9 @@ __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 
 	return search.key.page ? VMA_BUSY : VMA_FOUND;
 }
 
-/* Key of the list's place for the mapping that begins at @start; the last one tried if all are
+/* Key of the slot of the list for the mapping that begins at @start; the last one tried if all are
  * taken. */
-__noinline __u64 vma__place(__u64 start, __u32 process, __u32 generation)
+__noinline __u64 vma__slot(__u64 start, __u32 process, __u32 generation)
 {
 	__u64 hash = (start >> PAGE_SHIFT) * 0x9e3779b97f4a7c15ULL >> 32;
 	struct vma_key key;
@@ -272,7 +272,7 @@ static __always_inline int vma__keep(struct vma_answer *answer, struct vma_key *
 	}
 	answer->vma.seq = seq;
 	bpf_map_update_elem(&vmas, key, &answer->vma, BPF_ANY);
-	key->page = vma__place(answer->vma.start, key->process, key->generation);
+	key->page = vma__slot(answer->vma.start, key->process, key->generation);
 	bpf_map_update_elem(&vmas, key, &answer->vma, BPF_ANY);
 	return VMA_FOUND;
 }

@@ -150,7 +150,7 @@ static int prepare_export(void *context, struct error *error)
 	struct selected *selected = &options->data.selected[DIFF_AFTER];
 	int err;
 
-	choice->view.options.with_places = options->format != EXPORT_COLLAPSED;
+	choice->view.options.with_locations = options->format != EXPORT_COLLAPSED;
 	/* These have the lines beside the names, whether or not they are in the names. */
 	if (options->format != EXPORT_SPEEDSCOPE && options->format != EXPORT_COLLAPSED)
 		choice->view.options.lines = false;

@@ -188,7 +188,7 @@ static int run_flamegraph(char **argv)
 	};
 	struct flamegraph_command options = {
 		.data.choice = { .paths = DATA_PATHS_DEFAULT, .no_pager = true },
-		.data.choice.view.options.with_places = true,
+		.data.choice.view.options.with_locations = true,
 		.draw.cost = COST_BYTES,
 	};
 

@@ -136,7 +136,7 @@ static int run_html(char **argv)
 		.data.choice.paths = DATA_PATHS_DEFAULT,
 		.data.choice.filter.is_of_one_run = true,
 		.data.choice.no_pager = true,
-		.data.choice.view.options.with_places = true,
+		.data.choice.view.options.with_locations = true,
 		.data.needs = COMPLETENESS_TIMES | COMPLETENESS_HISTOGRAMS,
 	};
 

@@ -61,7 +61,7 @@ static int run_symbolize(char **argv)
 		err = data_file__write(profile, options.paths.output, &error);
 	if (err)
 		return output_file__status(err, &error);
-	message__print("%s of %s places in code have a name in %s",
+	message__print("%s of %s code addresses have a name in %s",
 		       number__count(count_named(profile)).text,
 		       number__count(profile->n_frames).text, options.paths.output);
 	return completeness_messages__print_altered(profile);

@@ -87,7 +87,7 @@ static int fail_to_write(int err, const char *path, struct error *error)
 							   : "write elsewhere");
 }
 
-/* Puts the file to its place after all was written, which @err says; a piece of it that was written over an older one goes. */
+/* Gives the file its name after all was written, which @err says; a piece of it that was written over an older one goes. */
 static int settle(struct new_file *file, int err)
 {
 	if (!err)

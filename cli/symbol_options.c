@@ -100,7 +100,7 @@ static void show_progress(void *context, size_t done, size_t total)
 	struct symbol_lookup *lookup = context;
 
 	if (progress__is_due(&lookup->progress))
-		progress__draw("looking up names: %s of %s places", number__count(done).text,
+		progress__draw("looking up names: %s of %s addresses", number__count(done).text,
 			       number__count(total).text);
 }
 

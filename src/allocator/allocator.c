@@ -146,7 +146,7 @@ static int read_code(struct allocator_reader *reader, enum site_policy policy, s
 	if (err)
 		return err;
 	for (size_t i = 0; i < allocator->n_sites; i++)
-		reader__place(reader, &allocator->sites[i], reader->branched_to[i], policy);
+		reader__place_probe(reader, &allocator->sites[i], reader->branched_to[i], policy);
 	err = allocator->source ? reader__find_source_ends(reader, error)
 				: reader__find_ends(reader);
 	if (err)

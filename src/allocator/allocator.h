@@ -14,7 +14,7 @@
 #include "error.h"
 
 struct interface_function;
-struct usdt_place;
+struct usdt_site;
 struct source;
 
 /* Maximum distance in bytes from a function's entry to its probe. */
@@ -65,7 +65,7 @@ struct site {
 	__u8 argument_at[SITE_ARGUMENTS + 1];
 	__u32 lowered_bytes;	    /* a multiple of 8 up to SITE_MAX_LOWERED */
 	char entry_instruction[64]; /* that of the entry, if @lowered_bytes is not 0 */
-	struct usdt_place *usdt;    /* of a USDT probe, else NULL */
+	struct usdt_site *usdt;    /* of a USDT probe, else NULL */
 	bool is_own; /* allocator's own maintenance: no request, but it calls functions that are */
 	bool throws; /* an exception may leave it */
 	bool may_jump;	/* it may tail-call another site */

@@ -69,7 +69,7 @@ static bool operand_is_sound(const struct ap_operand *operand)
 		operand->bytes == 4 || operand->bytes == 8);
 }
 
-static bool usdt_is_sound(const struct usdt_place *usdt, const struct executable_parts *parts)
+static bool usdt_is_sound(const struct usdt_site *usdt, const struct executable_parts *parts)
 {
 	const struct ap_usdt *arguments = &usdt->arguments;
 
@@ -167,7 +167,7 @@ static bool allocator_is_sound(const void *object, const void *context)
 	for (size_t i = 1; i < allocator->n_internal_returns; i++)
 		if (allocator->internal_returns[i - 1] >= allocator->internal_returns[i])
 			return false;
-	return allocator->n_sites <= (source && source->is_usdt ? USDT_MAX_PLACES : MAX_SITES) &&
+	return allocator->n_sites <= (source && source->is_usdt ? USDT_MAX_SITES : MAX_SITES) &&
 	       !allocator->build_id[strspn(allocator->build_id, "0123456789abcdef")] &&
 	       offsets_are_code(parts, allocator->return_offsets, allocator->n_return_offsets) &&
 	       offsets_are_code(parts, allocator->nest_offsets, allocator->n_nest_offsets);
@@ -179,7 +179,7 @@ static const struct wire_struct allocator_type = {
 		{ WIRE_TEXT(struct allocator, build_id) },
 		{ WIRE_NUMBER(struct allocator, text_start) },
 		{ WIRE_NUMBER(struct allocator, text_end) },
-		{ WIRE_STRUCTS(struct allocator, sites, n_sites, USDT_MAX_PLACES, &site_type) },
+		{ WIRE_STRUCTS(struct allocator, sites, n_sites, USDT_MAX_SITES, &site_type) },
 		{ WIRE_STRUCTS(struct allocator, unknown, n_unknown, ALLOCATOR_MAX_UNKNOWN,
 			       &unknown_type) },
 		{ WIRE_FLAG(struct allocator, is_described) },
@@ -193,7 +193,7 @@ static const struct wire_struct allocator_type = {
 	},
 };
 
-_Static_assert(USDT_MAX_PLACES >= MAX_SITES, "the larger one bounds the array that is read");
+_Static_assert(USDT_MAX_SITES >= MAX_SITES, "the larger one bounds the array that is read");
 
 void allocator__write(const struct allocator *allocator, struct wire_writer *to)
 {

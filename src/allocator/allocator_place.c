@@ -206,8 +206,8 @@ static bool is_branched_into(__u64 branched_to, __u64 distance, __u64 *where)
 	return false;
 }
 
-void reader__place(const struct allocator_reader *reader, struct site *site, __u64 branched_to,
-		   enum site_policy policy)
+void reader__place_probe(const struct allocator_reader *reader, struct site *site,
+			 __u64 branched_to, enum site_policy policy)
 {
 	char reason[sizeof(site->reason)] = "";
 	struct disasm_insn insn = { 0 };

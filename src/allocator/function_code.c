@@ -538,8 +538,9 @@ static int judge(const struct usdt_search *search, const char *path, struct erro
 				  "at its address",
 				  search->provider_name, path);
 	if (search->too_many)
-		return error__set(error, -E2BIG, "%s has the USDT probe %s at more than %d places",
-				  path, search->provider_name, AP_MAX_WITHIN_RANGES);
+		return error__set(error, -E2BIG,
+				  "%s has the USDT probe %s at more than %d locations", path,
+				  search->provider_name, AP_MAX_WITHIN_RANGES);
 	if (!search->code->n_entries)
 		return error__set(error, -ENOENT, "there is no USDT probe %s in %s%s%s",
 				  search->provider_name, path, search->others[0] ? "; it has " : "",
@@ -582,7 +583,7 @@ static bool is_usdt(const char *symbol)
 /* Longer than any name that can be given. */
 #define MAX_NAME (1 << 20)
 
-/* Ranges that the programs search, and places for probes. */
+/* Ranges that the programs search, and addresses for probes. */
 static bool code_is_sound(const void *object, const void *context)
 {
 	const struct executable_parts *parts = context;

@@ -108,7 +108,7 @@ static int take_size(const char **text, struct ap_operand *operand)
 }
 
 /* "(%rax)", "(%rax,%rbx)", "(,%rbx,8)", "(%rax,%rbx,8)" */
-static int take_place(const char *text, struct ap_operand *operand)
+static int take_memory_operand(const char *text, struct ap_operand *operand)
 {
 	__s64 scale = 1;
 	__u8 is_second = 0;
@@ -152,7 +152,7 @@ static int parse(const char *text, struct ap_operand *operand)
 	operand->kind = AP_OPERAND_MEMORY;
 	take_number(&text, &operand->value);
 	/* Else it is an absolute address or a symbol's. */
-	return *text == '(' ? take_place(text, operand) : -ENOTSUP;
+	return *text == '(' ? take_memory_operand(text, operand) : -ENOTSUP;
 }
 
 int usdt_operand__parse(const char *arguments, unsigned int number, struct ap_operand *out)

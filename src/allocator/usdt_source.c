@@ -61,7 +61,7 @@ static int read_arguments(struct search *search, const struct usdt_probe *probe,
 	return err ? err : read_operand(search, probe, interface->block, &out->result);
 }
 
-static int find_place(struct search *search, const struct usdt_probe *probe, struct site *site)
+static int find_site(struct search *search, const struct usdt_probe *probe, struct site *site)
 {
 	if (function_code__nop_offset(search->elf, probe->vaddr, &site->probe_offset) ||
 	    (probe->semaphore && elf_file__vaddr_to_offset(search->elf, probe->semaphore,
@@ -75,17 +75,17 @@ static int find_place(struct search *search, const struct usdt_probe *probe, str
 	return 0;
 }
 
-static int add_place(struct search *search, const struct usdt_probe *probe,
-		     const struct source_function *function)
+static int add_site(struct search *search, const struct usdt_probe *probe,
+		    const struct source_function *function)
 {
 	struct allocator *allocator = search->allocator;
 	struct site *site = &allocator->sites[allocator->n_sites];
 	int err;
 
-	if (allocator->n_sites == USDT_MAX_PLACES)
+	if (allocator->n_sites == USDT_MAX_SITES)
 		return error__set(search->error, -E2BIG,
-				  "it has more than %d places of USDT probes of %s",
-				  USDT_MAX_PLACES, search->source->name);
+				  "it has more than %d locations of USDT probes of %s",
+				  USDT_MAX_SITES, search->source->name);
 	*site = (struct site){
 		.function = function->interface.function,
 		.names = 1ULL << function->interface.function,
@@ -97,7 +97,7 @@ static int add_place(struct search *search, const struct usdt_probe *probe,
 	if (!site->usdt)
 		return -ENOMEM;
 	allocator->n_sites++;
-	err = find_place(search, probe, site);
+	err = find_site(search, probe, site);
 	return err ? err
 		   : read_arguments(search, probe, &function->interface, &site->usdt->arguments);
 }
@@ -113,7 +113,7 @@ static int consider(const struct usdt_probe *probe, void *arg)
 		return 0;
 	function = source__find(search->source, name);
 	if (function)
-		search->err = add_place(search, probe, function);
+		search->err = add_site(search, probe, function);
 	return search->err;
 }
 
@@ -172,7 +172,7 @@ int usdt_source__read(int fd, const char *path, const struct source *source, str
 	if (search.allocator) {
 		search.allocator->source = source;
 		search.allocator->path = strdup(path);
-		search.allocator->sites = calloc(USDT_MAX_PLACES, sizeof(*search.allocator->sites));
+		search.allocator->sites = calloc(USDT_MAX_SITES, sizeof(*search.allocator->sites));
 		snprintf(search.allocator->build_id, sizeof(search.allocator->build_id), "%s",
 			 elf_file__build_id(search.elf));
 	}

@@ -13,10 +13,10 @@ struct error;
 struct source;
 
 /* Maximum number of locations of one source in one file: an inlined function may have many. */
-#define USDT_MAX_PLACES 512
+#define USDT_MAX_SITES 512
 
 /* USDT part of a site. */
-struct usdt_place {
+struct usdt_site {
 	__u64 semaphore_offset; /* file offset of the semaphore, 0: the probe is always enabled */
 	struct ap_usdt arguments;
 };

@@ -32,16 +32,16 @@ const char *budget__figure_name(enum budget_figure figure)
 }
 
 /* Position of an error in the file, for messages. */
-struct budget_place {
+struct budget_context {
 	const char *path, *test;
 	const char *region; /* NULL: outside of regions */
 	const char *key;    /* NULL: the test itself */
 	struct error *error;
 };
 
-#define fail(place, ...) fail_at(place, __VA_ARGS__)
+#define fail(context, ...) fail_at(context, __VA_ARGS__)
 
-__attribute__((format(printf, 2, 3))) static int fail_at(const struct budget_place *place,
+__attribute__((format(printf, 2, 3))) static int fail_at(const struct budget_context *context,
 							 const char *fmt, ...)
 {
 	struct error said;
@@ -50,84 +50,84 @@ __attribute__((format(printf, 2, 3))) static int fail_at(const struct budget_pla
 	va_start(args, fmt);
 	vsnprintf(said.text, sizeof(said.text), fmt, args);
 	va_end(args);
-	return error__set(place->error, -EINVAL, "%.256s, test '%.64s'%s%.64s%s%s%.64s%s: %.400s",
-			  place->path, place->test, place->region ? ", region '" : "",
-			  place->region ? place->region : "", place->region ? "'" : "",
-			  place->key ? ", \"" : "", place->key ? place->key : "",
-			  place->key ? "\"" : "", said.text);
+	return error__set(context->error, -EINVAL, "%.256s, test '%.64s'%s%.64s%s%s%.64s%s: %.400s",
+			  context->path, context->test, context->region ? ", region '" : "",
+			  context->region ? context->region : "", context->region ? "'" : "",
+			  context->key ? ", \"" : "", context->key ? context->key : "",
+			  context->key ? "\"" : "", said.text);
 }
 
-static int read_text(const struct budget_place *place, json_object *value, const char **text)
+static int read_text(const struct budget_context *context, json_object *value, const char **text)
 {
 	if (!json_object_is_type(value, json_type_string))
-		return fail(place, "it has to be a string");
+		return fail(context, "it has to be a string");
 	if (strlen(json_object_get_string(value)) != (size_t)json_object_get_string_len(value))
-		return fail(place, "no word of a command and no path can have a zero byte");
+		return fail(context, "no word of a command and no path can have a zero byte");
 	*text = json_object_get_string(value);
 	return 0;
 }
 
-static int read_command(const struct budget_place *place, json_object *value,
+static int read_command(const struct budget_context *context, json_object *value,
 			struct budget_test *test)
 {
 	size_t n;
 	int err = 0;
 
 	if (!json_object_is_type(value, json_type_array) || !json_object_array_length(value))
-		return fail(place, "it has to be a list of words, such as [\"./test\", \"-v\"]");
+		return fail(context, "it has to be a list of words, such as [\"./test\", \"-v\"]");
 	n = json_object_array_length(value);
 	test->command = calloc(n + 1, sizeof(*test->command));
 	if (!test->command)
-		return error__set(place->error, -ENOMEM, "cannot read %.256s: out of memory",
-				  place->path);
+		return error__set(context->error, -ENOMEM, "cannot read %.256s: out of memory",
+				  context->path);
 	for (size_t i = 0; i < n && !err; i++)
-		err = read_text(place, json_object_array_get_idx(value, i), &test->command[i]);
+		err = read_text(context, json_object_array_get_idx(value, i), &test->command[i]);
 	return err;
 }
 
 /* Reads a number that must be @least or more. */
-static int read_number(const struct budget_place *place, const char *what, json_object *value,
+static int read_number(const struct budget_context *context, const char *what, json_object *value,
 		       __s64 least, __s64 most, __s64 *number)
 {
 	__s64 read = json_object_get_int64(value);
 
 	if (!json_object_is_type(value, json_type_int))
-		return fail(place, "%s has to be a whole number", what);
+		return fail(context, "%s has to be a whole number", what);
 	if (read < 0 && least >= 0)
-		return fail(place, "%s is %lld; it cannot be negative", what, read);
+		return fail(context, "%s is %lld; it cannot be negative", what, read);
 	if (read < least || read > most)
-		return fail(place, "%s is %lld; it has to be from %lld to %lld", what, read, least,
-			    most);
+		return fail(context, "%s is %lld; it has to be from %lld to %lld", what, read,
+			    least, most);
 	*number = read;
 	return 0;
 }
 
-static int read_limit(const struct budget_place *place, json_object *value,
+static int read_limit(const struct budget_context *context, json_object *value,
 		      struct budget_limit *limit)
 {
 	int err = 0;
 
 	if (!json_object_is_type(value, json_type_object))
-		return fail(place, "it has to be an object, such as {\"max\": 1000}");
+		return fail(context, "it has to be an object, such as {\"max\": 1000}");
 	json_object_object_foreach(value, key, number)
 	{
 		if (!strcmp(key, "max")) {
 			limit->has_max = true;
-			err = read_number(place, "max", number, 0, INT64_MAX - 1, &limit->max);
+			err = read_number(context, "max", number, 0, INT64_MAX - 1, &limit->max);
 		} else if (!strcmp(key, "min")) {
 			limit->has_min = true;
-			err = read_number(place, "min", number, 0, INT64_MAX - 1, &limit->min);
+			err = read_number(context, "min", number, 0, INT64_MAX - 1, &limit->min);
 		} else {
-			err = fail(place, "unknown key \"%.64s\"; limits are \"max\" and \"min\"",
+			err = fail(context, "unknown key \"%.64s\"; limits are \"max\" and \"min\"",
 				   key);
 		}
 		if (err)
 			return err;
 	}
 	if (!limit->has_max && !limit->has_min)
-		return fail(place, "it has neither \"max\" nor \"min\"");
+		return fail(context, "it has neither \"max\" nor \"min\"");
 	if (limit->has_max && limit->has_min && limit->max < limit->min)
-		return fail(place, "max %lld is less than min %lld", limit->max, limit->min);
+		return fail(context, "max %lld is less than min %lld", limit->max, limit->min);
 	return 0;
 }
 
@@ -139,40 +139,41 @@ static int figure_by_name(const char *name)
 	return -ENOENT;
 }
 
-static int read_runs(const struct budget_place *place, json_object *value, __s64 least, __u64 *runs)
+static int read_runs(const struct budget_context *context, json_object *value, __s64 least,
+		     __u64 *runs)
 {
 	__s64 number;
-	int err = read_number(place, "it", value, least, BUDGET_MAX_RUNS, &number);
+	int err = read_number(context, "it", value, least, BUDGET_MAX_RUNS, &number);
 
 	if (!err)
 		*runs = number;
 	return err;
 }
 
-static int read_region(const struct budget_place *at, json_object *object,
+static int read_region(const struct budget_context *at, json_object *object,
 		       struct budget_region *region)
 {
-	struct budget_place place = *at;
+	struct budget_context context = *at;
 	const char *ignored;
 	int err = 0;
 
-	place.region = region->name;
-	place.key = NULL;
+	context.region = region->name;
+	context.key = NULL;
 	if (!json_object_is_type(object, json_type_object))
 		return fail(
-			&place,
+			&context,
 			"it has to be an object, such as {\"total_allocations\": {\"max\": 1000}}");
 	json_object_object_foreach(object, key, value)
 	{
 		int figure = figure_by_name(key);
 
-		place.key = key;
+		context.key = key;
 		if (figure >= 0 && figure != BUDGET_PEAK_BYTES)
-			err = read_limit(&place, value, &region->limits[figure]);
+			err = read_limit(&context, value, &region->limits[figure]);
 		else if (!strcmp(key, "comment"))
-			err = read_text(&place, value, &ignored);
+			err = read_text(&context, value, &ignored);
 		else
-			err = fail(&place,
+			err = fail(&context,
 				   "unknown key; a region has total_allocations, "
 				   "total_allocated_bytes, remaining_allocations, remaining_bytes "
 				   "and comment");
@@ -182,49 +183,50 @@ static int read_region(const struct budget_place *at, json_object *object,
 	return 0;
 }
 
-static int read_regions(const struct budget_place *place, json_object *value,
+static int read_regions(const struct budget_context *context, json_object *value,
 			struct budget_test *test)
 {
 	int err;
 
 	if (!json_object_is_type(value, json_type_object) || !json_object_object_length(value))
-		return fail(place, "it has to be an object with a key for each region");
+		return fail(context, "it has to be an object with a key for each region");
 	test->regions = calloc(json_object_object_length(value), sizeof(*test->regions));
 	if (!test->regions)
-		return error__set(place->error, -ENOMEM, "cannot read %.256s: out of memory",
-				  place->path);
+		return error__set(context->error, -ENOMEM, "cannot read %.256s: out of memory",
+				  context->path);
 	json_object_object_foreach(value, name, object)
 	{
 		struct budget_region *region = &test->regions[test->n_regions++];
 
 		*region = (struct budget_region){ .name = name, .object = object };
-		err = read_region(place, object, region);
+		err = read_region(context, object, region);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int read_key(const struct budget_place *place, json_object *value, struct budget_test *test)
+static int read_key(const struct budget_context *context, json_object *value,
+		    struct budget_test *test)
 {
-	int figure = figure_by_name(place->key);
+	int figure = figure_by_name(context->key);
 	const char *ignored;
 
 	if (figure >= 0)
-		return read_limit(place, value, &test->limits[figure]);
-	if (!strcmp(place->key, "command"))
-		return read_command(place, value, test);
-	if (!strcmp(place->key, "runs"))
-		return read_runs(place, value, 1, &test->runs);
-	if (!strcmp(place->key, "warmup"))
-		return read_runs(place, value, 0, &test->warmup);
-	if (!strcmp(place->key, "directory"))
-		return read_text(place, value, &test->directory);
-	if (!strcmp(place->key, "regions"))
-		return read_regions(place, value, test);
-	if (!strcmp(place->key, "comment"))
-		return read_text(place, value, &ignored);
-	return fail(place,
+		return read_limit(context, value, &test->limits[figure]);
+	if (!strcmp(context->key, "command"))
+		return read_command(context, value, test);
+	if (!strcmp(context->key, "runs"))
+		return read_runs(context, value, 1, &test->runs);
+	if (!strcmp(context->key, "warmup"))
+		return read_runs(context, value, 0, &test->warmup);
+	if (!strcmp(context->key, "directory"))
+		return read_text(context, value, &test->directory);
+	if (!strcmp(context->key, "regions"))
+		return read_regions(context, value, test);
+	if (!strcmp(context->key, "comment"))
+		return read_text(context, value, &ignored);
+	return fail(context,
 		    "unknown key; a test has command, runs, warmup, directory, regions, comment, "
 		    "total_allocations, total_allocated_bytes, remaining_allocations, "
 		    "remaining_bytes and peak_bytes");
@@ -246,7 +248,7 @@ static bool is_name(const char *name)
 static int read_test(const char *path, const char *name, json_object *object,
 		     struct budget_test *test, struct error *error)
 {
-	struct budget_place place = { .path = path, .test = name, .error = error };
+	struct budget_context context = { .path = path, .test = name, .error = error };
 	int err;
 
 	*test = (struct budget_test){
@@ -256,16 +258,17 @@ static int read_test(const char *path, const char *name, json_object *object,
 		.warmup = BUDGET_DEFAULT_WARMUP,
 	};
 	if (!is_name(name))
-		return fail(&place,
+		return fail(&context,
 			    "the name has to be one that files can have: up to %d bytes without "
 			    "'/', and no dot first",
 			    MAX_NAME_BYTES);
 	if (!json_object_is_type(object, json_type_object))
-		return fail(&place, "it has to be an object, such as {\"command\": [\"./test\"]}");
+		return fail(&context,
+			    "it has to be an object, such as {\"command\": [\"./test\"]}");
 	json_object_object_foreach(object, key, value)
 	{
-		place.key = key;
-		err = read_key(&place, value, test);
+		context.key = key;
+		err = read_key(&context, value, test);
 		if (err)
 			return err;
 	}

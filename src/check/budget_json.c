@@ -34,21 +34,21 @@ static size_t token_end(const char *text, size_t size, size_t at)
 }
 
 /* "line 3, byte 14" of the offset @at, both from 1. */
-struct place_text {
+struct position_text {
 	char text[64];
 };
 
-static struct place_text place_of(const char *text, size_t at)
+static struct position_text position_text_of(const char *text, size_t at)
 {
-	struct place_text place;
+	struct position_text position;
 	size_t line = 1, byte = 1;
 
 	for (size_t i = 0; i < at; i++) {
 		byte = text[i] == '\n' ? 1 : byte + 1;
 		line += text[i] == '\n';
 	}
-	snprintf(place.text, sizeof(place.text), "line %zu, byte %zu", line, byte);
-	return place;
+	snprintf(position.text, sizeof(position.text), "line %zu, byte %zu", line, byte);
+	return position;
 }
 
 /* json-c clamps such numbers or fails, depending on its version. */
@@ -68,7 +68,7 @@ static int refuse_out_of_range(const char *text, size_t size, const char *path, 
 			return error__set(error, -EINVAL,
 					  "%.256s, %s: no limit can be %.*s; it has to be from 0 "
 					  "to %lld",
-					  path, place_of(text, at).text,
+					  path, position_text_of(text, at).text,
 					  length < 64 ? (int)length : 64, text + at,
 					  (long long)INT64_MAX - 1);
 	}
@@ -94,7 +94,7 @@ static int tokenize(const char *text, size_t size, const char *path, json_object
 	if (!err && what != json_tokener_success) {
 		json_object_put(*root);
 		err = error__set(error, -EINVAL, "%.256s is no JSON: %s: %s", path,
-				 place_of(text, json_tokener_get_parse_end(tokener)).text,
+				 position_text_of(text, json_tokener_get_parse_end(tokener)).text,
 				 what == json_tokener_continue ? "it ends too early"
 							       : json_tokener_error_desc(what));
 	}
@@ -170,7 +170,8 @@ static int refuse_repeated(const char *text, size_t size, const char *path, stru
 		err = error__set(error, -EINVAL,
 				 "%.256s has the key \"%.64s\" twice, again at %s; only one of "
 				 "them can hold",
-				 path, json_object_get_string(key), place_of(text, at).text);
+				 path, json_object_get_string(key),
+				 position_text_of(text, at).text);
 	else if (err)
 		error__set(error, err, "cannot read %.256s: %s", path, strerror(-err));
 	json_object_put(key);

@@ -90,11 +90,11 @@ void collector__list_without_table(const struct collector *collector, FILE *to)
 {
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
-		struct unwind_place place;
+		struct loaded_table loaded;
 
 		if (module->id && module->path &&
-		    !table_loader__place(collector->tables, module->table, &place) &&
-		    !place.n_slices)
+		    !table_loader__find(collector->tables, module->table, &loaded) &&
+		    !loaded.n_slices)
 			fprintf(to, "%s\n", module->path);
 	}
 }
@@ -290,7 +290,7 @@ static int follow(struct collector *collector, const struct ap_process_record *r
 	follower = find_follower(collector, record->pid);
 	if (follower && !follower->end_ns && record->event != AP_PROCESS_FORKED)
 		return 0;
-	/* Its place in the index is the new one's, and it moves behind the others. */
+	/* Its slot in the index is the new one's, and it moves behind the others. */
 	if (follower) {
 		if (!follower->end_ns)
 			follower->end_ns = next.begin_ns;

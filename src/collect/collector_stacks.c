@@ -102,14 +102,14 @@ static bool is_good_end(enum ap_stack_end end)
 static bool is_entry(struct collector *collector, const struct ap_frame *frame, __u32 pid,
 		     __u64 time_ns)
 {
-	struct unwind_place place;
+	struct loaded_table loaded;
 	__u64 offset;
 	size_t index;
 
 	if (resolve_address(collector, pid, frame->offset, time_ns, &index, &offset) ||
-	    table_loader__place(collector->tables, collector->modules[index].table, &place))
+	    table_loader__find(collector->tables, collector->modules[index].table, &loaded))
 		return false;
-	return offset - place.entry_offset < place.entry_size;
+	return offset - loaded.entry_offset < loaded.entry_size;
 }
 
 static int note_dumped(struct collector *collector, __u64 number, __u32 stack)

@@ -19,20 +19,20 @@ struct simplifier {
 	unsigned int depth;
 };
 
-enum place {
+enum context {
 	FUNCTION, /* the function's own name: drops parameters and return types */
 	TYPE,	  /* inside of brackets: keeps them, as part of a type */
 };
 
 /* The parser's state within a name. */
 struct position {
-	enum place place;
+	enum context context;
 	size_t start; /* output offset of the current element */
 	size_t name;  /* output offset of the current qualified name */
 	bool named;   /* template arguments or parameters may follow */
 };
 
-static bool parse(struct simplifier *s, enum place place, char closing);
+static bool parse(struct simplifier *s, enum context context, char closing);
 
 static char peek(const struct simplifier *s, size_t ahead)
 {
@@ -192,7 +192,7 @@ static bool parse_parameters(struct simplifier *s, struct position *position)
 		return false;
 	after = s->at;
 	skip_qualifiers(s);
-	if (looking_at(s, "::") || position->place == FUNCTION) {
+	if (looking_at(s, "::") || position->context == FUNCTION) {
 		s->size = name_end;
 		return s->at == s->end || looking_at(s, "::");
 	}
@@ -207,7 +207,7 @@ static bool enter_declarator(struct simplifier *s, struct position *position, co
 {
 	const char *after = group_end < s->end && *group_end == ' ' ? group_end + 1 : group_end;
 
-	if (position->place != FUNCTION || after == s->end || (*after != '(' && *after != '['))
+	if (position->context != FUNCTION || after == s->end || (*after != '(' && *after != '['))
 		return false;
 	group++;
 	while (group < group_end && strchr("*& ", *group))
@@ -315,7 +315,7 @@ static bool parse_name(struct simplifier *s, struct position *position)
 
 static bool parse_space(struct simplifier *s, struct position *position)
 {
-	if (position->place == FUNCTION) {
+	if (position->context == FUNCTION) {
 		/* The text so far was a return type. */
 		s->at++;
 		s->size = position->start;
@@ -379,9 +379,9 @@ static bool parse_token(struct simplifier *s, struct position *position)
 
 /* Parses up to the end or, outside of inner brackets, @closing; among template arguments also up to
  * a comma. */
-static bool parse(struct simplifier *s, enum place place, char closing)
+static bool parse(struct simplifier *s, enum context context, char closing)
 {
-	struct position position = { place, s->size, s->size, false };
+	struct position position = { context, s->size, s->size, false };
 
 	if (++s->depth > MAX_DEPTH)
 		return false;

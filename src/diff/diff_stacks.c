@@ -100,7 +100,7 @@ static const char *module_name(const struct reading *reading, __u32 module)
 /*
  * Unnamed code is named by its module or, if both sides have the same build of it, by its address.
  */
-static int add_place(struct reading *reading, const struct stack_label *label, __u32 *id)
+static int add_frame(struct reading *reading, const struct stack_label *label, __u32 *id)
 {
 	_cleanup_(free_ptr) char *text = NULL;
 	const char *base;
@@ -132,7 +132,7 @@ static int label_name(struct reading *reading, __u32 index, __u32 *id)
 	if (label->function)
 		err = add_name(reading->reader, module, label->text, id);
 	else
-		err = add_place(reading, label, id);
+		err = add_frame(reading, label, id);
 	if (!err)
 		reading->labels[index] = *id;
 	return err;

@@ -144,7 +144,7 @@ static void debuginfod_cache__enter(void)
 /* In the parent: a debug file that another client of root's has kept, as a descriptor, or a negative errno. */
 static int debuginfod_cache__open(const char *build_id)
 {
-	_cleanup_(close_fd) int cache = -1, directory = -1, place = -1;
+	_cleanup_(close_fd) int cache = -1, directory = -1, path_fd = -1;
 	int fd;
 
 	if (build_id[strspn(build_id, "0123456789abcdef")])
@@ -155,8 +155,8 @@ static int debuginfod_cache__open(const char *build_id)
 	directory = openat(cache, build_id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (directory < 0 || !directory__is_safe(directory, 0, true))
 		return -ENOENT;
-	place = openat(directory, "debuginfo", O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	fd = place < 0 ? -ENOENT : regular_file__reopen(place);
+	path_fd = openat(directory, "debuginfo", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = path_fd < 0 ? -ENOENT : regular_file__reopen(path_fd);
 	return fd < 0 ? fd : worker__only_elf(fd);
 }
 

@@ -25,8 +25,8 @@
 struct event_log_writer {
 	char *path;
 	struct new_file file;
-	bool is_placed; /* at its path, with the first block */
-	int err;	/* of the first write that failed */
+	bool is_named; /* at its path, with the first block */
+	int err;       /* of the first write that failed */
 	struct event_log_id id;
 	struct event_log_last last;
 	unsigned char *bytes, *stored;
@@ -49,7 +49,7 @@ char *event_log__path(const char *data_path)
 	_cleanup_(free_ptr) char *named = NULL;
 	char *path;
 
-	if (file_place__name(data_path, &named))
+	if (directory_entry__name(data_path, &named))
 		return NULL;
 	return asprintf(&path, "%s.events", named) < 0 ? NULL : path;
 }
@@ -157,9 +157,9 @@ static int write_block(struct event_log_writer *writer)
 	block->crc = crc32(0, (const unsigned char *)block, offsetof(struct event_log_block, crc));
 	/* In one piece: a reader finds a block that was cut off, but not the one behind it. */
 	err = fd__write_all(writer->file.fd, block, sizeof(*block) + stored);
-	if (!err && !writer->is_placed) {
+	if (!err && !writer->is_named) {
 		err = new_file__finish_keeping(&writer->file);
-		writer->is_placed = !err;
+		writer->is_named = !err;
 	}
 	if (!err)
 		writer->n_written += writer->n_events;

@@ -16,7 +16,7 @@ struct stack_view;
 /* The pointers are the caller's. */
 struct export_input {
 	const struct profile *profile;
-	const struct stack_view *view;	/* of @profile; with_places, but for EXPORT_COLLAPSED */
+	const struct stack_view *view;	/* of @profile; with_locations, but for EXPORT_COLLAPSED */
 	const struct selection *counts; /* filtered, by count's id - 1 */
 	const struct selection *total;	/* the sum of @counts */
 	bool selects_blocks;		/* filter__selects_blocks() */
@@ -47,7 +47,7 @@ int export__check(enum export_format format, const struct export_input *input, s
 
 /*
  * Writes @input, which was checked, to @to, in a format other than EXPORT_EVENTS, and flushes it, piece by piece: what it
- * needs beside @input are tables of the names and places that occur. 0, -ENOMEM, or the negative errno
+ * needs beside @input are tables of the names and locations that occur. 0, -ENOMEM, or the negative errno
  * of the write.
  */
 int export__write(enum export_format format, const struct export_input *input, FILE *to);

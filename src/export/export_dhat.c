@@ -25,7 +25,7 @@ struct point {
 struct dhat {
 	const struct export_input *input;
 	FILE *to;
-	__u32 *frames; /* numbers of frames, by place */
+	__u32 *frames; /* numbers of frames, by location */
 	size_t n_frames;
 	struct string_ids names; /* of functions; their frames follow */
 	struct point *points;
@@ -59,8 +59,8 @@ static int compare_points(const void *left, const void *right, void *context)
 	of_a = sample_of(dhat, a);
 	of_b = sample_of(dhat, b);
 	for (size_t i = 0; i < of_a.n_frames && i < of_b.n_frames; i++)
-		if (of_a.places[i] != of_b.places[i])
-			return of_a.places[i] < of_b.places[i] ? -1 : 1;
+		if (of_a.locations[i] != of_b.locations[i])
+			return of_a.locations[i] < of_b.locations[i] ? -1 : 1;
 	return of_a.n_frames < of_b.n_frames ? -1 : of_a.n_frames > of_b.n_frames;
 }
 
@@ -165,7 +165,7 @@ static void print_frames(const struct dhat *dhat, const struct point *point)
 	/* 0 is the root. */
 	fprintf(dhat->to, "\"fs\":[%zu", dhat->n_frames + point->function);
 	for (size_t i = 0; i < sample.n_frames; i++)
-		fprintf(dhat->to, ",%u", dhat->frames[sample.places[i]] + 1);
+		fprintf(dhat->to, ",%u", dhat->frames[sample.locations[i]] + 1);
 	fputs("]}", dhat->to);
 }
 
@@ -214,13 +214,13 @@ static void print_points(const struct dhat *dhat)
 }
 
 /* As valgrind prints them: "0x1234: name (file.c:12)", "0x1234: ??? (in /usr/lib/libfoo.so.1)". */
-static char *frame_text(const struct dhat *dhat, __u32 place)
+static char *frame_text(const struct dhat *dhat, __u32 location)
 {
 	const struct export_input *input = dhat->input;
 	const struct profile *profile = input->profile;
-	const struct stack_place *at = &input->view->places[place];
+	const struct stack_location *at = &input->view->locations[location];
 	const struct profile_frame *frame = &profile->frames[at->frame - 1];
-	const struct profile_line *line = export__line(input, place);
+	const struct profile_line *line = export__line(input, location);
 	const char *name = line ? input->view->labels[at->label].text : "???";
 	__u64 address = export__address(frame);
 	char *text;
@@ -242,7 +242,7 @@ static int print_table(const struct dhat *dhat)
 	int err = 0;
 
 	fputs(",\n\"ftbl\":[\"[root]\"", dhat->to);
-	for (size_t i = 0; i < dhat->input->view->n_places && !err; i++) {
+	for (size_t i = 0; i < dhat->input->view->n_locations && !err; i++) {
 		_cleanup_(free_ptr) char *text = NULL;
 
 		if (dhat->frames[i] == EXPORT_UNUSED)
@@ -262,7 +262,7 @@ static int print_table(const struct dhat *dhat)
 int export_dhat__write(const struct export_input *input, FILE *to)
 {
 	struct dhat dhat = { .input = input, .to = to };
-	int err = export__number_places(input, &dhat.frames, &dhat.n_frames);
+	int err = export__number_locations(input, &dhat.frames, &dhat.n_frames);
 
 	if (!err)
 		err = collect_points(&dhat);

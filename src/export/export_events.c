@@ -74,7 +74,7 @@ static void release(struct events_writer *writer)
 }
 
 /* "libfoo.so.1+0x1234", or the address where no file is known; in brackets in place of a name. */
-static json_object *place_text(const char *module, __u64 offset, bool in_brackets)
+static json_object *location_text(const char *module, __u64 offset, bool in_brackets)
 {
 	_cleanup_(free_ptr) char *text = NULL;
 	int size;
@@ -114,7 +114,7 @@ static void add_named(const struct events_writer *writer, const struct profile_f
 
 	if (!frame->n_lines)
 		json_object_array_add(frames, full ? full_frame(module, frame->offset)
-						   : place_text(module, frame->offset, true));
+						   : location_text(module, frame->offset, true));
 	for (__u32 i = 0; i < frame->n_lines; i++) {
 		const struct profile_line *line = &frame->lines[i];
 		json_object *name = json__string(names->functions[line->function - 1].name), *one;
@@ -140,8 +140,8 @@ static void add_logged(const struct events_writer *writer, __u32 id, json_object
 
 	json_object_array_add(frames, writer->backtrace == BACKTRACE_FULL
 					      ? full_frame(module, frame->offset)
-					      : place_text(module, frame->offset,
-							   writer->backtrace == BACKTRACE_NAME));
+					      : location_text(module, frame->offset,
+							      writer->backtrace == BACKTRACE_NAME));
 }
 
 /* The frames of @stack, innermost first. */

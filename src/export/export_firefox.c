@@ -81,16 +81,16 @@ static void print_text(struct firefox *firefox, const char *key, const char *tex
 static bool frame_at(const struct firefox *firefox, const struct firefox_sample *sample,
 		     size_t depth, __u32 *frame)
 {
-	size_t n = sample->n_places ?: 1;
+	size_t n = sample->n_locations ?: 1;
 
 	if (depth > n)
 		return false;
 	if (depth == n)
 		*frame = firefox->first_function + sample->function;
-	else if (!sample->n_places)
+	else if (!sample->n_locations)
 		*frame = firefox->no_frame;
 	else
-		*frame = sample->places[sample->n_places - 1 - depth];
+		*frame = sample->locations[sample->n_locations - 1 - depth];
 	return true;
 }
 
@@ -124,8 +124,8 @@ static int collect(struct firefox *firefox)
 		return -ENOMEM;
 	for (size_t at = 0; export__next(input, &at, &sample);)
 		firefox->samples[firefox->n_samples++] = (struct firefox_sample){
-			.places = sample.places,
-			.n_places = sample.n_frames,
+			.locations = sample.locations,
+			.n_locations = sample.n_frames,
 			.thread = sample.count->thread,
 			.at = at - 1,
 			.function = sample.count->function,
@@ -294,9 +294,9 @@ int export_firefox__write(const struct export_input *input, FILE *to)
 	struct firefox firefox = {
 		.input = input,
 		.to = to,
-		.first_function = input->view->n_places,
-		.no_frame = input->view->n_places + n_functions,
-		.n_ids = input->view->n_places + n_functions + 1,
+		.first_function = input->view->n_locations,
+		.no_frame = input->view->n_locations + n_functions,
+		.n_ids = input->view->n_locations + n_functions + 1,
 		.n_funcs_at_most = input->view->n_labels + n_functions + 1,
 	};
 

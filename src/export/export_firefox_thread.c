@@ -68,32 +68,32 @@ void firefox__release_tables(struct firefox *firefox)
 	string_ids__release(&firefox->strings);
 }
 
-static const struct stack_place *place_of(const struct firefox *firefox, __u32 frame)
+static const struct stack_location *location_of(const struct firefox *firefox, __u32 frame)
 {
-	return frame < firefox->first_function ? &firefox->input->view->places[frame] : NULL;
+	return frame < firefox->first_function ? &firefox->input->view->locations[frame] : NULL;
 }
 
 static const struct profile_frame *profile_frame_of(const struct firefox *firefox, __u32 frame)
 {
-	const struct stack_place *place = place_of(firefox, frame);
+	const struct stack_location *location = location_of(firefox, frame);
 
-	return place ? &firefox->input->profile->frames[place->frame - 1] : NULL;
+	return location ? &firefox->input->profile->frames[location->frame - 1] : NULL;
 }
 
 static __u32 func_of(const struct firefox *firefox, __u32 frame)
 {
-	const struct stack_place *place = place_of(firefox, frame);
+	const struct stack_location *location = location_of(firefox, frame);
 
-	return place ? place->label
-		     : firefox->input->view->n_labels + frame - firefox->first_function;
+	return location ? location->label
+			: firefox->input->view->n_labels + frame - firefox->first_function;
 }
 
 static const char *name_of(const struct firefox *firefox, __u32 frame)
 {
-	const struct stack_place *place = place_of(firefox, frame);
+	const struct stack_location *location = location_of(firefox, frame);
 
-	if (place)
-		return firefox->input->view->labels[place->label].text;
+	if (location)
+		return firefox->input->view->labels[location->label].text;
 	if (frame == firefox->no_frame)
 		return EXPORT_NO_FRAME;
 	return source_names__function(&firefox->input->profile->sources,
@@ -110,7 +110,7 @@ static __u32 module_of(const struct firefox *firefox, __u32 frame)
 
 static const struct profile_line *line_of(const struct firefox *firefox, __u32 frame)
 {
-	return place_of(firefox, frame) ? export__line(firefox->input, frame) : NULL;
+	return location_of(firefox, frame) ? export__line(firefox->input, frame) : NULL;
 }
 
 static bool is_function(const struct firefox *firefox, __u32 frame)
@@ -206,11 +206,11 @@ static void print_frames(struct firefox *firefox)
 	end_list(firefox);
 	firefox__list(firefox, "inlineDepth");
 	for (size_t i = 0; i < frames->n; i++) {
-		const struct stack_place *place = place_of(firefox, frames->used[i]);
+		const struct stack_location *location = location_of(firefox, frames->used[i]);
 		const struct profile_frame *frame = profile_frame_of(firefox, frames->used[i]);
 
-		firefox__number(firefox, place && place->line != STACK_NO_LINE
-						 ? frame->n_lines - 1 - place->line
+		firefox__number(firefox, location && location->line != STACK_NO_LINE
+						 ? frame->n_lines - 1 - location->line
 						 : 0);
 	}
 	end_list(firefox);

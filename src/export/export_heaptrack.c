@@ -89,21 +89,21 @@ static void divide(const struct selection *selected, struct blocks fates[FATES])
 	fates[FATE_PASSED] = rest;
 }
 
-/* Neighbouring places of one frame: those that one address of the file stands for. */
-struct place_range {
+/* Neighbouring locations of one frame: those that one address of the file stands for. */
+struct location_range {
 	__u32 first, n;
 };
 
 /* A frame of the last stack that was written, and the number of the stack that ends there. */
 struct step {
-	struct place_range places;
+	struct location_range locations;
 	__u32 trace;
 };
 
-/* A sample and its places, by which the stacks are sorted. */
+/* A sample and its locations, by which the stacks are sorted. */
 struct sorted {
-	const __u32 *places; /* innermost first */
-	__u32 n_places;
+	const __u32 *locations; /* innermost first */
+	__u32 n_locations;
 	__u32 at; /* count's id - 1 */
 };
 
@@ -111,7 +111,7 @@ struct heaptrack {
 	const struct export_input *input;
 	struct gzip gzip;
 	struct string_ids strings;
-	struct place_range *ranges; /* by number - 1 */
+	struct location_range *ranges; /* by number - 1 */
 	size_t n_ranges, ranges_room;
 	struct hash_table range_index;
 	__u64 seed;
@@ -218,28 +218,29 @@ static __u32 string_of(struct heaptrack *track, const char *text)
 	return id;
 }
 
-static __u32 name_of(struct heaptrack *track, __u32 place)
+static __u32 name_of(struct heaptrack *track, __u32 location)
 {
 	const struct stack_view *view = track->input->view;
 
-	return string_of(track, view->labels[view->places[place].label].text);
+	return string_of(track, view->labels[view->locations[location].label].text);
 }
 
-static __u32 file_of(struct heaptrack *track, __u32 place)
+static __u32 file_of(struct heaptrack *track, __u32 location)
 {
-	const struct profile_line *line = export__line(track->input, place);
+	const struct profile_line *line = export__line(track->input, location);
 
 	return line && line->file
 		       ? string_of(track, track->input->profile->files[line->file - 1].path)
 		       : 0;
 }
 
-static void print_places(struct heaptrack *track, const struct place_range *range)
+static void print_locations(struct heaptrack *track, const struct location_range *range)
 {
 	const struct export_input *input = track->input;
 	const struct profile *profile = input->profile;
 	const struct stack_view *view = input->view;
-	const struct profile_frame *frame = &profile->frames[view->places[range->first].frame - 1];
+	const struct profile_frame *frame =
+		&profile->frames[view->locations[range->first].frame - 1];
 	__u32 module = 0;
 
 	/* A string is written where it occurs first, and not within the line that refers to it. */
@@ -250,7 +251,7 @@ static void print_places(struct heaptrack *track, const struct place_range *rang
 		file_of(track, i);
 	}
 	for (__u32 i = range->first; i < range->first + range->n; i++) {
-		const struct profile_line *place = export__line(input, i);
+		const struct profile_line *location = export__line(input, i);
 		struct line line = { .size = 0 };
 
 		if (i == range->first) {
@@ -259,7 +260,7 @@ static void print_places(struct heaptrack *track, const struct place_range *rang
 		}
 		add_hex(&line, " ", name_of(track, i));
 		add_hex(&line, " ", file_of(track, i));
-		add_hex(&line, " ", place ? place->line : 0);
+		add_hex(&line, " ", location ? location->line : 0);
 		print(track, line.text, line.size);
 	}
 	print_fixed(track, "\n");
@@ -267,13 +268,13 @@ static void print_places(struct heaptrack *track, const struct place_range *rang
 
 static bool match_range(const void *owner, __u32 id, const void *key)
 {
-	const struct place_range *range = &((const struct heaptrack *)owner)->ranges[id - 1];
+	const struct location_range *range = &((const struct heaptrack *)owner)->ranges[id - 1];
 
 	return !memcmp(range, key, sizeof(*range));
 }
 
 /* The number of the range; where it is new its line is printed. 0 with the error set. */
-static __u32 range_of(struct heaptrack *track, const struct place_range *range)
+static __u32 range_of(struct heaptrack *track, const struct location_range *range)
 {
 	__u64 hash = hash_mix(hash_mix(track->seed, range->first), range->n);
 	__u32 id = hash_table__find(&track->range_index, hash, match_range, track, range);
@@ -287,21 +288,21 @@ static __u32 range_of(struct heaptrack *track, const struct place_range *range)
 		return 0;
 	}
 	track->ranges[track->n_ranges++] = *range;
-	print_places(track, range);
+	print_locations(track, range);
 	return track->n_ranges;
 }
 
 /* The range that ends before @end, which is not 0. */
-static struct place_range range_before(const struct heaptrack *track, const __u32 *places,
-				       size_t end)
+static struct location_range range_before(const struct heaptrack *track, const __u32 *locations,
+					  size_t end)
 {
-	const struct stack_place *of = track->input->view->places;
+	const struct stack_location *of = track->input->view->locations;
 	size_t first = end - 1;
 
-	while (first && places[first - 1] + 1 == places[first] &&
-	       of[places[first - 1]].frame == of[places[first]].frame)
+	while (first && locations[first - 1] + 1 == locations[first] &&
+	       of[locations[first - 1]].frame == of[locations[first]].frame)
 		first--;
-	return (struct place_range){ places[first], end - first };
+	return (struct location_range){ locations[first], end - first };
 }
 
 /*
@@ -313,12 +314,12 @@ static __u32 trace_of(struct heaptrack *track, const struct sorted *sample)
 	__u32 trace = 0;
 	size_t depth = 0;
 
-	for (size_t end = sample->n_places; end && !track->err; depth++) {
-		struct place_range range = range_before(track, sample->places, end);
+	for (size_t end = sample->n_locations; end && !track->err; depth++) {
+		struct location_range range = range_before(track, sample->locations, end);
 
 		end -= range.n;
 		if (depth < track->n_steps &&
-		    !memcmp(&track->steps[depth].places, &range, sizeof(range))) {
+		    !memcmp(&track->steps[depth].locations, &range, sizeof(range))) {
 			trace = track->steps[depth].trace;
 			continue;
 		}
@@ -338,10 +339,10 @@ static __u32 trace_of(struct heaptrack *track, const struct sorted *sample)
 static int compare_sorted(const void *left, const void *right)
 {
 	const struct sorted *a = left, *b = right;
-	__u32 i = a->n_places, j = b->n_places;
+	__u32 i = a->n_locations, j = b->n_locations;
 
 	while (i && j) {
-		__u32 of_a = a->places[--i], of_b = b->places[--j];
+		__u32 of_a = a->locations[--i], of_b = b->locations[--j];
 
 		if (of_a != of_b)
 			return of_a < of_b ? -1 : 1;
@@ -357,8 +358,8 @@ static void sort(struct heaptrack *track)
 
 	for (size_t at = 0; export__next(track->input, &at, &sample);)
 		track->sorted[track->n_sorted++] = (struct sorted){
-			.places = sample.places,
-			.n_places = sample.n_frames,
+			.locations = sample.locations,
+			.n_locations = sample.n_frames,
 			.at = at - 1,
 		};
 	qsort(track->sorted, track->n_sorted, sizeof(*track->sorted), compare_sorted);

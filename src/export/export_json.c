@@ -15,7 +15,7 @@
 
 struct cursor {
 	const struct export_input *input;
-	const __u32 *numbers; /* of places */
+	const __u32 *numbers; /* of locations */
 	size_t at;
 };
 
@@ -76,12 +76,12 @@ static json_object *next_process(void *context)
 	return object;
 }
 
-static json_object *json_place(const struct export_input *input, __u32 place)
+static json_object *json_location(const struct export_input *input, __u32 location)
 {
 	const struct profile *profile = input->profile;
-	const struct stack_place *at = &input->view->places[place];
+	const struct stack_location *at = &input->view->locations[location];
 	const struct profile_frame *frame = &profile->frames[at->frame - 1];
-	const struct profile_line *line = export__line(input, place);
+	const struct profile_line *line = export__line(input, location);
 	json_object *object = json_object_new_object();
 	char address[32];
 
@@ -102,11 +102,11 @@ static json_object *next_frame(void *context)
 {
 	struct cursor *cursor = context;
 
-	while (cursor->at < cursor->input->view->n_places) {
-		__u32 place = cursor->at++;
+	while (cursor->at < cursor->input->view->n_locations) {
+		__u32 location = cursor->at++;
 
-		if (cursor->numbers[place] != EXPORT_UNUSED)
-			return json_place(cursor->input, place);
+		if (cursor->numbers[location] != EXPORT_UNUSED)
+			return json_location(cursor->input, location);
 	}
 	return NULL;
 }
@@ -128,7 +128,7 @@ static json_object *next_sample(void *context)
 	json__add(object, "end", json__string(sample.end ?: "complete"));
 	add_numbers(cursor->input, sample.selected, object);
 	for (size_t i = 0; i < sample.n_frames; i++)
-		json_object_array_add(frames, json__count(cursor->numbers[sample.places[i]]));
+		json_object_array_add(frames, json__count(cursor->numbers[sample.locations[i]]));
 	json__add(object, "frames", frames);
 	return object;
 }
@@ -177,7 +177,7 @@ int export_json__write(const struct export_input *input, FILE *to)
 	_cleanup_(free_ptr) __u32 *numbers = NULL;
 	json_object *root = json_object_new_object();
 	size_t n;
-	int err = root ? export__number_places(input, &numbers, &n) : -ENOMEM;
+	int err = root ? export__number_locations(input, &numbers, &n) : -ENOMEM;
 
 	if (!err)
 		err = make_head(input, root);

@@ -170,17 +170,17 @@ static int add_labels(struct pprof *pprof, const struct export_sample *sample)
 	return err;
 }
 
-/* The places of a frame make one location, the inlined ones its lines. */
+/* The locations of a frame make one Location of pprof, the inlined ones its Lines. */
 static int add_locations(struct pprof *pprof, const struct export_sample *sample)
 {
-	const struct stack_place *places = pprof->input->view->places;
-	const __u32 *at = sample->places;
+	const struct stack_location *locations = pprof->input->view->locations;
+	const __u32 *at = sample->locations;
 	__u64 id;
 	int err = 0;
 
 	for (size_t i = 0, n; i < sample->n_frames && !err; i += n) {
 		for (n = 1; i + n < sample->n_frames && at[i + n] == at[i] + n &&
-			    places[at[i + n]].frame == places[at[i]].frame;
+			    locations[at[i + n]].frame == locations[at[i]].frame;
 		     n++)
 			;
 		err = pprof_tables__location(&pprof->tables, at[i], n, &id);

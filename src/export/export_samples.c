@@ -67,16 +67,17 @@ bool export__next(const struct export_input *input, size_t *at, struct export_sa
 			.end = end == AP_END_COMPLETE ? NULL : profile__stack_end_name(end),
 		};
 		sample->labels = stack_view__frames(view, count->stack, &sample->n_frames);
-		if (view->places)
-			sample->places = stack_view__places(view, count->stack, &sample->n_frames);
+		if (view->locations)
+			sample->locations =
+				stack_view__locations(view, count->stack, &sample->n_frames);
 		return true;
 	}
 	return false;
 }
 
-static int number(const struct export_input *input, bool by_place, __u32 **numbers, size_t *n)
+static int number(const struct export_input *input, bool by_location, __u32 **numbers, size_t *n)
 {
-	size_t room = by_place ? input->view->n_places : input->view->n_labels;
+	size_t room = by_location ? input->view->n_locations : input->view->n_labels;
 	__u32 *made = malloc((room + 1) * sizeof(*made));
 	struct export_sample sample;
 
@@ -86,7 +87,7 @@ static int number(const struct export_input *input, bool by_place, __u32 **numbe
 		made[i] = EXPORT_UNUSED;
 	for (size_t at = 0; export__next(input, &at, &sample);)
 		for (size_t i = 0; i < sample.n_frames; i++)
-			made[by_place ? sample.places[i] : sample.labels[i]] = 0;
+			made[by_location ? sample.locations[i] : sample.labels[i]] = 0;
 	*n = 0;
 	for (size_t i = 0; i < room; i++)
 		if (!made[i])
@@ -95,7 +96,7 @@ static int number(const struct export_input *input, bool by_place, __u32 **numbe
 	return 0;
 }
 
-int export__number_places(const struct export_input *input, __u32 **numbers, size_t *n)
+int export__number_locations(const struct export_input *input, __u32 **numbers, size_t *n)
 {
 	return number(input, true, numbers, n);
 }
@@ -105,9 +106,9 @@ int export__number_labels(const struct export_input *input, __u32 **numbers, siz
 	return number(input, false, numbers, n);
 }
 
-const struct profile_line *export__line(const struct export_input *input, __u32 place)
+const struct profile_line *export__line(const struct export_input *input, __u32 location)
 {
-	const struct stack_place *at = &input->view->places[place];
+	const struct stack_location *at = &input->view->locations[location];
 	const struct profile_line *line;
 
 	if (at->line == STACK_NO_LINE)

@@ -32,7 +32,7 @@ struct speedscope {
 	FILE *to;
 	__u32 *labels;		 /* indexes of frames, by label */
 	size_t n_labels;	 /* that are used; the frames of other names follow */
-	__u32 *places;		 /* the first place of each label */
+	__u32 *locations;	 /* the first location of each label */
 	struct string_ids names; /* of processes and functions */
 };
 
@@ -54,7 +54,7 @@ static int print_label(const struct speedscope *scope, __u32 label)
 {
 	const struct stack_view *view = scope->input->view;
 	const struct profile *profile = scope->input->profile;
-	const struct profile_line *line = export__line(scope->input, scope->places[label]);
+	const struct profile_line *line = export__line(scope->input, scope->locations[label]);
 	__u32 module = view->labels[label].module;
 	int err;
 
@@ -188,15 +188,15 @@ static int collect_names(struct speedscope *scope)
 	return err;
 }
 
-static int find_places(struct speedscope *scope)
+static int find_locations(struct speedscope *scope)
 {
 	const struct stack_view *view = scope->input->view;
 
-	scope->places = calloc(view->n_labels + 1, sizeof(*scope->places));
-	if (!scope->places)
+	scope->locations = calloc(view->n_labels + 1, sizeof(*scope->locations));
+	if (!scope->locations)
 		return -ENOMEM;
-	for (size_t i = view->n_places; i; i--)
-		scope->places[view->places[i - 1].label] = i - 1;
+	for (size_t i = view->n_locations; i; i--)
+		scope->locations[view->locations[i - 1].label] = i - 1;
 	return 0;
 }
 
@@ -206,13 +206,13 @@ int export_speedscope__write(const struct export_input *input, FILE *to)
 	int err = export__number_labels(input, &scope.labels, &scope.n_labels);
 
 	if (!err)
-		err = find_places(&scope);
+		err = find_locations(&scope);
 	if (!err)
 		err = collect_names(&scope);
 	if (!err)
 		err = print_all(&scope);
 	free(scope.labels);
-	free(scope.places);
+	free(scope.locations);
 	string_ids__release(&scope.names);
 	return err;
 }

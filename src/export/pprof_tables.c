@@ -167,7 +167,7 @@ static void look_at_lines(const struct profile_frame *frame, struct pprof_mappin
 }
 
 /* Room for @module behind *@end, the end of the last range. */
-static void place_mapping(struct pprof_tables *tables, __u32 module, __u32 id, __u64 *end)
+static void set_mapping_range(struct pprof_tables *tables, __u32 module, __u32 id, __u64 *end)
 {
 	struct pprof_mapping *mapping = &tables->mappings[module - 1];
 	__u64 size = mapping->limit;
@@ -206,10 +206,10 @@ static int make_mappings(struct pprof_tables *tables)
 	/* At 0, so that the program's addresses are those of its file. */
 	program = find_program(tables->input, votes);
 	if (program)
-		place_mapping(tables, program, id++, &end);
+		set_mapping_range(tables, program, id++, &end);
 	for (__u32 module = 1; module <= profile->n_modules; module++)
 		if (module != program)
-			place_mapping(tables, module, id++, &end);
+			set_mapping_range(tables, module, id++, &end);
 	return 0;
 }
 
@@ -306,12 +306,12 @@ static int add_line(struct pprof_tables *tables, const char *name, const char *s
 	return 0;
 }
 
-static int add_place(struct pprof_tables *tables, __u32 place, const struct pprof_mapping *mapping,
-		     struct protobuf *location)
+static int add_location_line(struct pprof_tables *tables, __u32 at,
+			     const struct pprof_mapping *mapping, struct protobuf *location)
 {
 	const struct export_input *input = tables->input;
-	const struct profile_line *line = export__line(input, place);
-	const char *name = input->view->labels[input->view->places[place].label].text;
+	const struct profile_line *line = export__line(input, at);
+	const char *name = input->view->labels[input->view->locations[at].label].text;
 
 	/*
 	 * pprof looks for debug files by build id, but only for locations without lines: so a file
@@ -335,14 +335,14 @@ static int make_location(struct pprof_tables *tables, size_t index, struct proto
 	protobuf__add(message, LOCATION_ID, index + 1);
 	if (!location->n)
 		return add_line(tables, EXPORT_NO_FRAME, EXPORT_NO_FRAME, NULL, message);
-	frame = &tables->input->profile->frames[view->places[location->first].frame - 1];
+	frame = &tables->input->profile->frames[view->locations[location->first].frame - 1];
 	if (frame->module)
 		mapping = &tables->mappings[frame->module - 1];
 	protobuf__add(message, LOCATION_MAPPING_ID, mapping ? mapping->id : 0);
 	protobuf__add(message, LOCATION_ADDRESS,
 		      (mapping ? mapping->start : 0) + export__address(frame));
 	for (__u32 i = 0; i < location->n && !err; i++)
-		err = add_place(tables, location->first + i, mapping, message);
+		err = add_location_line(tables, location->first + i, mapping, message);
 	return err;
 }
 

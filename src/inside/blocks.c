@@ -48,17 +48,17 @@ static __attribute__((noinline)) int add_table(__u32 had)
 {
 	__u32 n = had, shift = INSIDE_FIRST_BLOCKS + had;
 	struct inside_block *table, *none = NULL;
-	__u64 place, before = 0;
+	__u64 offset, before = 0;
 
 	if (!program || had == INSIDE_BLOCK_TABLES ||
 	    shift > memory__header()->settings.max_live_shift)
 		return -ENOSPC;
-	table = memory__take_pages(sizeof(*table) << shift, &place);
+	table = memory__take_pages(sizeof(*table) << shift, &offset);
 	if (!table)
 		return memory__is_full() ? -ENOMEM : -ENOSPC;
 	/* Another thread may have been first, and have stopped just behind it: its table is used, and is mapped here, too. Nobody
 	 * waits for it, which may have to wait for this thread's processor. */
-	if (!__atomic_compare_exchange_n(&program->blocks[had], &before, place, false,
+	if (!__atomic_compare_exchange_n(&program->blocks[had], &before, offset, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 		sys__unmap(table, sizeof(*table) << shift);
 		if (__atomic_load_n(&n_tables, __ATOMIC_ACQUIRE) != had)

@@ -89,23 +89,23 @@ static bool read_section(int fd, const Elf64_Ehdr *header, __u32 index, Elf64_Sh
 			     header->e_shoff + index * sizeof(*section));
 }
 
-/* Places of the names among the strings. A file has each of them once, or with longer names that end so. */
-#define MAX_PLACES 16
+/* Offsets of the names among the strings. A file has each of them once, or with longer names that end so. */
+#define MAX_OFFSETS 16
 
-struct places {
+struct offsets {
 	__u32 n;
-	__u32 at[MAX_PLACES];
+	__u32 at[MAX_OFFSETS];
 };
 
-static bool has_place(const struct places *places, __u32 place)
+static bool has_offset(const struct offsets *offsets, __u32 offset)
 {
-	for (__u32 i = 0; i < places->n; i++)
-		if (places->at[i] == place)
+	for (__u32 i = 0; i < offsets->n; i++)
+		if (offsets->at[i] == offset)
 			return true;
 	return false;
 }
 
-static bool is_defined(int fd, const Elf64_Shdr *symbols, const struct places *places)
+static bool is_defined(int fd, const Elf64_Shdr *symbols, const struct offsets *offsets)
 {
 	Elf64_Sym part[PART_BYTES / sizeof(Elf64_Sym)];
 	const __u32 most = sizeof(part) / sizeof(part[0]);
@@ -119,7 +119,7 @@ static bool is_defined(int fd, const Elf64_Shdr *symbols, const struct places *p
 		for (__u32 i = 0; i < n; i++)
 			if (part[i].st_shndx != SHN_UNDEF &&
 			    ELF64_ST_TYPE(part[i].st_info) == STT_FUNC &&
-			    has_place(places, part[i].st_name))
+			    has_offset(offsets, part[i].st_name))
 				return true;
 		left -= n;
 		at += n * sizeof(part[0]);
@@ -137,7 +137,7 @@ static __u32 find_name(const char *bytes, __u32 from, __u32 n)
 	return n;
 }
 
-static void find_places(int fd, const Elf64_Shdr *strings, struct places *out)
+static void find_offsets(int fd, const Elf64_Shdr *strings, struct offsets *out)
 {
 	char bytes[PART_BYTES + OVERLAP];
 	__u64 at = 0;
@@ -151,9 +151,9 @@ static void find_places(int fd, const Elf64_Shdr *strings, struct places *out)
 		if (sys__read_at(fd, bytes, n, strings->sh_offset + at))
 			return;
 		while ((found = find_name(bytes, found, n + OVERLAP)) < n) {
-			if (!has_place(out, at + found))
+			if (!has_offset(out, at + found))
 				out->at[out->n++] = at + found;
-			if (out->n == MAX_PLACES)
+			if (out->n == MAX_OFFSETS)
 				return;
 			found++;
 		}
@@ -166,7 +166,7 @@ static void find_places(int fd, const Elf64_Shdr *strings, struct places *out)
 static bool has_hidden_names(int fd, const Elf64_Ehdr *header)
 {
 	Elf64_Shdr symbols, strings;
-	struct places places;
+	struct offsets offsets;
 
 	if (header->e_shentsize != sizeof(symbols))
 		return false;
@@ -176,8 +176,8 @@ static bool has_hidden_names(int fd, const Elf64_Ehdr *header)
 			    !read_section(fd, header, symbols.sh_link, &strings) ||
 			    strings.sh_size > MAX_SECTION_BYTES)
 				return false;
-			find_places(fd, &strings, &places);
-			return places.n && is_defined(fd, &symbols, &places);
+			find_offsets(fd, &strings, &offsets);
+			return offsets.n && is_defined(fd, &symbols, &offsets);
 		}
 	return false;
 }

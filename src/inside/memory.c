@@ -22,7 +22,7 @@ struct pool {
 	__u32 extender; /* tid of the thread that maps the next piece; 0: none */
 	bool is_shared;
 	char *pieces[MAX_PIECES];
-	__u64 places[MAX_PIECES]; /* of shared ones */
+	__u64 offsets[MAX_PIECES]; /* of shared ones */
 };
 
 static struct {
@@ -132,18 +132,18 @@ void memory__close(void)
 /*
  * Another mapping of the file, without a descriptor, which programs close, and without a path, which
  * they may not reach any more: mremap(2) copies a shared mapping whose old size is given as 0. The copy
- * begins where the header does, and what is before @place is given back.
+ * begins where the header does, and what is before @offset is given back.
  */
-static void *map_copy(const void *first, __u64 place, size_t size)
+static void *map_copy(const void *first, __u64 offset, size_t size)
 {
-	long address = sys(__NR_mremap, (long)first, 0, place + size, MREMAP_MAYMOVE, 0, 0);
+	long address = sys(__NR_mremap, (long)first, 0, offset + size, MREMAP_MAYMOVE, 0, 0);
 
 	if (address < 0 && address > -4096)
 		return NULL;
-	if (place)
-		sys(__NR_munmap, address, place, 0, 0, 0, 0);
-	spared__add(address + place, size);
-	return (void *)(address + place);
+	if (offset)
+		sys(__NR_munmap, address, offset, 0, 0, 0, 0);
+	spared__add(address + offset, size);
+	return (void *)(address + offset);
 }
 
 bool memory__is_full(void)
@@ -162,7 +162,7 @@ static bool has_pages(void *address, size_t size)
 	return !err || err == -EINVAL;
 }
 
-static void *map_file(const char *path, __u64 place, size_t size, bool is_written)
+static void *map_file(const char *path, __u64 offset, size_t size, bool is_written)
 {
 	int protection = is_written ? PROT_READ | PROT_WRITE : PROT_READ;
 	int fd = sys__open(path, (is_written ? O_RDWR : O_RDONLY) | O_NOFOLLOW);
@@ -170,24 +170,24 @@ static void *map_file(const char *path, __u64 place, size_t size, bool is_writte
 
 	if (fd < 0)
 		return NULL;
-	address = sys__map(size, protection, MAP_SHARED, fd, place);
+	address = sys__map(size, protection, MAP_SHARED, fd, offset);
 	sys__close(fd);
 	if (address)
 		sys(__NR_madvise, (long)address, size, MADV_DONTDUMP, 0, 0, 0);
 	return address;
 }
 
-void *memory__map(__u64 place, size_t size)
+void *memory__map(__u64 offset, size_t size)
 {
 	__u64 limit = memory.header->size_bytes;
 	void *address;
 
-	if (!place || place > limit || size > limit - place || place & (INSIDE_PAGE - 1))
+	if (!offset || offset > limit || size > limit - offset || offset & (INSIDE_PAGE - 1))
 		return NULL;
-	address = map_copy(memory.header, place, size);
+	address = map_copy(memory.header, offset, size);
 	/* With a limit of address space (ulimit -v) the detour may not fit. */
 	if (!address)
-		address = map_file(memory.path, place, size, true);
+		address = map_file(memory.path, offset, size, true);
 	if (address && !has_pages(address, size)) {
 		sys__unmap(address, size);
 		__atomic_store_n(&memory.failed_bytes, size, __ATOMIC_RELAXED);
@@ -196,14 +196,14 @@ void *memory__map(__u64 place, size_t size)
 	return address;
 }
 
-const void *memory__map_tables(__u64 place, size_t size)
+const void *memory__map_tables(__u64 offset, size_t size)
 {
 	void *address;
 
-	if (!memory.tables || place > INSIDE_TABLES_BYTES || size > INSIDE_TABLES_BYTES - place)
+	if (!memory.tables || offset > INSIDE_TABLES_BYTES || size > INSIDE_TABLES_BYTES - offset)
 		return NULL;
-	address = map_copy(memory.tables, place, size);
-	return address ? address : map_file(memory.tables_path, place, size, false);
+	address = map_copy(memory.tables, offset, size);
+	return address ? address : map_file(memory.tables_path, offset, size, false);
 }
 
 /* The process reads from the FIFO itself, too: so it gets no SIGPIPE where allocprof has ended. */
@@ -277,7 +277,7 @@ void memory__await(const __u32 *word, __u32 value)
 	__atomic_fetch_add(&waits->total_ns, now_ns - begin_ns, __ATOMIC_RELAXED);
 }
 
-void *memory__take_pages(size_t size, __u64 *place)
+void *memory__take_pages(size_t size, __u64 *offset)
 {
 	size_t failed = __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
 
@@ -285,8 +285,8 @@ void *memory__take_pages(size_t size, __u64 *place)
 	/* Else each call of the target would try in vain, by several system calls. */
 	if (unlikely(failed && size >= failed))
 		return NULL;
-	*place = __atomic_fetch_add(&memory.header->next, size, __ATOMIC_RELAXED);
-	return memory__map(*place, size);
+	*offset = __atomic_fetch_add(&memory.header->next, size, __ATOMIC_RELAXED);
+	return memory__map(*offset, size);
 }
 
 /* Pieces are small at first, since many processes are short, and large in the end. */
@@ -297,7 +297,7 @@ static size_t piece_bytes(__u32 index)
 
 /* Maps a further piece with its first @size bytes taken, which it returns. @before is the state that
  * had no room; the new one is used by others if the state is still that. */
-static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *place)
+static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *offset)
 {
 	__u32 index = __atomic_add_fetch(&pool->n_pieces, 1, __ATOMIC_RELAXED);
 	__u64 at = 0;
@@ -312,10 +312,10 @@ static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *p
 	if (!piece)
 		return NULL;
 	pool->pieces[index] = piece;
-	pool->places[index] = at;
+	pool->offsets[index] = at;
 	__atomic_compare_exchange_n(&pool->state, &before, (__u64)index << 32 | size, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-	*place = at;
+	*offset = at;
 	return piece;
 }
 
@@ -352,7 +352,7 @@ static void pool__end_extend(struct pool *pool, __u32 tid)
 }
 
 /* Maps a further piece, and takes @size bytes of it; NULL on failure. */
-static void *pool__take_new(struct pool *pool, __u64 before, size_t size, __u64 *place,
+static void *pool__take_new(struct pool *pool, __u64 before, size_t size, __u64 *offset,
 			    bool *is_late)
 {
 	__u32 tid = sys__tid();
@@ -364,12 +364,12 @@ static void *pool__take_new(struct pool *pool, __u64 before, size_t size, __u64 
 	/* It may have been extended just before this thread was the one to do so. */
 	*is_late = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE) != before;
 	if (!*is_late)
-		taken = pool__extend(pool, before, size, place);
+		taken = pool__extend(pool, before, size, offset);
 	pool__end_extend(pool, tid);
 	return taken;
 }
 
-static void *pool__take(struct pool *pool, size_t size, __u64 *place)
+static void *pool__take(struct pool *pool, size_t size, __u64 *offset)
 {
 	__u64 state = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE);
 
@@ -380,7 +380,7 @@ static void *pool__take(struct pool *pool, size_t size, __u64 *place)
 		void *taken;
 
 		if (!index || piece_bytes(index) - used < size) {
-			taken = pool__take_new(pool, state, size, place, &is_late);
+			taken = pool__take_new(pool, state, size, offset, &is_late);
 			if (!is_late)
 				return taken;
 			state = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE);
@@ -388,22 +388,22 @@ static void *pool__take(struct pool *pool, size_t size, __u64 *place)
 		}
 		if (__atomic_compare_exchange_n(&pool->state, &state, state + size, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-			*place = pool->places[index] + used;
+			*offset = pool->offsets[index] + used;
 			return pool->pieces[index] + used;
 		}
 	}
 }
 
-void *memory__take(size_t size, __u64 *place)
+void *memory__take(size_t size, __u64 *offset)
 {
-	return pool__take(&memory.shared, size, place);
+	return pool__take(&memory.shared, size, offset);
 }
 
 void *memory__take_private(size_t size)
 {
-	__u64 place;
+	__u64 offset;
 
-	return pool__take(&memory.own, size, &place);
+	return pool__take(&memory.own, size, &offset);
 }
 
 /* The pieces stay mapped: the fork may have been in a signal's handler, and the code that it interrupted
@@ -432,13 +432,13 @@ static size_t chunk_bytes(__u32 chunk, size_t size)
 	return ((INSIDE_FIRST << chunk) * size + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
 }
 
-static char *map_chunk(struct mapped_array *mapped, __u32 chunk, __u64 place, size_t size)
+static char *map_chunk(struct mapped_array *mapped, __u32 chunk, __u64 offset, size_t size)
 {
 	char *base = __atomic_load_n(&mapped->chunks[chunk], __ATOMIC_ACQUIRE);
 
 	if (base)
 		return base;
-	base = memory__map(place, chunk_bytes(chunk, size));
+	base = memory__map(offset, chunk_bytes(chunk, size));
 	/* Another thread may have mapped it meanwhile: then it is mapped twice. */
 	if (base)
 		__atomic_store_n(&mapped->chunks[chunk], base, __ATOMIC_RELEASE);
@@ -463,23 +463,23 @@ void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array,
 {
 	__u32 n = __atomic_fetch_add(&array->n, 1, __ATOMIC_RELAXED), first;
 	__u32 chunk = chunk_of(n, &first);
-	__u64 place, none = 0;
+	__u64 offset, none = 0;
 	char *base;
 
 	if (chunk == INSIDE_CHUNKS)
 		return NULL;
-	place = __atomic_load_n(&array->chunks[chunk], __ATOMIC_ACQUIRE);
-	if (!place) {
-		place = __atomic_fetch_add(&memory.header->next, chunk_bytes(chunk, size),
-					   __ATOMIC_RELAXED);
-		if (!__atomic_compare_exchange_n(&array->chunks[chunk], &none, place, false,
+	offset = __atomic_load_n(&array->chunks[chunk], __ATOMIC_ACQUIRE);
+	if (!offset) {
+		offset = __atomic_fetch_add(&memory.header->next, chunk_bytes(chunk, size),
+					    __ATOMIC_RELAXED);
+		if (!__atomic_compare_exchange_n(&array->chunks[chunk], &none, offset, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			place = none;
+			offset = none;
 	}
 	if (unlikely(memory.failed_bytes && chunk_bytes(chunk, size) >= memory.failed_bytes &&
 		     !__atomic_load_n(&mapped->chunks[chunk], __ATOMIC_RELAXED)))
 		return NULL;
-	base = map_chunk(mapped, chunk, place, size);
+	base = map_chunk(mapped, chunk, offset, size);
 	*index = n;
 	return base ? base + (n - first) * size : NULL;
 }
@@ -489,10 +489,10 @@ void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array,
 /* From this size on a table has pages of its own, which are given back. */
 #define OWN_PAGES_BYTES (16 << 10)
 
-static char *take_entries(size_t bytes, __u64 *place)
+static char *take_entries(size_t bytes, __u64 *offset)
 {
-	return bytes < OWN_PAGES_BYTES ? memory__take(bytes, place)
-				       : memory__take_pages(bytes, place);
+	return bytes < OWN_PAGES_BYTES ? memory__take(bytes, offset)
+				       : memory__take_pages(bytes, offset);
 }
 
 static void give_back_entries(char *entries, size_t bytes)
@@ -508,11 +508,11 @@ static bool grow_table(struct table *table, const struct table_kind *kind, __u64
 {
 	struct table grown = { .shift = table->entries ? table->shift + 1 : FIRST_SHIFT };
 	size_t bytes = kind->entry_bytes << grown.shift;
-	__u64 place;
+	__u64 offset;
 
 	if (grown.shift > INSIDE_MAX_SHIFT)
 		return false;
-	grown.entries = take_entries(bytes, &place);
+	grown.entries = take_entries(bytes, &offset);
 	if (!grown.entries)
 		return false;
 	for (__u64 i = 0; table->entries && i < 1ULL << table->shift; i++) {
@@ -528,7 +528,7 @@ static bool grow_table(struct table *table, const struct table_kind *kind, __u64
 		memcpy(to, from, kind->entry_bytes);
 		grown.n++;
 	}
-	__atomic_store_n(published, place | grown.shift, __ATOMIC_RELEASE);
+	__atomic_store_n(published, offset | grown.shift, __ATOMIC_RELEASE);
 	give_back_entries(table->entries, kind->entry_bytes << table->shift);
 	*table = grown;
 	return true;

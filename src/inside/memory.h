@@ -27,17 +27,17 @@ struct inside_header *memory__header(void);
 /* There is no header any more. */
 void memory__close(void);
 
-/* Zeroed shared memory, aligned to 64 bytes, and its place. NULL if there is none. */
-void *memory__take(size_t size, __u64 *place);
+/* Zeroed shared memory, aligned to 64 bytes, and its offset. NULL if there is none. */
+void *memory__take(size_t size, __u64 *offset);
 
 /* Zeroed memory of this process alone, aligned to 64 bytes. NULL if there is none. */
 void *memory__take_private(size_t size);
 
-/* Maps @size bytes of shared memory from @place, a multiple of INSIDE_PAGE. NULL on failure. */
-void *memory__map(__u64 place, size_t size);
+/* Maps @size bytes of shared memory from @offset, a multiple of INSIDE_PAGE. NULL on failure. */
+void *memory__map(__u64 offset, size_t size);
 
 /* Takes and maps shared memory of its own, a number of pages. NULL on failure. */
-void *memory__take_pages(size_t size, __u64 *place);
+void *memory__take_pages(size_t size, __u64 *offset);
 
 /* In a forked child: what the parent goes on writing is not used any more. */
 void memory__forget(void);
@@ -55,8 +55,8 @@ void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array,
 void *mapped_array__get(struct mapped_array *mapped, const struct inside_array *array, size_t size,
 			__u32 index);
 
-/* Maps @size bytes from @place of the file of unwind tables, for reading. NULL on failure. */
-const void *memory__map_tables(__u64 place, size_t size);
+/* Maps @size bytes from @offset of the file of unwind tables, for reading. NULL on failure. */
+const void *memory__map_tables(__u64 offset, size_t size);
 
 /* Whether the file system of the shared memory had no room for what this process needed. */
 bool memory__is_full(void);
@@ -102,7 +102,7 @@ struct table_kind {
 	__u64 (*hash)(const void *entry);
 };
 
-/* Makes room for one more entry. *@published is the place that allocprof reads; it sees the table as it was
+/* Makes room for one more entry. *@published is the offset that allocprof reads; it sees the table as it was
  * before or as it is now. Entries move if that returns true and table->shift has changed. False: no room. */
 bool table__reserve(struct table *table, const struct table_kind *kind, __u64 *published);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Reads the dynamic linker's list of loaded objects, their symbols, relocations and places. */
+/* Reads the dynamic linker's list of loaded objects, their symbols, relocations and addresses. */
 #include "objects.h"
 
 #include <elf.h>

@@ -73,7 +73,7 @@ bool objects__pass_on_search_path(void);
 /* Whether the program has libraries audit the dynamic linker (DT_AUDIT, DT_DEPAUDIT). */
 bool objects__program_names_auditors(void);
 
-/* Whether libraries are searched for it at places of its own. */
+/* Whether libraries are searched for it in directories of its own. */
 bool object__has_search_path(const struct object *object);
 
 typedef void (*object_function_fn)(void *context, const char *name,

@@ -18,7 +18,7 @@
 #include "thread_names.h"
 #include "walk.h"
 
-static struct mapped_array refused_places;
+static struct mapped_array refused_offsets;
 
 /* The file behind a link of /proc, or the path itself. */
 static void copy_path(char *out, const char *path)
@@ -46,7 +46,7 @@ bool process__note_refusal(const char *path, enum inside_refusal reason)
 	__u32 index;
 
 	memory__add_gap(INSIDE_GAP_EXECS);
-	refused = mapped_array__add(&refused_places, &process.header->refused, sizeof(*refused),
+	refused = mapped_array__add(&refused_offsets, &process.header->refused, sizeof(*refused),
 				    &index);
 	if (!refused)
 		return false;
@@ -80,7 +80,7 @@ static struct {
 	volatile __u32 *alive; /* the page that is cleared in a forked child */
 	struct thread *threads, *hand;
 	bool is_joined; /* process__is_joined() was called */
-	struct mapped_array programs, thread_places;
+	struct mapped_array programs, thread_offsets;
 	char directory[INSIDE_PATH_BYTES];
 	process_keep_fn keep; /* NULL: the dynamic linker keeps @self */
 	__u32 key;	      /* its first argument */
@@ -353,16 +353,16 @@ static bool take_from_ended(struct thread *thread)
 	return false;
 }
 
-static bool publish(struct inside_thread *shared, __u64 place)
+static bool publish(struct inside_thread *shared, __u64 offset)
 {
 	__u32 index;
-	__u64 *element = mapped_array__add(&local.thread_places, &process.header->threads,
+	__u64 *element = mapped_array__add(&local.thread_offsets, &process.header->threads,
 					   sizeof(*element), &index);
 
 	if (!element)
 		return false;
 	__atomic_store_n(&shared->state, INSIDE_READY, __ATOMIC_RELEASE);
-	__atomic_store_n(element, place, __ATOMIC_RELEASE);
+	__atomic_store_n(element, offset, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -393,11 +393,11 @@ struct thread *thread__new(__u32 tid, const char *comm)
 {
 	struct thread *thread = memory__take_private(sizeof(*thread));
 	struct inside_thread *shared;
-	__u64 place;
+	__u64 offset;
 
 	if (!thread)
 		return NULL;
-	shared = memory__take(sizeof(*shared), &place);
+	shared = memory__take(sizeof(*shared), &offset);
 	if (!shared)
 		return NULL;
 	thread->shared = shared;
@@ -405,7 +405,7 @@ struct thread *thread__new(__u32 tid, const char *comm)
 	shared->tid = tid;
 	shared->program = process.program;
 	memcpy(shared->comm, comm, AP_COMM_LEN);
-	return publish(shared, place) ? thread : NULL;
+	return publish(shared, offset) ? thread : NULL;
 }
 
 bool thread__have_walker(struct thread *thread, bool (*take)(struct thread *thread))

@@ -193,7 +193,7 @@ static struct inside_region_counts *counts_of(struct thread *thread, __u32 set)
 {
 	struct regions *regions = thread->regions;
 	struct inside_region_counts *counts, *none = NULL;
-	__u64 place;
+	__u64 offset;
 
 	if (!set)
 		return NULL;
@@ -203,7 +203,7 @@ static struct inside_region_counts *counts_of(struct thread *thread, __u32 set)
 	}
 	if (likely(regions->sets[set]))
 		return regions->sets[set];
-	counts = memory__take(sizeof(*counts), &place);
+	counts = memory__take(sizeof(*counts), &offset);
 	if (!counts) {
 		count_gap(thread, AP_REGION_GAP_THREADS);
 		return NULL;
@@ -211,7 +211,7 @@ static struct inside_region_counts *counts_of(struct thread *thread, __u32 set)
 	/* A signal's handler may have been here before. */
 	if (__atomic_compare_exchange_n(&regions->sets[set], &none, counts, false, __ATOMIC_RELEASE,
 					__ATOMIC_RELAXED))
-		__atomic_store_n(&regions->shared->sets[set], place, __ATOMIC_RELEASE);
+		__atomic_store_n(&regions->shared->sets[set], offset, __ATOMIC_RELEASE);
 	return regions->sets[set];
 }
 
@@ -235,21 +235,21 @@ struct inside_region_counts *regions__at_call(struct thread *thread, __u64 sp)
 static bool make_regions(struct thread *thread)
 {
 	struct regions *regions, *none = NULL;
-	__u64 place;
+	__u64 offset;
 
 	if (likely(thread->regions))
 		return true;
 	regions = memory__take_private(sizeof(*regions));
 	if (!regions)
 		return false;
-	regions->shared = memory__take(sizeof(*regions->shared), &place);
+	regions->shared = memory__take(sizeof(*regions->shared), &offset);
 	if (!regions->shared)
 		return false;
 	regions->copies[0].floor = ~0ULL;
 	/* A signal's handler may have been here before. */
 	if (__atomic_compare_exchange_n(&thread->regions, &none, regions, false, __ATOMIC_RELEASE,
 					__ATOMIC_RELAXED))
-		__atomic_store_n(&thread->shared->regions, place, __ATOMIC_RELEASE);
+		__atomic_store_n(&thread->shared->regions, offset, __ATOMIC_RELEASE);
 	return true;
 }
 

@@ -25,18 +25,18 @@ static struct inside_stack *map_table(__u32 table)
 	struct inside_header *header = process.header;
 	size_t bytes = table_slots(table) * sizeof(struct inside_stack);
 	struct inside_stack *mapped = __atomic_load_n(&stacks.tables[table], __ATOMIC_ACQUIRE);
-	__u64 place, none = 0;
+	__u64 offset, none = 0;
 
 	if (mapped)
 		return mapped;
-	place = __atomic_load_n(&header->stacks[table], __ATOMIC_ACQUIRE);
-	if (!place) {
-		place = __atomic_fetch_add(&header->next, bytes, __ATOMIC_RELAXED);
-		if (!__atomic_compare_exchange_n(&header->stacks[table], &none, place, false,
+	offset = __atomic_load_n(&header->stacks[table], __ATOMIC_ACQUIRE);
+	if (!offset) {
+		offset = __atomic_fetch_add(&header->next, bytes, __ATOMIC_RELAXED);
+		if (!__atomic_compare_exchange_n(&header->stacks[table], &none, offset, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			place = none;
+			offset = none;
 	}
-	mapped = memory__map(place, bytes);
+	mapped = memory__map(offset, bytes);
 	if (mapped)
 		__atomic_store_n(&stacks.tables[table], mapped, __ATOMIC_RELEASE);
 	return mapped;
@@ -46,9 +46,9 @@ static struct inside_stack *map_table(__u32 table)
 static __u64 write_frames(const struct walker *walker, __u64 hash)
 {
 	struct ap_stack_record *record;
-	__u64 place;
+	__u64 offset;
 
-	record = memory__take(sizeof(*record) + walker->n * sizeof(struct ap_frame), &place);
+	record = memory__take(sizeof(*record) + walker->n * sizeof(struct ap_frame), &offset);
 	if (!record)
 		return 0;
 	*record = (struct ap_stack_record){
@@ -58,7 +58,7 @@ static __u64 write_frames(const struct walker *walker, __u64 hash)
 		.end = walker->end,
 	};
 	record->n_frames = walker__frames(walker, (struct ap_frame *)(record + 1));
-	return place;
+	return offset;
 }
 
 bool stacks__publish(const struct walker *walker, __u64 hash)
@@ -82,12 +82,12 @@ bool stacks__publish(const struct walker *walker, __u64 hash)
 			/* It is in none of the fuller tables, or it will be in two. */
 			if (__atomic_load_n(n, __ATOMIC_RELAXED) > mask / 2)
 				break;
-			if (!value.place)
-				value.place = write_frames(walker, hash);
-			if (!value.place)
+			if (!value.offset)
+				value.offset = write_frames(walker, hash);
+			if (!value.offset)
 				return false;
 			/* Both words at once: a process that is killed leaves no hash without its frames. */
-			if (pair__replace(&slot->hash, 0, 0, value.hash, value.place)) {
+			if (pair__replace(&slot->hash, 0, 0, value.hash, value.offset)) {
 				__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
 				return true;
 			}

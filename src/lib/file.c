@@ -14,26 +14,26 @@
 #include "array.h"
 #include "cleanup.h"
 
-int regular_file__reopen(int place)
+int regular_file__reopen(int path_fd)
 {
 	char name[64];
 	struct stat st;
 	int fd;
 
-	if (fstat(place, &st))
+	if (fstat(path_fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 
 int regular_file__open(const char *path)
 {
-	_cleanup_(close_fd) int place = open(path, O_PATH | O_CLOEXEC);
+	_cleanup_(close_fd) int path_fd = open(path, O_PATH | O_CLOEXEC);
 
-	return place < 0 ? -errno : regular_file__reopen(place);
+	return path_fd < 0 ? -errno : regular_file__reopen(path_fd);
 }
 
 int regular_file__open_in(const char *root, const char *path)
@@ -43,12 +43,12 @@ int regular_file__open_in(const char *root, const char *path)
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	_cleanup_(close_fd) int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_(close_fd) int place = -1;
+	_cleanup_(close_fd) int path_fd = -1;
 
 	if (directory < 0)
 		return -errno;
-	place = syscall(SYS_openat2, directory, path, &how, sizeof(how));
-	return place < 0 ? -errno : regular_file__reopen(place);
+	path_fd = syscall(SYS_openat2, directory, path, &how, sizeof(how));
+	return path_fd < 0 ? -errno : regular_file__reopen(path_fd);
 }
 
 /* Reads at *@offset and moves it, or where the descriptor is if it is NULL. */

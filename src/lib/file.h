@@ -18,8 +18,8 @@ int regular_file__open(const char *path);
  * links do not lead out of it. */
 int regular_file__open_in(const char *root, const char *path);
 
-/* The same for the file that @place, opened with O_PATH, refers to, whatever is at its path by now. */
-int regular_file__reopen(int place);
+/* The same for the file that @path_fd, opened with O_PATH, refers to, whatever is at its path by now. */
+int regular_file__reopen(int path_fd);
 
 /* Reads @size bytes by as many read(2) as it takes. 0, -ENODATA: the file ends before; or what read(2) says. After an error it is undefined
  * what is in @to. */

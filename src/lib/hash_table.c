@@ -40,7 +40,7 @@ __u32 hash_table__find(const struct hash_table *table, __u64 hash, hash_table_ma
 	return id ? id : find(table->old_slots, table->n_old_slots, finished, match, owner, key);
 }
 
-static void place(struct hash_slot *slots, size_t n_slots, struct hash_slot entry)
+static void place_slot(struct hash_slot *slots, size_t n_slots, struct hash_slot entry)
 {
 	size_t i = entry.hash & (n_slots - 1);
 
@@ -59,7 +59,7 @@ static void move(struct hash_table *table, size_t n)
 		const struct hash_slot *slot = &table->old_slots[table->n_moved];
 
 		if (slot->id)
-			place(table->slots, table->n_slots, *slot);
+			place_slot(table->slots, table->n_slots, *slot);
 	}
 	if (end < table->n_old_slots)
 		return;
@@ -95,7 +95,7 @@ int hash_table__insert(struct hash_table *table, __u64 hash, __u32 id)
 			return err;
 	}
 	move(table, MOVED_AT_A_TIME);
-	place(table->slots, table->n_slots, (struct hash_slot){ finish(table, hash), id });
+	place_slot(table->slots, table->n_slots, (struct hash_slot){ finish(table, hash), id });
 	table->n_used++;
 	return 0;
 }

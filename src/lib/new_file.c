@@ -45,24 +45,24 @@ static bool is_shared(int directory)
 /* Returns whether another user has put the file into a directory where all may make files. Nobody can put a device there. */
 static bool is_of_another(const struct stat *st, int directory)
 {
-	return !S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode) && !file_place__is_ours(st->st_uid) &&
-	       is_shared(directory);
+	return !S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode) &&
+	       !directory_entry__is_ours(st->st_uid) && is_shared(directory);
 }
 
 /* Opens a file that is no link. @st describes it as it was a moment ago. */
-static int open_plain(const struct file_place *place, const struct stat *st)
+static int open_plain(const struct directory_entry *entry, const struct stat *st)
 {
 	/* A FIFO of ours waits for its reader; a file that another user puts in its place is not waited for. */
 	int waits = S_ISFIFO(st->st_mode) ? 0 : O_NONBLOCK;
 	struct stat now;
 	int fd;
 
-	if (is_of_another(st, place->directory))
+	if (is_of_another(st, entry->directory))
 		return -EACCES;
-	fd = openat(place->directory, place->name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | waits);
+	fd = openat(entry->directory, entry->name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | waits);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &now) || is_of_another(&now, place->directory) ||
+	if (fstat(fd, &now) || is_of_another(&now, entry->directory) ||
 	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK)) {
 		close(fd);
 		return -EACCES;
@@ -72,26 +72,26 @@ static int open_plain(const struct file_place *place, const struct stat *st)
 
 int new_file__open_existing(const char *path)
 {
-	_cleanup_(file_place__release) struct file_place place;
+	_cleanup_(directory_entry__release) struct directory_entry entry;
 	struct stat st;
-	int fd, err = file_place__find(path, &place, &st);
+	int fd, err = directory_entry__find(path, &entry, &st);
 
 	if (err)
 		return err;
 	if (!S_ISLNK(st.st_mode))
-		return open_plain(&place, &st);
-	fd = openat(place.directory, place.name, O_WRONLY | O_CLOEXEC);
+		return open_plain(&entry, &st);
+	fd = openat(entry.directory, entry.name, O_WRONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-/* Puts a name beside the place into @name that is most likely free. 0 or a negative errno. */
+/* Puts a name beside the entry into @name that is most likely free. 0 or a negative errno. */
 static int make_temporary_name(const struct new_file *file, char name[NAME_MAX + 1])
 {
 	unsigned int random;
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
-	return snprintf(name, NAME_MAX + 1, "%s.%08x", file->place.name, random) > NAME_MAX
+	return snprintf(name, NAME_MAX + 1, "%s.%08x", file->entry.name, random) > NAME_MAX
 		       ? -ENAMETOOLONG
 		       : 0;
 }
@@ -105,7 +105,7 @@ static int create_named(struct new_file *file, mode_t mode)
 		err = make_temporary_name(file, file->temporary);
 		if (err)
 			break;
-		file->fd = openat(file->place.directory, file->temporary,
+		file->fd = openat(file->entry.directory, file->temporary,
 				  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 		err = file->fd < 0 ? -errno : 0;
 	}
@@ -118,7 +118,7 @@ static int create_named(struct new_file *file, mode_t mode)
 static void create_unnamed(struct new_file *file, mode_t mode)
 {
 	if (!access(OWN_FILES, X_OK))
-		file->fd = openat(file->place.directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+		file->fd = openat(file->entry.directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 }
 
 static int begin_file(struct new_file *file, const char *path, mode_t mode, bool like)
@@ -127,8 +127,8 @@ static int begin_file(struct new_file *file, const char *path, mode_t mode, bool
 	int err, found;
 
 	*file = NEW_FILE_NONE;
-	err = found = file_place__find(path, &file->place, &st);
-	if (err && file->place.directory < 0)
+	err = found = directory_entry__find(path, &file->entry, &st);
+	if (err && file->entry.directory < 0)
 		return err;
 	err = 0;
 	if (!found && S_ISDIR(st.st_mode))
@@ -136,10 +136,10 @@ static int begin_file(struct new_file *file, const char *path, mode_t mode, bool
 	else if (!found && !S_ISREG(st.st_mode))
 		err = -EINVAL;
 	/* As if it were opened. */
-	else if (!found && like && is_of_another(&st, file->place.directory))
+	else if (!found && like && is_of_another(&st, file->entry.directory))
 		err = -EACCES;
 	else if (!found && like &&
-		 faccessat(file->place.directory, file->place.name, W_OK, AT_EACCESS))
+		 faccessat(file->entry.directory, file->entry.name, W_OK, AT_EACCESS))
 		err = -errno;
 	if (!err) {
 		create_unnamed(file, mode);
@@ -193,7 +193,7 @@ int new_file__keep(struct new_file *file)
 		err = make_temporary_name(file, name);
 		if (err)
 			return err;
-		err = linkat(AT_FDCWD, own, file->place.directory, name, AT_SYMLINK_FOLLOW) ? -errno
+		err = linkat(AT_FDCWD, own, file->entry.directory, name, AT_SYMLINK_FOLLOW) ? -errno
 											    : 0;
 		if (!err)
 			strcpy(file->temporary, name);
@@ -204,7 +204,7 @@ int new_file__keep(struct new_file *file)
 static int move_file(const struct new_file *file, const char *from, const char *to,
 		     unsigned int flags)
 {
-	int directory = file->place.directory;
+	int directory = file->entry.directory;
 
 	return renameat2(directory, from, directory, to, flags) ? -errno : 0;
 }
@@ -214,33 +214,33 @@ int new_file__finish(struct new_file *file)
 	int err = file->is_old ? 0 : new_file__keep(file);
 
 	if (!err && !file->is_old)
-		err = move_file(file, file->temporary, file->place.name, 0);
+		err = move_file(file, file->temporary, file->entry.name, 0);
 	if (!err)
 		file->temporary[0] = '\0';
 	return err;
 }
 
-/* Renames the file to its place, and an older one. */
+/* Renames the file to its path, and an older one. */
 static int replace_file(const struct new_file *file, const char *older)
 {
-	const char *name = file->temporary, *place = file->place.name;
-	int err = move_file(file, name, place, RENAME_EXCHANGE);
+	const char *name = file->temporary, *entry = file->entry.name;
+	int err = move_file(file, name, entry, RENAME_EXCHANGE);
 
 	/* An exchange, if supported, so that there always is a file. */
 	if (!err) {
 		err = move_file(file, name, older, 0);
 		if (err)
-			(void)move_file(file, name, place, RENAME_EXCHANGE);
+			(void)move_file(file, name, entry, RENAME_EXCHANGE);
 		return err;
 	}
 	if (err != -ENOENT) {
-		err = move_file(file, place, older, 0);
+		err = move_file(file, entry, older, 0);
 		if (err && err != -ENOENT)
 			return err;
 	}
-	err = move_file(file, name, place, 0);
+	err = move_file(file, name, entry, 0);
 	if (err)
-		(void)move_file(file, older, place, RENAME_NOREPLACE);
+		(void)move_file(file, older, entry, RENAME_NOREPLACE);
 	return err;
 }
 
@@ -249,7 +249,7 @@ int new_file__finish_keeping(struct new_file *file)
 	char older[NAME_MAX + 1];
 	int err;
 
-	if ((size_t)snprintf(older, sizeof(older), "%s" OLDER, file->place.name) >= sizeof(older))
+	if ((size_t)snprintf(older, sizeof(older), "%s" OLDER, file->entry.name) >= sizeof(older))
 		return -ENAMETOOLONG;
 	err = new_file__keep(file);
 	if (!err)
@@ -262,8 +262,8 @@ int new_file__finish_keeping(struct new_file *file)
 void new_file__release(struct new_file *file)
 {
 	if (file->temporary[0])
-		unlinkat(file->place.directory, file->temporary, 0);
-	file_place__release(&file->place);
+		unlinkat(file->entry.directory, file->temporary, 0);
+	directory_entry__release(&file->entry);
 	close_fd(&file->fd);
 	*file = NEW_FILE_NONE;
 }
@@ -292,7 +292,7 @@ static bool is_empty(int fd)
 
 int new_file__make_directory(const char *path, mode_t mode)
 {
-	_cleanup_(file_place__release) struct file_place place = { .directory = -1 };
+	_cleanup_(directory_entry__release) struct directory_entry entry = { .directory = -1 };
 	_cleanup_(free_ptr) char *bare = strdup(path);
 	_cleanup_(close_fd) int fd = -1;
 	struct stat st;
@@ -303,16 +303,16 @@ int new_file__make_directory(const char *path, mode_t mode)
 	/* As mkdir(2), which may be given slashes at the end. */
 	for (size_t len = strlen(bare); len > 1 && bare[len - 1] == '/'; len--)
 		bare[len - 1] = '\0';
-	err = file_place__find(bare, &place, &st);
+	err = directory_entry__find(bare, &entry, &st);
 	if (!err)
 		return -EEXIST;
-	if (place.directory < 0)
+	if (entry.directory < 0)
 		return err;
-	if (mkdirat(place.directory, place.name, mode))
+	if (mkdirat(entry.directory, entry.name, mode))
 		return -errno;
 	/* The owner of the parent directory may have replaced it by now; if it is not empty, it is
 	 * not ours to chown. */
-	fd = openat(place.directory, place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(entry.directory, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() && is_empty(fd))
 		give_to_sudo_user(fd);
 	return 0;

@@ -9,7 +9,7 @@
 #include "path.h"
 
 /*
- * Opens the existing @path for writing and keeps its contents. Links are followed as by file_place__find(); in a
+ * Opens the existing @path for writing and keeps its contents. Links are followed as by directory_entry__find(); in a
  * directory that is sticky and open to others, files of others are not opened either, as with the
  * kernel's fs.protected_symlinks and fs.protected_regular. A file descriptor; -EACCES, or another negative errno.
  */
@@ -21,16 +21,16 @@ int new_file__open_existing(const char *path);
  */
 struct new_file {
 	int fd; /* to read and write; -1: there is none */
-	struct file_place place;
-	char temporary[NAME_MAX + 1]; /* its name beside the place; "": it has none */
+	struct directory_entry entry;
+	char temporary[NAME_MAX + 1]; /* its name beside the entry; "": it has none */
 	bool is_old;		      /* the file that was there, to be written in place */
 };
 /* One that has not been begun, or was released. */
-#define NEW_FILE_NONE ((struct new_file){ .fd = -1, .place.directory = -1 })
+#define NEW_FILE_NONE ((struct new_file){ .fd = -1, .entry.directory = -1 })
 
 /*
  * Begins a file that is to be at @path, with mode 0600. 0, and @file is to be released; -EISDIR; -EINVAL: what is there is
- * no regular file, or an open one that only /proc leads to, and must not be replaced; or as file_place__find().
+ * no regular file, or an open one that only /proc leads to, and must not be replaced; or as directory_entry__find().
  */
 int new_file__begin(struct new_file *file, const char *path);
 /*
@@ -40,13 +40,13 @@ int new_file__begin(struct new_file *file, const char *path);
 int new_file__begin_output(struct new_file *file, const char *path);
 /* To be called before the first write: cuts off what such a file has had until now. 0 or a negative errno. */
 int new_file__empty(struct new_file *file);
-/* Moves it to its place. 0 or a negative errno. */
+/* Moves it to its path. 0 or a negative errno. */
 int new_file__finish(struct new_file *file);
 /* The same; what was there becomes "<name>.old". */
 int new_file__finish_keeping(struct new_file *file);
-/* Gives it a name beside its place, file->temporary, for good. 0 or a negative errno. */
+/* Gives it a name beside its path, file->temporary, for good. 0 or a negative errno. */
 int new_file__keep(struct new_file *file);
-/* Closes it, and removes it if it has not come to its place. */
+/* Closes it, and removes it if it has not come to its path. */
 void new_file__release(struct new_file *file);
 /* Makes a directory. 0 or a negative errno. */
 int new_file__make_directory(const char *path, mode_t mode);

@@ -22,7 +22,7 @@ struct walk {
 	int links;
 };
 
-bool file_place__is_ours(uid_t user)
+bool directory_entry__is_ours(uid_t user)
 {
 	uid_t caller;
 	gid_t group;
@@ -80,7 +80,7 @@ static int walk_middle_name(struct walk *walk, const char *name, const char *res
 			return -errno;
 		if (!S_ISLNK(st.st_mode))
 			return -ENOTDIR;
-		if (!file_place__is_ours(st.st_uid))
+		if (!directory_entry__is_ours(st.st_uid))
 			return -ELOOP;
 		if (system.f_type != PROC_SUPER_MAGIC)
 			return walk_follow_link(walk, link, rest);
@@ -103,7 +103,7 @@ static int walk_last_name(struct walk *walk, const char *name, struct stat *st)
 		return -errno;
 	if (!S_ISLNK(st->st_mode))
 		return 1;
-	if (!file_place__is_ours(st->st_uid))
+	if (!directory_entry__is_ours(st->st_uid))
 		return -ELOOP;
 	if (system.f_type == PROC_SUPER_MAGIC)
 		return 1;
@@ -128,12 +128,12 @@ static int walk_one_name(struct walk *walk, char name[NAME_MAX + 1], struct stat
 	return *rest ? walk_middle_name(walk, name, rest) : walk_last_name(walk, name, st);
 }
 
-int file_place__find(const char *path, struct file_place *place, struct stat *st)
+int directory_entry__find(const char *path, struct directory_entry *entry, struct stat *st)
 {
 	struct walk walk = { .directory = -1 };
 	int err;
 
-	place->directory = -1;
+	entry->directory = -1;
 	if (strlen(path) >= sizeof(walk.rest))
 		return -ENAMETOOLONG;
 	if (!*path)
@@ -141,22 +141,22 @@ int file_place__find(const char *path, struct file_place *place, struct stat *st
 	strcpy(walk.rest, path);
 	err = walk_begin(&walk);
 	while (!err)
-		err = walk_one_name(&walk, place->name, st);
+		err = walk_one_name(&walk, entry->name, st);
 	if (err > 0 || (err == -ENOENT && !strchr(walk.rest + strspn(walk.rest, "/"), '/'))) {
-		place->directory = walk.directory;
+		entry->directory = walk.directory;
 		return err > 0 ? 0 : err;
 	}
 	close_fd(&walk.directory);
 	return err;
 }
 
-void file_place__release(struct file_place *place)
+void directory_entry__release(struct directory_entry *entry)
 {
-	close_fd(&place->directory);
-	place->directory = -1;
+	close_fd(&entry->directory);
+	entry->directory = -1;
 }
 
-int file_place__name(const char *path, char **named)
+int directory_entry__name(const char *path, char **named)
 {
 	char at[PATH_MAX], target[PATH_MAX];
 	ssize_t len = strlen(path);

@@ -81,8 +81,8 @@ static const struct gap_words {
 	[GAP_THREADS_UNCOUNTED] = {
 		"%n time{|s} a thread found no room in the shared memory, and its calls are missing" },
 	[GAP_CALLS_EARLY] = {
-		"%n call{|s} {is|are} missing that came before the library had found the shared memory, or "
-		"its place in it" },
+		"%n call{|s} {is|are} missing that came before the library had found the shared memory, or room "
+		"in it" },
 	[GAP_OWN_FUNCTIONS] = {
 		"%n call{|s} or use{|s} of functions of an allocator's own {is|are} not followed: what these "
 		"do with memory is not known, or their calls cannot be counted; --engine=uprobe names them" },

@@ -470,7 +470,7 @@ static void print_share(const struct svg *svg, double part, double whole, const 
 	fprintf(svg->to, " of %s", what);
 }
 
-static void print_place(const struct svg *svg, __u32 node)
+static void print_position(const struct svg *svg, __u32 node)
 {
 	const struct page_frame *frame = frame_of(svg, node);
 
@@ -518,7 +518,7 @@ static void print_title(const struct svg *svg, const struct flamegraph_box *box)
 	}
 	page_text__print(name_of(svg, node), svg->to);
 	if (node)
-		print_place(svg, node);
+		print_position(svg, node);
 	fputc('\n', svg->to);
 	print_number(svg, totals[node]);
 	if (svg->totals[DIFF_BEFORE])

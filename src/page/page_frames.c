@@ -210,15 +210,15 @@ static void add_line(struct page_frame *frame, const char *file, __u32 line)
 static void add_label_lines(const struct profile *profile, const struct stack_view *view,
 			    struct page_frame *frames)
 {
-	for (size_t i = 0; i < view->n_places; i++) {
-		const struct stack_place *place = &view->places[i];
+	for (size_t i = 0; i < view->n_locations; i++) {
+		const struct stack_location *location = &view->locations[i];
 		const struct profile_line *line;
 
-		if (place->line == STACK_NO_LINE)
+		if (location->line == STACK_NO_LINE)
 			continue;
-		line = &profile->frames[place->frame - 1].lines[place->line];
+		line = &profile->frames[location->frame - 1].lines[location->line];
 		if (line->file)
-			add_line(&frames[place->label], profile->files[line->file - 1].path,
+			add_line(&frames[location->label], profile->files[line->file - 1].path,
 				 line->line);
 	}
 }

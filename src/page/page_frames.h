@@ -60,7 +60,7 @@ int page_frames__add(struct page_frames *frames, const struct page_frame *frame,
 int page_frames__write(const struct page_frames *frames, FILE *to);
 void page_frames__release(struct page_frames *frames);
 
-/* A frame for each label of @view (with_places), whose strings are @profile's and @view's. To be freed;
+/* A frame for each label of @view (with_locations), whose strings are @profile's and @view's. To be freed;
  * NULL on ENOMEM. */
 struct page_frame *page_labels__new(const struct profile *profile, const struct stack_view *view);
 

@@ -27,7 +27,7 @@ struct stack_view;
 /* What a trie is made from. The pointers are the caller's, and must outlive it. */
 struct page_input {
 	const struct profile *profile;
-	const struct stack_view *view;	   /* of @profile, with_places */
+	const struct stack_view *view;	   /* of @profile, with_locations */
 	const struct stack_groups *groups; /* of @view */
 	const struct selection *counts;	   /* filtered, by count's id - 1 */
 };

@@ -33,8 +33,8 @@ struct retiring {
 	struct preload *preload;
 	bool *has_ended; /* by program; the same for all of its threads, which may share pages */
 	size_t n_programs, programs_room;
-	__u64 *places;
-	size_t n_places, places_room;
+	__u64 *offsets;
+	size_t n_offsets, offsets_room;
 };
 
 static int look_at_program(struct reader *reader, __u32 index, const void *element)
@@ -56,7 +56,7 @@ static int look_at_program(struct reader *reader, __u32 index, const void *eleme
 }
 
 /* Where element @index of the array of threads is. */
-static __u64 place_of(const struct inside_array *array, __u32 index)
+static __u64 offset_of(const struct inside_array *array, __u32 index)
 {
 	__u32 chunk = 0, first = 0;
 
@@ -70,30 +70,31 @@ static int look_at_thread(struct reader *reader, __u32 index, const void *elemen
 	static const __u64 retired = INSIDE_RETIRED;
 	struct retiring *retiring = reader->context;
 	struct preload *preload = retiring->preload;
-	const __u64 *place = element;
+	const __u64 *offset = element;
 	struct inside_thread thread;
 	int err;
 
-	if (!*place || *place == INSIDE_RETIRED || !reader__get_thread(reader, *place, &thread) ||
+	if (!*offset || *offset == INSIDE_RETIRED ||
+	    !reader__get_thread(reader, *offset, &thread) ||
 	    thread.program > retiring->n_programs || !retiring->has_ended[thread.program - 1])
 		return 0;
-	if (array__reserve(&retiring->places, &retiring->places_room, retiring->n_places + 1,
-			   sizeof(*retiring->places)))
+	if (array__reserve(&retiring->offsets, &retiring->offsets_room, retiring->n_offsets + 1,
+			   sizeof(*retiring->offsets)))
 		return -ENOMEM;
 	err = fd__write_all_at(preload->memory_fd, &retired, sizeof(retired),
-			       place_of(&reader->header.threads, index));
+			       offset_of(&reader->header.threads, index));
 	if (err)
 		return err;
-	retiring->places[retiring->n_places++] = *place;
+	retiring->offsets[retiring->n_offsets++] = *offset;
 	preload_results__add_thread(&preload->retired, &thread);
 	return preload_results__add_regions(&preload->retired, reader, &thread);
 }
 
-/* The pages that have @place and what follows; no others than those of pieces, which are behind the header. */
-static void give_back(const struct preload *preload, __u64 place)
+/* The pages that have @offset and what follows; no others than those of pieces, which are behind the header. */
+static void give_back(const struct preload *preload, __u64 offset)
 {
-	__u64 start = place & ~(__u64)(INSIDE_PAGE - 1);
-	__u64 end = (place + sizeof(struct inside_thread) + INSIDE_PAGE - 1) &
+	__u64 start = offset & ~(__u64)(INSIDE_PAGE - 1);
+	__u64 end = (offset + sizeof(struct inside_thread) + INSIDE_PAGE - 1) &
 		    ~(__u64)(INSIDE_PAGE - 1);
 
 	if (start >= sizeof(struct inside_header))
@@ -119,10 +120,10 @@ int preload__retire(struct preload *preload)
 	if (!err)
 		err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64),
 				   look_at_thread);
-	for (size_t i = 0; i < retiring.n_places; i++)
-		give_back(preload, retiring.places[i]);
+	for (size_t i = 0; i < retiring.n_offsets; i++)
+		give_back(preload, retiring.offsets[i]);
 	free(retiring.has_ended);
-	free(retiring.places);
+	free(retiring.offsets);
 	return err;
 }
 

@@ -108,7 +108,7 @@ struct preload_results {
 	__u64 waits, waits_ns; /* for tables and answers */
 	__u64 n_begun; /* programs that the library began in; one that begins after the end has no entry */
 	__u64 n_threads; /* whose counters were read */
-	/* Elements that a process was about to write when it was killed, and places and numbers that cannot
+	/* Elements that a process was about to write when it was killed, and offsets and numbers that cannot
 	 * be right: nothing is taken from these. */
 	__u64 n_unfinished, n_damaged;
 	__u64 n_awaited; /* of the unfinished ones, those that a process may still be writing */

@@ -195,7 +195,7 @@ int preload_engine__cut(struct engine *base, __u64 *cut_ns)
 	preload_results__free(&engine->at_cut);
 	engine->at_cut = counted;
 	err = preload_engine__take_programs(engine, &counted);
-	/* Blocks are in too many places to be read at once: the snapshot reads them, and tries again if
+	/* Blocks are in too many tables to be read at once: the snapshot reads them, and tries again if
 	 * there were calls meanwhile. */
 	if (!err && engine->options.stacks && !engine->live)
 		err = move_all(engine);

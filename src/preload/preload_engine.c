@@ -33,7 +33,7 @@
 #include "target.h"
 
 /* From the directory of the tool: as installed, wherever that was moved to, and as built. */
-static const char *const places[] = {
+static const char *const library_paths[] = {
 	"/" ALLOCPROF_LIBRARY_FROM_TOOL "/" INSIDE_FILE,
 	"/../src/inside/" INSIDE_FILE,
 };
@@ -53,8 +53,8 @@ static int preload_library__find(char path[PATH_MAX], struct error *error)
 	slash = strrchr(directory, '/');
 	if (slash)
 		*slash = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
-		if (snprintf(path, PATH_MAX, "%s%s", directory, places[i]) < PATH_MAX &&
+	for (size_t i = 0; i < ARRAY_SIZE(library_paths); i++)
+		if (snprintf(path, PATH_MAX, "%s%s", directory, library_paths[i]) < PATH_MAX &&
 		    !access(path, R_OK))
 			return 0;
 	return error__set(error, -ENOENT,

@@ -209,8 +209,8 @@ int preload__set_within(void *context, __u32 module, const struct ap_within *wit
 
 /* Programs that processes are about to execute and that the library cannot enter: the processes wait for an answer. */
 
-/* The place of an array's element; 0 if there is no chunk for it. */
-static __u64 place_of(const struct inside_array *array, __u32 index, size_t size)
+/* The offset of an array's element; 0 if there is no chunk for it. */
+static __u64 offset_of(const struct inside_array *array, __u32 index, size_t size)
 {
 	__u32 chunk = 0, first = 0;
 
@@ -227,15 +227,15 @@ struct asking {
 	void *context;
 };
 
-static int wake_at(int fd, __u64 place)
+static int wake_at(int fd, __u64 offset)
 {
-	__u64 page = place & ~(__u64)(INSIDE_PAGE - 1);
+	__u64 page = offset & ~(__u64)(INSIDE_PAGE - 1);
 	char *mapped = mmap(NULL, INSIDE_PAGE, PROT_READ, MAP_SHARED, fd, page);
 
 	/* Those that nobody wakes look again themselves. */
 	if (mapped == MAP_FAILED)
 		return 0;
-	preload__wake_waiting(mapped + (place - page));
+	preload__wake_waiting(mapped + (offset - page));
 	munmap(mapped, INSIDE_PAGE);
 	return 0;
 }
@@ -246,8 +246,8 @@ static int answer(struct reader *reader, __u32 index, const void *element)
 	const struct asking *asking = reader->context;
 	__u8 *known = &asking->preload->answers[index];
 	struct preload_refused asked;
-	__u64 place = place_of(&reader->header.refused, index, sizeof(*refused)) +
-		      offsetof(struct inside_refused, answer);
+	__u64 offset = offset_of(&reader->header.refused, index, sizeof(*refused)) +
+		       offsetof(struct inside_refused, answer);
 	__u32 written;
 
 	/* It may still be written. */
@@ -257,9 +257,9 @@ static int answer(struct reader *reader, __u32 index, const void *element)
 	if (refused__read(refused, UINT_MAX, &asked) && asking->take(asking->context, &asked))
 		*known = INSIDE_TAKEN;
 	written = *known;
-	/* The place was read from, so it is in the file. */
-	return fd__write_all_at(reader->fd, &written, sizeof(written), place)
-		       ?: wake_at(reader->fd, place);
+	/* The offset was read from, so it is in the file. */
+	return fd__write_all_at(reader->fd, &written, sizeof(written), offset)
+		       ?: wake_at(reader->fd, offset);
 }
 
 int preload__take_refused(struct preload *preload, preload_take_fn take, void *context)

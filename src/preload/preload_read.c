@@ -75,30 +75,30 @@ __u64 reader__add(__u64 sum, __u64 n)
 	return sum > AP_MAX_SUM - n ? AP_MAX_SUM : sum + n;
 }
 
-bool reader__get(struct reader *reader, __u64 place, void *out, size_t size)
+bool reader__get(struct reader *reader, __u64 offset, void *out, size_t size)
 {
-	if (place < sizeof(struct inside_header) || place > reader->end ||
-	    size > reader->end - place || place % 8 || size > reader->left) {
+	if (offset < sizeof(struct inside_header) || offset > reader->end ||
+	    size > reader->end - offset || offset % 8 || size > reader->left) {
 		reader->n_damaged++;
 		return false;
 	}
 	reader->left -= size;
 	reader->read_bytes += size;
-	if (fd__read_all_at(reader->fd, out, size, place)) {
+	if (fd__read_all_at(reader->fd, out, size, offset)) {
 		reader->n_damaged++;
 		return false;
 	}
 	return true;
 }
 
-__u64 reader__next_data(struct reader *reader, __u64 place, __u64 end)
+__u64 reader__next_data(struct reader *reader, __u64 offset, __u64 end)
 {
-	off_t data = lseek(reader->fd, place, SEEK_DATA);
+	off_t data = lseek(reader->fd, offset, SEEK_DATA);
 
 	/* A seek costs about as much as reading a page. */
 	reader->left -= reader->left < INSIDE_PAGE ? reader->left : INSIDE_PAGE;
 	if (data < 0)
-		return errno == ENXIO ? end : place;
+		return errno == ENXIO ? end : offset;
 	return (__u64)data < end ? (__u64)data : end;
 }
 
@@ -163,8 +163,8 @@ int reader__begin(struct reader *reader, const struct preload *preload)
 
 #define PART_BYTES (64 << 10)
 
-/* Elements @from to @to of the chunk at @place, whose first one is element @begins of the array. */
-static int read_chunk(struct reader *reader, __u64 place, __u32 begins, __u32 from, __u32 to,
+/* Elements @from to @to of the chunk at @offset, whose first one is element @begins of the array. */
+static int read_chunk(struct reader *reader, __u64 offset, __u32 begins, __u32 from, __u32 to,
 		      size_t size, reader_take_t take)
 {
 	const __u32 at_once = PART_BYTES / size;
@@ -174,7 +174,7 @@ static int read_chunk(struct reader *reader, __u64 place, __u32 begins, __u32 fr
 	while (from < to && !err) {
 		__u32 n = to - from < at_once ? to - from : at_once;
 
-		if (!reader__get(reader, place + (__u64)from * size, elements, n * size))
+		if (!reader__get(reader, offset + (__u64)from * size, elements, n * size))
 			break;
 		for (__u32 i = 0; i < n && !err; i++)
 			err = take(reader, begins + from + i, elements + i * size);
@@ -321,17 +321,17 @@ void preload_results__add_thread(struct preload_results *results,
 static int take_thread(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
-	const __u64 *place = element;
+	const __u64 *offset = element;
 	struct inside_thread thread;
 	struct preload_program *program;
 
-	if (!*place) {
+	if (!*offset) {
 		reader->n_unfinished++;
 		return 0;
 	}
-	if (*place == INSIDE_RETIRED)
+	if (*offset == INSIDE_RETIRED)
 		return 0;
-	if (!reader__get(reader, *place, &thread, sizeof(thread)))
+	if (!reader__get(reader, *offset, &thread, sizeof(thread)))
 		return 0;
 	if (thread.state != INSIDE_READY || !thread.program ||
 	    thread.program > results->n_programs) {
@@ -394,11 +394,11 @@ static int look_at_entry(struct reader *reader, __u32 index, const void *element
 	return 0;
 }
 
-static int look_at_place(struct reader *reader, __u32 index, const void *element)
+static int look_at_offset(struct reader *reader, __u32 index, const void *element)
 {
-	const __u64 *place = element;
+	const __u64 *offset = element;
 
-	reader->n_unfinished += !*place;
+	reader->n_unfinished += !*offset;
 	return 0;
 }
 
@@ -412,7 +412,7 @@ int preload__count_awaited(const struct preload *preload, __u64 *n)
 		err = reader__each(&reader, &header->programs, 0, sizeof(struct inside_program),
 				   look_at_entry);
 	if (!err)
-		err = reader__each(&reader, &header->threads, 0, sizeof(__u64), look_at_place);
+		err = reader__each(&reader, &header->threads, 0, sizeof(__u64), look_at_offset);
 	if (!err)
 		err = reader__each(&reader, &header->refused, 0, sizeof(struct inside_refused),
 				   look_at_entry);

@@ -19,7 +19,7 @@ static int read_stack(struct reader *reader, const struct inside_stack *slot,
 {
 	struct ap_stack_record *record = &buffer->record;
 
-	if (!reader__get(reader, slot->place, record, sizeof(*record)))
+	if (!reader__get(reader, slot->offset, record, sizeof(*record)))
 		return 0;
 	if (record->type != AP_RECORD_STACK || record->n_frames > AP_MAX_DEPTH ||
 	    record->end >= AP_STACK_ENDS || record->stack != slot->hash || !record->process ||
@@ -27,7 +27,7 @@ static int read_stack(struct reader *reader, const struct inside_stack *slot,
 		reader->n_damaged++;
 		return 0;
 	}
-	if (!reader__get(reader, slot->place + sizeof(*record), buffer->frames,
+	if (!reader__get(reader, slot->offset + sizeof(*record), buffer->frames,
 			 record->n_frames * sizeof(buffer->frames[0])))
 		return 0;
 	for (__u32 i = 0; i < record->n_frames; i++) {
@@ -49,16 +49,16 @@ int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, voi
 	int err = buffer && slots ? reader__begin(&reader, preload) : -ENOMEM;
 
 	for (int table = 0; table < INSIDE_STACK_TABLES && !err; table++) {
-		__u64 place = reader.header.stacks[table];
+		__u64 offset = reader.header.stacks[table];
 
-		for (__u32 part = 0; place && part < 1U << table && !err; part++) {
-			__u64 begin = place + part * slots_at_once * sizeof(*slots);
+		for (__u32 part = 0; offset && part < 1U << table && !err; part++) {
+			__u64 begin = offset + part * slots_at_once * sizeof(*slots);
 
 			if (reader__next_data(&reader, begin,
 					      begin + slots_at_once * sizeof(*slots)) >=
 			    begin + slots_at_once * sizeof(*slots))
 				continue;
-			if (!reader__get(&reader, place + part * slots_at_once * sizeof(*slots),
+			if (!reader__get(&reader, offset + part * slots_at_once * sizeof(*slots),
 					 slots, slots_at_once * sizeof(*slots)))
 				break;
 			for (size_t i = 0; i < slots_at_once && !err; i++)
@@ -116,9 +116,9 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 	return 0;
 }
 
-bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread *thread)
+bool reader__get_thread(struct reader *reader, __u64 offset, struct inside_thread *thread)
 {
-	if (!place || !reader__get(reader, place, thread, sizeof(*thread)))
+	if (!offset || !reader__get(reader, offset, thread, sizeof(*thread)))
 		return false;
 	if (thread->state == INSIDE_READY && thread->program &&
 	    thread->program <= reader->n_programs)
@@ -134,7 +134,7 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 		       int (*take)(struct reader *reader, const struct inside_thread *thread,
 				   const void *entry))
 {
-	__u64 place = published & ~(__u64)INSIDE_SHIFT, n = 1ULL << (published & INSIDE_SHIFT);
+	__u64 offset = published & ~(__u64)INSIDE_SHIFT, n = 1ULL << (published & INSIDE_SHIFT);
 	const __u64 at_once = AT_ONCE_BYTES / size;
 	char *entries;
 	int err = 0;
@@ -152,12 +152,13 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 		__u64 part;
 
 		/* What was never written is free. */
-		done = (reader__next_data(reader, place + done * size, place + n * size) - place) /
+		done = (reader__next_data(reader, offset + done * size, offset + n * size) -
+			offset) /
 		       size;
 		if (done >= n)
 			break;
 		part = n - done < at_once ? n - done : at_once;
-		if (!reader__get(reader, place + done * size, entries, part * size))
+		if (!reader__get(reader, offset + done * size, entries, part * size))
 			break;
 		for (__u64 i = 0; i < part && !err; i++)
 			err = take(reader, thread, entries + i * size);

@@ -14,17 +14,17 @@
 #define OPTION "--within"
 
 /* A file that was looked into. */
-struct place {
+struct file {
 	dev_t device;
 	ino_t inode;
 	struct function_code code;
-	struct place *next;
+	struct file *next;
 };
 
 struct preload_within {
 	struct wanted_function wanted;
 	struct parser *parser; /* the caller's */
-	struct place *places;
+	struct file *files;
 	struct error error; /* of the first file that was met while the command ran */
 };
 
@@ -47,48 +47,48 @@ int preload_within__new(const char *text, struct parser *parser, struct preload_
 
 void preload_within__free(struct preload_within *within)
 {
-	struct place *place;
+	struct file *file;
 
 	if (!within)
 		return;
-	while ((place = within->places)) {
-		within->places = place->next;
-		free(place);
+	while ((file = within->files)) {
+		within->files = file->next;
+		free(file);
 	}
 	wanted_function__release(&within->wanted);
 	free(within);
 }
 
-static struct place *find_place(const struct preload_within *within, const struct stat *st)
+static struct file *find_file(const struct preload_within *within, const struct stat *st)
 {
-	struct place *place = within->places;
+	struct file *file = within->files;
 
-	while (place && (place->device != st->st_dev || place->inode != st->st_ino))
-		place = place->next;
-	return place;
+	while (file && (file->device != st->st_dev || file->inode != st->st_ino))
+		file = file->next;
+	return file;
 }
 
 static int look_up(struct preload_within *within, int fd, const char *path, struct error *error)
 {
-	struct place *place;
+	struct file *file;
 	struct stat st;
 	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (find_place(within, &st))
+	if (find_file(within, &st))
 		return 0;
-	place = calloc(1, sizeof(*place));
-	if (!place)
+	file = calloc(1, sizeof(*file));
+	if (!file)
 		return -ENOMEM;
-	err = wanted_function__find(&within->wanted, within->parser, fd, path, OPTION, &place->code,
+	err = wanted_function__find(&within->wanted, within->parser, fd, path, OPTION, &file->code,
 				    error);
 	if (err)
-		place->code.within.n = 0;
-	place->device = st.st_dev;
-	place->inode = st.st_ino;
-	place->next = within->places;
-	within->places = place;
+		file->code.within.n = 0;
+	file->device = st.st_dev;
+	file->inode = st.st_ino;
+	file->next = within->files;
+	within->files = file;
 	return err;
 }
 
@@ -114,7 +114,7 @@ int preload_within__prepare(struct preload_within *within, const char *program,
 const struct ap_within *preload_within__code(struct preload_within *within, int fd,
 					     const char *path)
 {
-	struct place *place;
+	struct file *file;
 	struct stat st;
 	struct error error = { 0 };
 
@@ -123,8 +123,8 @@ const struct ap_within *preload_within__code(struct preload_within *within, int 
 	if (wanted_function__is_in(&within->wanted, within->parser, fd, path) &&
 	    look_up(within, fd, path, &error) && !within->error.text[0])
 		within->error = error;
-	place = find_place(within, &st);
-	return place && place->code.within.n ? &place->code.within : NULL;
+	file = find_file(within, &st);
+	return file && file->code.within.n ? &file->code.within : NULL;
 }
 
 const char *preload_within__why_none(const struct preload_within *within)

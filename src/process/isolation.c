@@ -37,25 +37,25 @@ struct copy {
 };
 
 /* Where the child puts a copy. */
-struct place {
+struct original {
 	dev_t device; /* of the original, which has to be there */
 	ino_t inode;
-	__u64 attributes;    /* MOUNT_ATTR_*, as at the original's place */
+	__u64 attributes;    /* MOUNT_ATTR_*, as those of the mount that has it */
 	char path[PATH_MAX]; /* of the original, without links */
 };
 
 /* What parent and child share, and nobody else: the list is made after the child was forked. */
-struct places {
+struct originals {
 	size_t n;
 	size_t failed; /* index of the one that the child is at */
-	struct place list[MAX_COPIES];
+	struct original list[MAX_COPIES];
 };
 
 struct isolation {
 	int tree_fd; /* the root of the tmpfs */
 	size_t n;
 	struct copy copies[MAX_COPIES];
-	struct places *places;
+	struct originals *originals;
 	/* The child's root directory as the kernel names it to this process: "", but in a chroot, beyond which the
 	 * child's mounts lead. Paths of descriptors from the child begin with it. */
 	char root[PATH_MAX];
@@ -96,9 +96,9 @@ int isolation__new(struct isolation **out, struct error *error)
 
 	if (!isolation)
 		return -ENOMEM;
-	isolation->places = mmap(NULL, sizeof(*isolation->places), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (isolation->places == MAP_FAILED) {
+	isolation->originals = mmap(NULL, sizeof(*isolation->originals), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (isolation->originals == MAP_FAILED) {
 		free(isolation);
 		return -ENOMEM;
 	}
@@ -119,7 +119,7 @@ int isolation__new(struct isolation **out, struct error *error)
 
 void isolation__has_forked(struct isolation *isolation)
 {
-	madvise(isolation->places, sizeof(*isolation->places), MADV_DONTFORK);
+	madvise(isolation->originals, sizeof(*isolation->originals), MADV_DONTFORK);
 }
 
 void isolation__free(struct isolation *isolation)
@@ -131,7 +131,7 @@ void isolation__free(struct isolation *isolation)
 		close(isolation->copies[i].original_fd);
 	}
 	close_fd(&isolation->tree_fd);
-	munmap(isolation->places, sizeof(*isolation->places));
+	munmap(isolation->originals, sizeof(*isolation->originals));
 	free(isolation);
 }
 
@@ -221,19 +221,19 @@ static bool is_at(const char *path, const struct stat *st)
 	return !stat(path, &found) && found.st_dev == st->st_dev && found.st_ino == st->st_ino;
 }
 
-static int describe(int fd, const char *path, const struct stat *st, struct place *place)
+static int describe(int fd, const char *path, const struct stat *st, struct original *original)
 {
 	if (!S_ISREG(st->st_mode))
 		return -EINVAL;
 	if (gives_privileges(fd, st))
 		return -EPERM;
-	if (!realpath(path, place->path))
+	if (!realpath(path, original->path))
 		return -errno;
-	if (!is_at(place->path, st))
+	if (!is_at(original->path, st))
 		return -ESTALE;
-	place->device = st->st_dev;
-	place->inode = st->st_ino;
-	place->attributes = mount_attributes(fd);
+	original->device = st->st_dev;
+	original->inode = st->st_ino;
+	original->attributes = mount_attributes(fd);
 	return 0;
 }
 
@@ -270,7 +270,7 @@ int isolation__copy(struct isolation *isolation, int fd, const char *path)
 		return -ENFILE;
 	copy->device = st.st_dev;
 	copy->inode = st.st_ino;
-	err = describe(fd, path, &st, &isolation->places->list[isolation->n]);
+	err = describe(fd, path, &st, &isolation->originals->list[isolation->n]);
 	if (err)
 		return err;
 	to = openat(isolation->tree_fd, name.text, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -281,7 +281,7 @@ int isolation__copy(struct isolation *isolation, int fd, const char *path)
 	copy->fd = err ? err : open_copy(isolation->tree_fd, name.text, copy);
 	copy->original_fd = copy->fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (copy->original_fd >= 0) {
-		isolation->places->n = ++isolation->n;
+		isolation->originals->n = ++isolation->n;
 		return copy->fd;
 	}
 	err = copy->fd < 0 ? copy->fd : -errno;
@@ -370,14 +370,14 @@ int isolation__look_at(struct isolation *isolation, int pid)
 }
 
 /* What is at the path of the original, opened before anything is mounted. */
-static int open_place(const struct place *place)
+static int open_original(const struct original *original)
 {
-	int fd = open(place->path, O_PATH | O_CLOEXEC);
+	int fd = open(original->path, O_PATH | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0)
 		return -errno;
-	if (!fstat(fd, &st) && st.st_dev == place->device && st.st_ino == place->inode)
+	if (!fstat(fd, &st) && st.st_dev == original->device && st.st_ino == original->inode)
 		return fd;
 	close(fd);
 	return -ESTALE;
@@ -386,7 +386,7 @@ static int open_place(const struct place *place)
 static int put(const struct isolation *isolation, size_t index, int at_fd)
 {
 	struct copy_name name = copy_name(index);
-	struct mount_attr attr = { .attr_set = isolation->places->list[index].attributes };
+	struct mount_attr attr = { .attr_set = isolation->originals->list[index].attributes };
 	_cleanup_(close_fd) int fd =
 		open_tree(isolation->tree_fd, name.text, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
@@ -398,22 +398,22 @@ static int put(const struct isolation *isolation, size_t index, int at_fd)
 
 int isolation__enter(struct isolation *isolation)
 {
-	struct places *places = isolation->places;
-	_cleanup_(free_ptr) int *fds = calloc(places->n + 1, sizeof(*fds));
+	struct originals *originals = isolation->originals;
+	_cleanup_(free_ptr) int *fds = calloc(originals->n + 1, sizeof(*fds));
 	char tree[32];
 	int err = fds ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < places->n && !err; i++) {
-		places->failed = i;
-		fds[i] = open_place(&places->list[i]);
+	for (size_t i = 0; i < originals->n && !err; i++) {
+		originals->failed = i;
+		fds[i] = open_original(&originals->list[i]);
 		err = fds[i] < 0 ? fds[i] : 0;
 	}
 	/* Only what is mounted in its own namespace can be mounted a second time (until Linux 6.15): so the
 	 * tmpfs is, over the root, where nobody looks, until its files are in their places. */
 	if (!err && move_mount(isolation->tree_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH))
 		err = -errno;
-	for (size_t i = 0; i < places->n && !err; i++) {
-		places->failed = i;
+	for (size_t i = 0; i < originals->n && !err; i++) {
+		originals->failed = i;
 		err = put(isolation, i, fds[i]);
 	}
 	snprintf(tree, sizeof(tree), "/proc/self/fd/%d", isolation->tree_fd);
@@ -425,7 +425,7 @@ int isolation__enter(struct isolation *isolation)
 
 const char *isolation__failed(const struct isolation *isolation)
 {
-	const struct places *places = isolation->places;
+	const struct originals *originals = isolation->originals;
 
-	return places->n ? places->list[places->failed].path : "nothing";
+	return originals->n ? originals->list[originals->failed].path : "nothing";
 }

@@ -106,7 +106,7 @@ static char *find_group(char *text, const struct hierarchy *hierarchy)
 }
 
 /* Where the hierarchy is mounted, and which of its groups is the mount's root. Returns false where it is not. */
-static bool find_mount(const struct hierarchy *hierarchy, char *root, char *place)
+static bool find_mount(const struct hierarchy *hierarchy, char *root, char *mount_point)
 {
 	_cleanup_(free_ptr) char *text = read_text("/proc/self", "mountinfo");
 	char type[32], options[1024];
@@ -114,7 +114,7 @@ static bool find_mount(const struct hierarchy *hierarchy, char *root, char *plac
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
 		const char *behind = strstr(line, " - ");
 
-		if (!behind || sscanf(line, "%*s %*s %*s %4095s %4095s", root, place) != 2 ||
+		if (!behind || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount_point) != 2 ||
 		    sscanf(behind, " - %31s %*s %1023s", type, options) != 2)
 			continue;
 		if (!strcmp(type, hierarchy->type) &&
@@ -128,7 +128,7 @@ static bool find_mount(const struct hierarchy *hierarchy, char *root, char *plac
 static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *directory,
 			   size_t *top)
 {
-	char process[32], root[PATH_MAX], place[PATH_MAX], made[2 * PATH_MAX];
+	char process[32], root[PATH_MAX], mount_point[PATH_MAX], made[2 * PATH_MAX];
 	_cleanup_(free_ptr) char *text = NULL;
 	const char *path;
 	size_t len;
@@ -137,17 +137,17 @@ static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *d
 	text = read_text(process, "cgroup");
 	path = text ? find_group(text, hierarchy) : NULL;
 	/* This process sees nothing of a group outside of its cgroup namespace. */
-	if (!path || strstr(path, "/..") || !find_mount(hierarchy, root, place))
+	if (!path || strstr(path, "/..") || !find_mount(hierarchy, root, mount_point))
 		return false;
 	/* In a container the mount may begin at its group. */
 	len = strcmp(root, "/") ? strlen(root) : 0;
 	if (len && !strncmp(path, root, len) && (path[len] == '/' || !path[len]))
 		path += len;
-	snprintf(made, sizeof(made), "%s%s", place, strcmp(path, "/") ? path : "");
+	snprintf(made, sizeof(made), "%s%s", mount_point, strcmp(path, "/") ? path : "");
 	if (strlen(made) >= PATH_MAX)
 		return false;
 	strcpy(directory, made);
-	*top = strlen(place);
+	*top = strlen(mount_point);
 	return true;
 }
 

@@ -63,8 +63,8 @@ static int begin(struct new_file *file, const char *path, struct error *error)
 				  path);
 	if (err)
 		return fail_to_write(error, err, path);
-	if ((size_t)snprintf(older, sizeof(older), "%s.old", file->place.name) < sizeof(older) &&
-	    !fstatat(file->place.directory, older, &st, AT_SYMLINK_NOFOLLOW) &&
+	if ((size_t)snprintf(older, sizeof(older), "%s.old", file->entry.name) < sizeof(older) &&
+	    !fstatat(file->entry.directory, older, &st, AT_SYMLINK_NOFOLLOW) &&
 	    S_ISDIR(st.st_mode)) {
 		new_file__release(file);
 		return error__set(error, -EISDIR,
@@ -373,10 +373,10 @@ static int write_db(const struct profile *profile, int fd,
 }
 
 /* Makes the rename durable, if the file system supports it. */
-static void sync_directory(const struct file_place *place)
+static void sync_directory(const struct directory_entry *entry)
 {
 	_cleanup_(close_fd) int fd =
-		openat(place->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		openat(entry->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0)
 		(void)fsync(fd);
@@ -402,10 +402,11 @@ static int read_back(struct new_file *file, const char *path, struct error *erro
 	return err;
 }
 
-/* Opens the file of @version, if it is still at @place; else returns -1. */
-static int open_version(const struct file_place *place, const struct data_file_version *version)
+/* Opens the file of @version, if it is still at @entry; else returns -1. */
+static int open_version(const struct directory_entry *entry,
+			const struct data_file_version *version)
 {
-	int fd = openat(place->directory, place->name,
+	int fd = openat(entry->directory, entry->name,
 			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 
@@ -425,7 +426,7 @@ static int copy_file(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* Moves the complete file to its place by @finish, if it can be read. */
+/* Moves the complete file to its path by @finish, if it can be read. */
 static int publish(struct new_file *file, const char *path, int (*finish)(struct new_file *file),
 		   struct error *error)
 {
@@ -439,7 +440,7 @@ static int publish(struct new_file *file, const char *path, int (*finish)(struct
 	err = finish(file);
 	if (err)
 		return fail_to_write(error, err, path);
-	sync_directory(&file->place);
+	sync_directory(&file->entry);
 	return 0;
 }
 
@@ -506,7 +507,7 @@ int data_file__write_names(const struct profile *profile, const char *path,
 
 	if (err)
 		return err;
-	first = open_version(&file.place, version);
+	first = open_version(&file.entry, version);
 	if (first < 0)
 		return data_file__write(profile, path, error);
 	err = add_names(profile, &file, path, first, &why);
@@ -514,7 +515,7 @@ int data_file__write_names(const struct profile *profile, const char *path,
 		return 0;
 	/* The file without names stays, so it has to be on the disk. */
 	(void)fsync(first);
-	sync_directory(&file.place);
+	sync_directory(&file.entry);
 	return error__set(error, err,
 			  "%s has all calls, but lacks names of functions: %s; then "
 			  "`allocprof symbolize` adds them",

@@ -133,7 +133,7 @@ const struct data_table data_tables[] = {
 	  "nanoseconds of CLOCK_MONOTONIC; end_ns is 0 where it outlived the recording."
 	  " execed is 1 where it ended by an exec, which discards its memory. run "
 	  "numbers the runs that one recording made, from 1 (record -r). Threads, "
-	  "counts, blocks and lifetimes are of the run of their process; places and "
+	  "counts, blocks and lifetimes are of the run of their process; addresses and "
 	  "stacks are shared.",
 	  .columns = processes },
 	{ "threads", "Threads of a program that had the same name when they called.",
@@ -145,9 +145,9 @@ const struct data_table data_tables[] = {
 	  .columns = functions },
 	{ "files", "Source files.", .columns = files },
 	{ "frames",
-	  "Distinct places in code. offset is an ELF virtual address of module; where "
+	  "Distinct addresses of code. offset is an ELF virtual address of module; where "
 	  "that is 0, no file is known and offset is an address of the process. It is "
-	  "signed as all integers of SQL are. One address may be several places, with "
+	  "signed as all integers of SQL are. One address may be there several times, with "
 	  "other code in each run. It is a return address, so the call is at the byte "
 	  "before, unless interrupted is 1: then a signal came just there. With "
 	  "tail_call 1 the function did not wait for a call to return but had jumped to"
@@ -155,7 +155,7 @@ const struct data_table data_tables[] = {
 	  " a frame was not on the stack and was inserted, see allocprof-record(1).",
 	  .columns = frames },
 	{ "lines",
-	  "What a place in code belongs to. depth 0 is the innermost of functions that "
+	  "What an address of code belongs to. depth 0 is the innermost of functions that "
 	  "were inlined into one another; the last one has inlined 0: it is the "
 	  "function that has the code. file and line are 0 where they are not known. A "
 	  "frame without a name has no rows.",

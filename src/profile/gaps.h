@@ -107,7 +107,7 @@ enum gap {
 
 	/* These are in the ledger or the figures, and in no list of gaps: calls that were lost, and those whose blocks are not
 	 * followed (the object is the reason), calls counted under the function that they tail-called, calls that may be within
-	 * the window, and with live blocks that lost their place in the tables. */
+	 * the window, and with live blocks that lost their slot in the tables. */
 	GAP_CALLS_LOST,
 	GAP_CALLS_UNTRACKED,
 	GAP_RELABELLED,

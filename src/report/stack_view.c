@@ -38,7 +38,7 @@ char *js_tier__remove(const char *name)
 }
 
 /* A label of a profile_frame. */
-struct view_place {
+struct view_location {
 	__u32 label;
 	bool is_wrapper, is_library;
 };
@@ -50,9 +50,9 @@ struct builder {
 	size_t labels_room;
 	struct hash_table index; /* labels: index + 1 */
 	__u64 seed;
-	struct view_place *places;
-	size_t n_places;
-	size_t *starts; /* by frame id - 1: index of its first place; one more ends the last */
+	struct view_location *locations;
+	size_t n_locations;
+	size_t *starts; /* by frame id - 1: index of its first location; one more ends the last */
 };
 
 static bool match_label(const void *owner, __u32 id, const void *key)
@@ -91,7 +91,7 @@ static int add_label(struct builder *builder, const struct stack_label *wanted, 
 	return 0;
 }
 
-static char *text_of_place(const struct builder *builder, const struct profile_frame *frame)
+static char *text_of_location(const struct builder *builder, const struct profile_frame *frame)
 {
 	const struct profile_module *module;
 	char *text;
@@ -148,7 +148,7 @@ static const char *name_of(const struct builder *builder, const struct profile_l
 }
 
 static void look_up(const struct builder *builder, const struct profile_frame *frame,
-		    const struct profile_line *line, struct view_place *place)
+		    const struct profile_line *line, struct view_location *location)
 {
 	const struct profile *profile = builder->profile;
 	const struct wrappers *wrappers = builder->options->wrappers;
@@ -158,14 +158,14 @@ static void look_up(const struct builder *builder, const struct profile_frame *f
 		return;
 	name = profile->functions[line->function - 1].name;
 	module = frame->module ? profile->modules[frame->module - 1].path : NULL;
-	place->is_wrapper = wrappers__hides(wrappers, name, module);
-	place->is_library = wrappers__folds(wrappers, name, module);
+	location->is_wrapper = wrappers__hides(wrappers, name, module);
+	location->is_library = wrappers__folds(wrappers, name, module);
 }
 
 static int add_line(struct builder *builder, const struct profile_frame *frame,
 		    const struct profile_line *line)
 {
-	struct view_place *place = &builder->places[builder->n_places];
+	struct view_location *location = &builder->locations[builder->n_locations];
 	struct stack_label label = { .module = frame->module, .inlined = line->inlined };
 	const char *name = line->function ? name_of(builder, line) : "";
 	_cleanup_(free_ptr) char *function = NULL;
@@ -177,23 +177,23 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 	if (function)
 		name = function;
 	if (!*name || builder->options->addresses) {
-		label.text = text_of_place(builder, frame);
+		label.text = text_of_location(builder, frame);
 	} else {
 		label.text = text_of_line(builder, name, line);
 		label.function = line->function;
 	}
 	if (frame->tail_call && builder->options->all_frames)
 		label.text = mark_tail_call(label.text);
-	look_up(builder, frame, line, place);
-	label.of_library = place->is_wrapper || place->is_library;
-	err = add_label(builder, &label, &place->label);
-	if (!err && builder->view->places)
-		builder->view->places[builder->n_places] = (struct stack_place){
+	look_up(builder, frame, line, location);
+	label.of_library = location->is_wrapper || location->is_library;
+	err = add_label(builder, &label, &location->label);
+	if (!err && builder->view->locations)
+		builder->view->locations[builder->n_locations] = (struct stack_location){
 			.frame = frame->id,
 			.line = frame->n_lines ? line - frame->lines : STACK_NO_LINE,
-			.label = place->label,
+			.label = location->label,
 		};
-	builder->n_places++;
+	builder->n_locations++;
 	return err;
 }
 
@@ -213,12 +213,12 @@ static int add_frames(struct builder *builder)
 
 	for (size_t i = 0; i < profile->n_frames; i++)
 		n += count_lines(builder, &profile->frames[i]) ?: 1;
-	builder->places = calloc(n + 1, sizeof(*builder->places));
+	builder->locations = calloc(n + 1, sizeof(*builder->locations));
 	builder->starts = calloc(profile->n_frames + 1, sizeof(*builder->starts));
-	if (builder->options->with_places)
-		builder->view->places = calloc(n + 1, sizeof(*builder->view->places));
-	if (!builder->places || !builder->starts ||
-	    (builder->options->with_places && !builder->view->places))
+	if (builder->options->with_locations)
+		builder->view->locations = calloc(n + 1, sizeof(*builder->view->locations));
+	if (!builder->locations || !builder->starts ||
+	    (builder->options->with_locations && !builder->view->locations))
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_frames; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
@@ -229,13 +229,13 @@ static int add_frames(struct builder *builder)
 			err = add_line(builder, frame, &frame->lines[j]);
 		if (err)
 			return err;
-		builder->starts[i + 1] = builder->n_places;
+		builder->starts[i + 1] = builder->n_locations;
 	}
-	builder->view->n_places = builder->n_places;
+	builder->view->n_locations = builder->n_locations;
 	return 0;
 }
 
-static size_t count_places(const struct builder *builder, const struct profile_stack *stack)
+static size_t count_locations(const struct builder *builder, const struct profile_stack *stack)
 {
 	size_t n = 0;
 
@@ -244,9 +244,9 @@ static size_t count_places(const struct builder *builder, const struct profile_s
 	return n;
 }
 
-/* Returns the number of labels written, and of places unless @places is NULL. */
+/* Returns the number of labels written, and of locations unless @locations is NULL. */
 static size_t add_stack(const struct builder *builder, const struct profile_stack *stack,
-			__u32 *labels, __u32 *places)
+			__u32 *labels, __u32 *locations)
 {
 	bool within_wrappers = !builder->options->all_frames, within_library = false;
 	size_t n = 0;
@@ -255,19 +255,19 @@ static size_t add_stack(const struct builder *builder, const struct profile_stac
 		size_t at = builder->starts[stack->frames[i] - 1];
 
 		for (; at < builder->starts[stack->frames[i]]; at++) {
-			const struct view_place *place = &builder->places[at];
+			const struct view_location *location = &builder->locations[at];
 
 			/* The next frame replaces a wrapper; the last wrapper stays if nothing
 			 * follows. */
 			if (within_wrappers)
 				n = 0;
-			else if (within_library && place->is_library)
+			else if (within_library && location->is_library)
 				n--;
-			within_wrappers = within_wrappers && place->is_wrapper;
-			within_library = place->is_library && !builder->options->all_frames;
-			if (places)
-				places[n] = at;
-			labels[n++] = place->label;
+			within_wrappers = within_wrappers && location->is_wrapper;
+			within_library = location->is_library && !builder->options->all_frames;
+			if (locations)
+				locations[n] = at;
+			labels[n++] = location->label;
 		}
 	}
 	return n;
@@ -280,19 +280,19 @@ static int add_stacks(struct builder *builder)
 	size_t n = 0;
 
 	for (size_t i = 0; i < profile->n_stacks; i++)
-		n += count_places(builder, &profile->stacks[i]);
+		n += count_locations(builder, &profile->stacks[i]);
 	view->frames = calloc(n + 1, sizeof(*view->frames));
 	view->starts = calloc(profile->n_stacks + 1, sizeof(*view->starts));
-	if (view->places)
-		view->frame_places = calloc(n + 1, sizeof(*view->frame_places));
-	if (!view->frames || !view->starts || (view->places && !view->frame_places))
+	if (view->locations)
+		view->frame_locations = calloc(n + 1, sizeof(*view->frame_locations));
+	if (!view->frames || !view->starts || (view->locations && !view->frame_locations))
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_stacks; i++) {
 		size_t start = view->starts[i];
 
 		view->starts[i + 1] =
 			start + add_stack(builder, &profile->stacks[i], view->frames + start,
-					  view->places ? view->frame_places + start : NULL);
+					  view->locations ? view->frame_locations + start : NULL);
 	}
 	return 0;
 }
@@ -309,7 +309,7 @@ int stack_view__new(const struct profile *profile, const struct stack_view_optio
 	if (!err)
 		err = add_stacks(&builder);
 	hash_table__release(&builder.index);
-	free(builder.places);
+	free(builder.locations);
 	free(builder.starts);
 	if (err)
 		stack_view__free(builder.view);
@@ -327,8 +327,8 @@ void stack_view__free(struct stack_view *view)
 	free(view->labels);
 	free(view->frames);
 	free(view->starts);
-	free(view->places);
-	free(view->frame_places);
+	free(view->locations);
+	free(view->frame_locations);
 	free(view);
 }
 
@@ -338,8 +338,8 @@ const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size
 	return view->frames + view->starts[stack - 1];
 }
 
-const __u32 *stack_view__places(const struct stack_view *view, __u32 stack, size_t *n_frames)
+const __u32 *stack_view__locations(const struct stack_view *view, __u32 stack, size_t *n_frames)
 {
 	*n_frames = view->starts[stack] - view->starts[stack - 1];
-	return view->frame_places + view->starts[stack - 1];
+	return view->frame_locations + view->starts[stack - 1];
 }

@@ -29,8 +29,8 @@ struct stack_view_options {
 	 * by stack_view__new() only.
 	 */
 	const struct wrappers *wrappers;
-	bool all_frames;  /* print wrappers, too */
-	bool with_places; /* fill stack_view.places */
+	bool all_frames;     /* print wrappers, too */
+	bool with_locations; /* fill stack_view.locations */
 };
 
 /* The text for a frame, or for a function inlined into it. */
@@ -44,11 +44,11 @@ struct stack_label {
 	bool of_library; /* a wrapper, or a library's internal function */
 };
 
-/* The line of a place that has no name. */
+/* The line of a location that has no name. */
 #define STACK_NO_LINE UINT32_MAX
 
 /* A line of a frame: what a label was made from. */
-struct stack_place {
+struct stack_location {
 	__u32 frame; /* id */
 	__u32 line;  /* index into its lines, or STACK_NO_LINE */
 	__u32 label; /* index */
@@ -60,10 +60,10 @@ struct stack_view {
 	size_t n_labels;
 	__u32 *frames;	/* indexes into labels */
 	size_t *starts; /* by stack id - 1: index of its first frame; one more ends the last */
-	/* Only with_places: by frame id and line, so that a frame's places are neighbours. */
-	struct stack_place *places;
-	size_t n_places;
-	__u32 *frame_places; /* parallel to frames: indexes into places */
+	/* Only with_locations: by frame id and line, so that a frame's locations are neighbours. */
+	struct stack_location *locations;
+	size_t n_locations;
+	__u32 *frame_locations; /* parallel to frames: indexes into locations */
 };
 
 /* 0 or -ENOMEM. Shows @profile's stacks as they are now. */
@@ -73,8 +73,8 @@ void stack_view__free(struct stack_view *view);
 
 /* The labels of stack @stack as indexes, innermost first. */
 const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames);
-/* The same as indexes into the places of a view with_places. */
-const __u32 *stack_view__places(const struct stack_view *view, __u32 stack, size_t *n_frames);
+/* The same as indexes into the locations of a view with_locations. */
+const __u32 *stack_view__locations(const struct stack_view *view, __u32 stack, size_t *n_frames);
 
 /* V8 puts a mark before a function's name that says which of its compilers made the code: one function is "JS:~f", "JS:^f",
  * "JS:+f" and "JS:*f" by turns (v8/src/objects/code-kind.cc, CodeKindToMarker()). @name without the mark, to be freed; NULL if it has none, or on ENOMEM. */

@@ -61,14 +61,14 @@ static bool word__is(const char *word, size_t len, const char *text)
 }
 
 /* An argument, the value that it points to, or the return value. */
-struct value_place {
+struct value_location {
 	__u8 argument; /* from 1; 0: the return value */
 	bool is_behind;
 };
 
 /* Parses "arg0". */
 static bool read_argument(const struct cursor *cursor, const char *word, size_t len,
-			  struct value_place *place)
+			  struct value_location *location)
 {
 	unsigned int most = cursor->is_usdt ? MAX_USDT_ARGUMENT : MAX_ARGUMENT, number = 0;
 
@@ -81,11 +81,11 @@ static bool read_argument(const struct cursor *cursor, const char *word, size_t 
 	}
 	if (number > most)
 		return false;
-	place->argument = number + 1;
+	location->argument = number + 1;
 	return true;
 }
 
-static int parse_place(struct cursor *cursor, struct value_place *place)
+static int parse_location(struct cursor *cursor, struct value_location *location)
 {
 	bool is_behind = cursor__take(cursor, "*");
 	const char *word;
@@ -101,11 +101,11 @@ static int parse_place(struct cursor *cursor, struct value_place *place)
 		if (is_behind)
 			return error__set(cursor->error, -EINVAL,
 					  "%s: '*ret' cannot be read; take ret", cursor->where);
-		*place = (struct value_place){ 0 };
+		*location = (struct value_location){ 0 };
 		return 0;
 	}
-	place->is_behind = is_behind;
-	if (read_argument(cursor, word, len, place))
+	location->is_behind = is_behind;
+	if (read_argument(cursor, word, len, location))
 		return 0;
 	return error__set(cursor->error, -EINVAL,
 			  "%s: '%.*s' is no value; arguments are arg0 (the first) to "
@@ -114,11 +114,11 @@ static int parse_place(struct cursor *cursor, struct value_place *place)
 			  cursor->is_usdt ? MAX_USDT_ARGUMENT : MAX_ARGUMENT);
 }
 
-static int parse_argument(struct cursor *cursor, struct value_place *place)
+static int parse_argument(struct cursor *cursor, struct value_location *location)
 {
-	int err = parse_place(cursor, place);
+	int err = parse_location(cursor, location);
 
-	if (!err && !place->argument)
+	if (!err && !location->argument)
 		err = error__set(cursor->error, -EINVAL,
 				 "%s: ret is not known when the function is called; it can only "
 				 "stand behind ->",
@@ -126,10 +126,10 @@ static int parse_argument(struct cursor *cursor, struct value_place *place)
 	return err;
 }
 
-static void set_size(struct interface_function *interface, const struct value_place *place)
+static void set_size(struct interface_function *interface, const struct value_location *location)
 {
-	interface->size = place->argument;
-	if (place->is_behind)
+	interface->size = location->argument;
+	if (location->is_behind)
 		interface->behind |= AP_BEHIND_SIZE;
 }
 
@@ -139,14 +139,14 @@ static bool has_size(const struct interface_function *interface)
 }
 
 static int set_count(struct cursor *cursor, struct interface_function *interface,
-		     const struct value_place *place)
+		     const struct value_location *location)
 {
 	if (interface->count)
 		return error__set(cursor->error, -EINVAL,
 				  "%s: a size is a product of two values at the most",
 				  cursor->where);
-	interface->count = place->argument;
-	if (place->is_behind)
+	interface->count = location->argument;
+	if (location->is_behind)
 		interface->behind |= AP_BEHIND_COUNT;
 	return 0;
 }
@@ -171,7 +171,7 @@ static int parse_number(struct cursor *cursor, __u32 *number)
 /* A constant is the size, and an argument beside it the count, in any order. */
 static int set_number(struct cursor *cursor, struct interface_function *interface)
 {
-	struct value_place place = { interface->size, interface->behind & AP_BEHIND_SIZE };
+	struct value_location location = { interface->size, interface->behind & AP_BEHIND_SIZE };
 	__u32 number;
 	int err = parse_number(cursor, &number);
 
@@ -183,7 +183,7 @@ static int set_number(struct cursor *cursor, struct interface_function *interfac
 	if (interface->size) {
 		interface->size = 0;
 		interface->behind &= ~AP_BEHIND_SIZE;
-		err = set_count(cursor, interface, &place);
+		err = set_count(cursor, interface, &location);
 	}
 	interface->size_bytes = number;
 	return err;
@@ -191,18 +191,18 @@ static int set_number(struct cursor *cursor, struct interface_function *interfac
 
 static int parse_factor(struct cursor *cursor, struct interface_function *interface)
 {
-	struct value_place place;
+	struct value_location location;
 	int err;
 
 	cursor__skip(cursor);
 	if (*cursor->at >= '0' && *cursor->at <= '9')
 		return set_number(cursor, interface);
-	err = parse_argument(cursor, &place);
+	err = parse_argument(cursor, &location);
 	if (err)
 		return err;
 	if (has_size(interface))
-		return set_count(cursor, interface, &place);
-	set_size(interface, &place);
+		return set_count(cursor, interface, &location);
+	set_size(interface, &location);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 {
 	const char *word;
 	size_t len = cursor__take_word(cursor, &word);
-	struct value_place place;
+	struct value_location location;
 	int err;
 
 	if (!cursor__take(cursor, "="))
@@ -231,14 +231,14 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 				  cursor->where, (int)strcspn(word, ")"), word);
 	if (word__is(word, len, "size") && !has_size(interface))
 		return parse_size(cursor, interface);
-	err = parse_argument(cursor, &place);
+	err = parse_argument(cursor, &location);
 	if (err || word__is(word, len, "align"))
 		return err;
 	if (word__is(word, len, "count"))
-		return set_count(cursor, interface, &place);
+		return set_count(cursor, interface, &location);
 	if (word__is(word, len, "ptr") && !interface->pointer) {
-		interface->pointer = place.argument;
-		if (place.is_behind)
+		interface->pointer = location.argument;
+		if (location.is_behind)
 			interface->behind |= AP_BEHIND_POINTER;
 		return 0;
 	}
@@ -251,8 +251,8 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
 			struct interface_function *interface)
 {
-	struct value_place place;
-	int err = parse_place(cursor, &place);
+	struct value_location location;
+	int err = parse_location(cursor, &location);
 
 	if (err)
 		return err;
@@ -261,17 +261,17 @@ static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
 				  "%s: a function that frees returns no block; omit ->",
 				  cursor->where);
 	if (cursor->is_usdt) {
-		interface->block = place.argument;
+		interface->block = location.argument;
 		return 0;
 	}
-	if (!place.argument)
+	if (!location.argument)
 		return 0;
-	if (kind != AP_SOURCE_ALLOC || !place.is_behind || interface->pointer)
+	if (kind != AP_SOURCE_ALLOC || !location.is_behind || interface->pointer)
 		return error__set(cursor->error, -EINVAL,
 				  "%s: a new block is in ret, or of a function that takes none, "
 				  "in what an argument points to (*arg0)",
 				  cursor->where);
-	interface->pointer = place.argument;
+	interface->pointer = location.argument;
 	interface->result = AP_RESULT_AT_POINTER;
 	return 0;
 }

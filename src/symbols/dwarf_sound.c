@@ -279,7 +279,7 @@ static __u64 read_length(struct dwarf_cursor *c, bool *is_64)
 	return *is_64 ? dwarf_cursor__u64(c) : length;
 }
 
-/* @c becomes what follows in the @size bytes from its place on. */
+/* @c becomes what follows in the @size bytes from its offset on. */
 static void cut(struct dwarf_cursor *c, __u64 size)
 {
 	struct dwarf_cursor rest = *c;

@@ -42,14 +42,14 @@ __u64 code_ranges__limit(const struct code_ranges *code, __u64 start)
 
 size_t query__first(const struct query *query, size_t n, __u64 vaddr)
 {
-	return ARRAY_LOWER_BOUND(n, i, query[i].place->vaddr < vaddr);
+	return ARRAY_LOWER_BOUND(n, i, query[i].address->vaddr < vaddr);
 }
 
 static void give_unit(struct query *query, size_t n, __u64 start, __u64 end, Dwarf_Off unit,
 		      struct dwarf_budget *budget)
 {
 	for (size_t i = query__first(query, n, start);
-	     i < n && query[i].place->vaddr < end && budget->dies; i++) {
+	     i < n && query[i].address->vaddr < end && budget->dies; i++) {
 		budget->dies--;
 		if (query[i].has_unit && query[i].unit_bytes <= end - start)
 			continue;

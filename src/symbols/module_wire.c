@@ -27,9 +27,9 @@ void module_wire__put_job(struct wire_writer *writer, const struct module_job *j
 	wire__put_u64(writer, job->n_debug_dirs);
 	for (size_t i = 0; i < job->n_debug_dirs; i++)
 		wire__put_string(writer, job->debug_dirs[i]);
-	wire__put_u64(writer, job->n_places);
-	for (size_t i = 0; i < job->n_places; i++)
-		wire__put_u64(writer, job->places[i].vaddr);
+	wire__put_u64(writer, job->n_addresses);
+	for (size_t i = 0; i < job->n_addresses; i++)
+		wire__put_u64(writer, job->addresses[i].vaddr);
 }
 
 /* In the worker: asks the parent. */
@@ -86,27 +86,27 @@ static int put_result(struct wire_writer *writer, const struct module_job *job)
 		wire__put_string(writer, job->arena.strings[i]);
 	}
 	qsort(strings, n, sizeof(*strings), compare_numbered);
-	for (size_t i = 0; i < job->n_places; i++) {
-		const struct place *place = &job->places[i];
+	for (size_t i = 0; i < job->n_addresses; i++) {
+		const struct address *address = &job->addresses[i];
 
-		wire__put_u32(writer, place->n_lines);
-		for (__u32 j = 0; j < place->n_lines; j++) {
-			wire__put_u32(writer, index_of(strings, n, place->lines[j].symbol));
-			wire__put_u32(writer, index_of(strings, n, place->lines[j].file));
-			wire__put_u32(writer, place->lines[j].line);
+		wire__put_u32(writer, address->n_lines);
+		for (__u32 j = 0; j < address->n_lines; j++) {
+			wire__put_u32(writer, index_of(strings, n, address->lines[j].symbol));
+			wire__put_u32(writer, index_of(strings, n, address->lines[j].file));
+			wire__put_u32(writer, address->lines[j].line);
 		}
 	}
 	return 0;
 }
 
-static int get_places(struct wire_reader *reader, struct module_job *job)
+static int get_addresses(struct wire_reader *reader, struct module_job *job)
 {
-	job->n_places = wire__get_count(reader, sizeof(__u64));
-	job->places = calloc(job->n_places + 1, sizeof(*job->places));
-	if (!job->places)
+	job->n_addresses = wire__get_count(reader, sizeof(__u64));
+	job->addresses = calloc(job->n_addresses + 1, sizeof(*job->addresses));
+	if (!job->addresses)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->n_places; i++)
-		job->places[i].vaddr = wire__get_u64(reader);
+	for (size_t i = 0; i < job->n_addresses; i++)
+		job->addresses[i].vaddr = wire__get_u64(reader);
 	return 0;
 }
 
@@ -131,7 +131,7 @@ int module_wire__serve(struct worker_call *call)
 	for (size_t i = 0; i < job.n_debug_dirs; i++)
 		dirs[i] = wire__get_string(request, PATH_MAX);
 	job.debug_dirs = dirs;
-	err = get_places(request, &job);
+	err = get_addresses(request, &job);
 	if (!err && (!wire__is_read(request) || !job.path || !job.build_id))
 		err = -EINVAL;
 	if (!err)
@@ -179,25 +179,25 @@ static const char *get_indexed(struct wire_reader *reader, const char *const *st
 }
 
 static int get_lines(struct wire_reader *reader, struct arena *arena, const char *const *strings,
-		     size_t n_strings, struct place *place)
+		     size_t n_strings, struct address *address)
 {
 	__u32 n = wire__get_u32(reader);
 
-	if (n > MAX_PLACE_LINES) {
+	if (n > MAX_ADDRESS_LINES) {
 		wire__refuse(reader);
 		return -EPROTO;
 	}
 	if (!n)
 		return 0;
-	place->lines = arena__alloc(arena, n * sizeof(*place->lines));
-	if (!place->lines)
+	address->lines = arena__alloc(arena, n * sizeof(*address->lines));
+	if (!address->lines)
 		return -ENOMEM;
-	place->n_lines = n;
+	address->n_lines = n;
 	for (__u32 i = 0; i < n; i++) {
-		place->lines[i].symbol = get_indexed(reader, strings, n_strings);
-		place->lines[i].file = get_indexed(reader, strings, n_strings);
-		place->lines[i].line = wire__get_u32(reader);
-		place->lines[i].inlined = i + 1 < n;
+		address->lines[i].symbol = get_indexed(reader, strings, n_strings);
+		address->lines[i].file = get_indexed(reader, strings, n_strings);
+		address->lines[i].line = wire__get_u32(reader);
+		address->lines[i].inlined = i + 1 < n;
 	}
 	return 0;
 }
@@ -214,8 +214,8 @@ int module_wire__get_result(struct wire_reader *reader, struct module_job *job)
 	snprintf(job->text, sizeof(job->text), "%s", text);
 	job->wants_file = wire__get_u32(reader);
 	err = get_strings(reader, &job->arena, &strings, &n);
-	for (size_t i = 0; i < job->n_places && !err; i++)
-		err = get_lines(reader, &job->arena, strings, n, &job->places[i]);
+	for (size_t i = 0; i < job->n_addresses && !err; i++)
+		err = get_lines(reader, &job->arena, strings, n, &job->addresses[i]);
 	if (!err && !wire__is_read(reader))
 		err = -EPROTO;
 	return err;

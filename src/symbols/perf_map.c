@@ -38,18 +38,18 @@ int perf_map__open(int root_fd, pid_t pid, uid_t uid)
 		/* Links in the path resolve within the process's root. */
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	_cleanup_(close_fd) int place = -1;
+	_cleanup_(close_fd) int path_fd = -1;
 	char path[64];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", pid);
-	place = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (place < 0)
+	path_fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (path_fd < 0)
 		return errno == ELOOP ? -EPERM : -ENOENT;
-	if (fstat(place, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
+	if (fstat(path_fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;
-	return regular_file__reopen(place);
+	return regular_file__reopen(path_fd);
 }
 
 /* Parses a hexadecimal number and the space after it. */

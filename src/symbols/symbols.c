@@ -50,7 +50,7 @@ static struct named_module *symbols__find_module(const struct symbols *symbols, 
 /* What reading takes beyond debug sections in memory. */
 #define SPARE_MEMORY (1UL << 30)
 
-_Static_assert(sizeof(struct symbols_line) == sizeof(struct place_line), "they are the same");
+_Static_assert(sizeof(struct symbols_line) == sizeof(struct address_line), "they are the same");
 
 /* The look-up of one module. */
 struct job {
@@ -81,7 +81,7 @@ struct look_up {
 	bool is_over;	     /* start no more jobs */
 	unsigned int n_late; /* workers that were ended for the time they took */
 	bool has_ended;	     /* the client of the servers, and why has been said */
-	size_t n_done, n_places, reported_done;
+	size_t n_done, n_addresses, reported_done;
 	__u64 reported_ms;
 	struct debuginfod *debuginfod;
 	const char *fetch_path; /* NULL: nothing is being fetched */
@@ -95,7 +95,7 @@ static void report(struct look_up *look_up)
 
 	look_up->reported_ms = clock__now_ns() / NS_PER_MS;
 	if (options->progress && look_up->n_done != look_up->reported_done)
-		options->progress(options->context, look_up->n_done, look_up->n_places);
+		options->progress(options->context, look_up->n_done, look_up->n_addresses);
 	look_up->reported_done = look_up->n_done;
 	if (options->fetching && look_up->fetch_path)
 		options->fetching(options->context, look_up->fetch_path, look_up->fetch_done,
@@ -197,7 +197,7 @@ static void note_done(void *context, __u64 n_done)
 	struct slot *slot = context;
 	struct job *job = slot->job;
 
-	if (!job || slot->look_up->is_fetching || n_done > job->run.n_places - job->n_noted)
+	if (!job || slot->look_up->is_fetching || n_done > job->run.n_addresses - job->n_noted)
 		return;
 	job->n_noted += n_done;
 	slot->look_up->n_done += n_done;
@@ -222,8 +222,8 @@ static struct module_job *run_of(const struct look_up *look_up, struct job *job)
 /* Takes back what there is of the results of @run, and says why there is none. */
 static void note_failure(const struct slot *slot, struct module_job *run, int err)
 {
-	for (size_t i = 0; i < run->n_places; i++)
-		run->places[i].n_lines = 0;
+	for (size_t i = 0; i < run->n_addresses; i++)
+		run->addresses[i].n_lines = 0;
 	run->wants_file = false;
 	run->is_unread = true;
 	if (err == -ECANCELED)
@@ -251,7 +251,7 @@ static void finish_job(struct slot *slot, int err)
 	if (look_up->is_fetching)
 		job->is_better = !err;
 	else
-		look_up->n_done += job->run.n_places - job->n_noted;
+		look_up->n_done += job->run.n_addresses - job->n_noted;
 }
 
 static void start_job(struct slot *slot, struct job *job)
@@ -348,12 +348,12 @@ static int apply(struct job *job, symbols_found_fn found, void *context)
 	job->module->is_unread = run->is_unread;
 	if (!job->module->text)
 		err = -ENOMEM;
-	for (size_t i = 0; i < run->n_places && !err; i++) {
-		struct symbols_query query = { job->module->id, run->places[i].vaddr };
+	for (size_t i = 0; i < run->n_addresses && !err; i++) {
+		struct symbols_query query = { job->module->id, run->addresses[i].vaddr };
 
-		if (run->places[i].n_lines)
-			err = found(context, &query, (const void *)run->places[i].lines,
-				    run->places[i].n_lines);
+		if (run->addresses[i].n_lines)
+			err = found(context, &query, (const void *)run->addresses[i].lines,
+				    run->addresses[i].n_lines);
 	}
 	return err;
 }
@@ -395,11 +395,11 @@ static int prepare_better(struct job *job)
 	job->better = job->run;
 	job->better.arena = (struct arena){ 0 };
 	job->better.with_servers = true;
-	job->better.places = calloc(job->run.n_places, sizeof(*job->better.places));
-	if (!job->better.places)
+	job->better.addresses = calloc(job->run.n_addresses, sizeof(*job->better.addresses));
+	if (!job->better.addresses)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->run.n_places; i++)
-		job->better.places[i].vaddr = job->run.places[i].vaddr;
+	for (size_t i = 0; i < job->run.n_addresses; i++)
+		job->better.addresses[i].vaddr = job->run.addresses[i].vaddr;
 	return 0;
 }
 
@@ -467,8 +467,8 @@ static int compare_jobs(const void *left, const void *right)
 {
 	const struct job *a = left, *b = right;
 
-	if (a->run.n_places != b->run.n_places)
-		return a->run.n_places > b->run.n_places ? -1 : 1;
+	if (a->run.n_addresses != b->run.n_addresses)
+		return a->run.n_addresses > b->run.n_addresses ? -1 : 1;
 	return (a->module->id > b->module->id) - (a->module->id < b->module->id);
 }
 
@@ -478,17 +478,17 @@ static int make_job(struct look_up *look_up, const struct symbols_query *queries
 	const struct symbols_options *options = &look_up->symbols->options;
 	struct named_module *module = symbols__find_module(look_up->symbols, queries->module);
 	struct job *job = &look_up->jobs[look_up->n_jobs];
-	struct place *places;
-	size_t n_places = 0;
+	struct address *addresses;
+	size_t n_addresses = 0;
 
 	if (!module)
 		return 0;
-	places = calloc(n, sizeof(*places));
-	if (!places)
+	addresses = calloc(n, sizeof(*addresses));
+	if (!addresses)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		if (!i || queries[i].vaddr != queries[i - 1].vaddr)
-			places[n_places++].vaddr = queries[i].vaddr;
+			addresses[n_addresses++].vaddr = queries[i].vaddr;
 	job->module = module;
 	job->run = (struct module_job){
 		.fd = module->fd,
@@ -496,11 +496,11 @@ static int make_job(struct look_up *look_up, const struct symbols_query *queries
 		.build_id = module->build_id,
 		.debug_dirs = options->debug_dirs,
 		.n_debug_dirs = options->n_debug_dirs,
-		.places = places,
-		.n_places = n_places,
+		.addresses = addresses,
+		.n_addresses = n_addresses,
 	};
 	look_up->n_jobs++;
-	look_up->n_places += n_places;
+	look_up->n_addresses += n_addresses;
 	return 0;
 }
 

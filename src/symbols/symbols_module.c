@@ -194,14 +194,14 @@ static int read_symbols(struct name_sources *sources)
 /* Adds a line without file for addresses that only the symbol table knows. */
 static int name_rest(struct module_job *job, const struct symbol_table *table)
 {
-	for (size_t i = 0; i < job->n_places; i++) {
-		struct place *place = &job->places[i];
+	for (size_t i = 0; i < job->n_addresses; i++) {
+		struct address *address = &job->addresses[i];
 		struct symbol_name name;
-		struct place_line *line;
+		struct address_line *line;
 
-		if (place->n_lines)
+		if (address->n_lines)
 			continue;
-		name = symbol_table__find(table, place->vaddr);
+		name = symbol_table__find(table, address->vaddr);
 		if (!name.text)
 			continue;
 		line = arena__alloc(&job->arena, sizeof(*line));
@@ -210,8 +210,8 @@ static int name_rest(struct module_job *job, const struct symbol_table *table)
 		line->symbol = arena__string(&job->arena, name.text, name.size);
 		if (!line->symbol)
 			return -ENOMEM;
-		place->lines = line;
-		place->n_lines = 1;
+		address->lines = line;
+		address->n_lines = 1;
 	}
 	return 0;
 }
@@ -256,7 +256,7 @@ int module_job__run(struct module_job *job)
 	if (!err)
 		err = read_symbols(&sources);
 	if (!err && dwarf) {
-		const struct dwarf_places_input input = {
+		const struct dwarf_addresses_input input = {
 			.file = dwarf,
 			.alt = sources.alt.elf ? &sources.alt : NULL,
 			.table = sources.table,
@@ -264,7 +264,8 @@ int module_job__run(struct module_job *job)
 			.progress = job->progress,
 		};
 
-		err = dwarf_places__find(&input, job->places, job->n_places, &sources.problem);
+		err = dwarf_addresses__find(&input, job->addresses, job->n_addresses,
+					    &sources.problem);
 		if (err == -ENOEXEC) {
 			dwarf = NULL;
 			err = 0;
@@ -281,9 +282,9 @@ int module_job__run(struct module_job *job)
 void module_job__release(struct module_job *job)
 {
 	arena__release(&job->arena);
-	free(job->places);
-	job->places = NULL;
-	job->n_places = 0;
+	free(job->addresses);
+	job->addresses = NULL;
+	job->n_addresses = 0;
 }
 
 unsigned int module_job__timeout_ms(void)

@@ -207,7 +207,7 @@ static int search_ways(struct finder *finder, const struct function *from,
 	return 0;
 }
 
-static __u64 place_of(const struct profile_frame *frame)
+static __u64 call_address(const struct profile_frame *frame)
 {
 	return frame->offset - !frame->interrupted;
 }
@@ -230,7 +230,8 @@ static int find_between(struct finder *finder, struct tail_call_pair *pair)
 	if (pair->inner) {
 		inner = &profile->frames[pair->inner - 1];
 		err = get_map(finder, inner->module, &inner_map);
-		if (err || !inner_map || !code_map__function(inner_map, place_of(inner), &to.entry))
+		if (err || !inner_map ||
+		    !code_map__function(inner_map, call_address(inner), &to.entry))
 			return err;
 		to.module = inner->module;
 	}
@@ -238,7 +239,7 @@ static int find_between(struct finder *finder, struct tail_call_pair *pair)
 	if (err || is_reached(finder, &from, &to) || !from.module)
 		return err;
 	/* The next frame must certainly belong to @to, not to the called function. */
-	if (pair->inner && !code_map__has(inner_map, to.entry, place_of(inner)))
+	if (pair->inner && !code_map__has(inner_map, to.entry, call_address(inner)))
 		return 0;
 	return search_ways(finder, &from, &to, pair);
 }

@@ -92,7 +92,7 @@ struct insertion {
 	const struct symbols *symbols;
 	struct tail_call_pairs pairs;
 	/* Ids of the frames of pairs.list[i].calls, and their number, which is smaller where there is another frame at
-	 * the place of a call. */
+	 * the address of a call. */
 	struct inserted {
 		__u32 n;
 		__u32 frames[TAIL_CALLS_MAX];

@@ -17,8 +17,8 @@
 
 struct loader_file {
 	struct table_file source;
-	struct unwind_place place;
-	bool done; /* place is set */
+	struct loaded_table loaded;
+	bool done; /* loaded is set */
 };
 
 enum urgency {
@@ -31,7 +31,7 @@ enum urgency {
 
 struct job {
 	size_t file;
-	__u32 module; /* 0: only the file's place is requested */
+	__u32 module; /* 0: only the file's tables are requested */
 	enum urgency urgency;
 };
 
@@ -101,7 +101,7 @@ void table_loader__free(struct table_loader *loader)
 
 /* The entry point is the outermost frame, even if its call frame information does not say so. */
 static void find_entry(const struct table_file *file, const struct cfi_table *table,
-		       struct unwind_place *place)
+		       struct loaded_table *loaded)
 {
 	struct cfi_range range = { .lo = file->entry, .hi = file->entry + BARE_ENTRY_BYTES };
 
@@ -110,9 +110,9 @@ static void find_entry(const struct table_file *file, const struct cfi_table *ta
 	if (table && cfi_table__range(table, file->entry, &range) &&
 	    range.rule.cfa != UNWIND_CFA_NONE)
 		return;
-	place->entry_offset = file->entry_offset;
+	loaded->entry_offset = file->entry_offset;
 	/* Includes the return address after the last call. */
-	place->entry_size = range.hi - file->entry + 1;
+	loaded->entry_size = range.hi - file->entry + 1;
 }
 
 static struct cfi_table *get_table(struct table_loader *loader, const struct table_file *file)
@@ -136,13 +136,13 @@ static struct cfi_table *get_table(struct table_loader *loader, const struct tab
 /* Without call frame information, or without room, the programs unwind the file like code without
  * it and mark each stack. */
 static void load(struct table_loader *loader, const struct table_file *file,
-		 struct unwind_place *place)
+		 struct loaded_table *loaded)
 {
 	struct cfi_table *table = get_table(loader, file);
 
 	if (table)
-		unwind_tables__load(loader->tables, table, place);
-	find_entry(file, table, place);
+		unwind_tables__load(loader->tables, table, loaded);
+	find_entry(file, table, loaded);
 	cfi_table__free(table);
 }
 
@@ -184,20 +184,20 @@ static bool take_job(struct table_loader *loader, struct job *out)
 static void do_job(struct table_loader *loader, const struct job *job)
 {
 	struct table_file source = loader->files[job->file].source;
-	struct unwind_place place = loader->files[job->file].place;
+	struct loaded_table loaded = loader->files[job->file].loaded;
 	bool done = loader->files[job->file].done;
 
 	loader->works = true;
 	pthread_mutex_unlock(&loader->lock);
 	if (!done)
-		load(loader, &source, &place);
+		load(loader, &source, &loaded);
 	/*
 	 * Fails only for modules beyond the map's size, which the programs do not look up either.
 	 */
 	if (job->module)
-		unwind_tables__assign(loader->tables, job->module, &place);
+		unwind_tables__assign(loader->tables, job->module, &loaded);
 	pthread_mutex_lock(&loader->lock);
-	loader->files[job->file].place = place;
+	loader->files[job->file].loaded = loaded;
 	/* Release order, also for a child that is forked at this moment. */
 	__atomic_store_n(&loader->files[job->file].done, true, __ATOMIC_RELEASE);
 	loader->works = false;
@@ -319,14 +319,14 @@ void table_loader__finish(struct table_loader *loader)
 	pthread_mutex_unlock(&loader->lock);
 }
 
-int table_loader__place(struct table_loader *loader, size_t number, struct unwind_place *place)
+int table_loader__find(struct table_loader *loader, size_t number, struct loaded_table *loaded)
 {
 	int err = 0;
 
 	if (!is_ours(loader)) {
 		if (!loader->files[number].done)
 			return -EAGAIN;
-		*place = loader->files[number].place;
+		*loaded = loader->files[number].loaded;
 		return 0;
 	}
 	pthread_mutex_lock(&loader->lock);
@@ -335,7 +335,7 @@ int table_loader__place(struct table_loader *loader, size_t number, struct unwin
 	while (!err && !loader->files[number].done)
 		pthread_cond_wait(&loader->changed, &loader->lock);
 	if (!err)
-		*place = loader->files[number].place;
+		*loaded = loader->files[number].loaded;
 	pthread_mutex_unlock(&loader->lock);
 	return err;
 }

@@ -55,11 +55,11 @@ void table_loader__wait(struct table_loader *loader);
 /* Whether it is idle, or has finished a job since the last call. */
 bool table_loader__progresses(struct table_loader *loader);
 
-/* No program runs any more: from now on only table_loader__place() builds tables. */
+/* No program runs any more: from now on only table_loader__find() builds tables. */
 void table_loader__finish(struct table_loader *loader);
 
 /* Waits for the file's table and returns where it is. -EAGAIN in a forked child if it was not known
  * at the fork. */
-int table_loader__place(struct table_loader *loader, size_t number, struct unwind_place *place);
+int table_loader__find(struct table_loader *loader, size_t number, struct loaded_table *loaded);
 
 #endif

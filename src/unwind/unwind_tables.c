@@ -214,7 +214,7 @@ static int compare_segments(const void *a, const void *b)
 }
 
 int unwind_tables__load(struct unwind_tables *tables, const struct cfi_table *table,
-			struct unwind_place *place)
+			struct loaded_table *loaded)
 {
 	struct unwind_segment segments[UNWIND_MAX_SEGMENTS];
 	__u32 first_slice = tables->n_slices, first_rule = 0;
@@ -230,20 +230,20 @@ int unwind_tables__load(struct unwind_tables *tables, const struct cfi_table *ta
 		err = load_segment(tables, table, &segments[i], first_rule);
 	if (err)
 		return err;
-	place->first_slice = first_slice;
-	place->n_slices = tables->n_slices - first_slice;
+	loaded->first_slice = first_slice;
+	loaded->n_slices = tables->n_slices - first_slice;
 	return 0;
 }
 
 int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
-			  const struct unwind_place *place)
+			  const struct loaded_table *loaded)
 {
 	struct unwind_table table = {
 		.state = UNWIND_TABLE_AWAITED,
-		.first_slice = place->first_slice,
-		.n_slices = place->n_slices,
-		.entry_size = place->entry_size,
-		.entry_offset = place->entry_offset,
+		.first_slice = loaded->first_slice,
+		.n_slices = loaded->n_slices,
+		.entry_size = loaded->entry_size,
+		.entry_offset = loaded->entry_offset,
 	};
 
 	int err;
@@ -254,6 +254,6 @@ int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
 	err = write_to(tables, UNWIND_MAP_TABLES, module, &table);
 	if (err)
 		return err;
-	table.state = place->n_slices ? UNWIND_TABLE_READY : UNWIND_TABLE_NONE;
+	table.state = loaded->n_slices ? UNWIND_TABLE_READY : UNWIND_TABLE_NONE;
 	return write_to(tables, UNWIND_MAP_TABLES, module, &table);
 }

@@ -30,7 +30,7 @@ struct unwind_writer {
 };
 
 /* Location of a file's tables; zeroed: none. */
-struct unwind_place {
+struct loaded_table {
 	__u32 first_slice, n_slices;
 	__u32 entry_size; /* entry point without call frame information: size, file offset */
 	__u64 entry_offset;
@@ -46,10 +46,10 @@ void unwind_tables__free(struct unwind_tables *tables);
 
 /* Loads @table. -ENOSPC if the maps are full, -ENOMEM, or the error of bpf(2). */
 int unwind_tables__load(struct unwind_tables *tables, const struct cfi_table *table,
-			struct unwind_place *place);
+			struct loaded_table *loaded);
 
-/* Assigns the tables at @place to @module. 0 or a negative errno. */
+/* Assigns the tables @loaded to @module. 0 or a negative errno. */
 int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
-			  const struct unwind_place *place);
+			  const struct loaded_table *loaded);
 
 #endif

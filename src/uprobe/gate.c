@@ -29,19 +29,19 @@ static const struct {
 };
 
 /* A file with some of these functions. */
-struct gate_place {
+struct gate_file {
 	dev_t device;
 	ino_t inode;
 	bool tried[ROLES];
 	struct function_code code[ROLES];
 	struct attachment *attachments[ROLES];
-	struct gate_place *next;
+	struct gate_file *next;
 };
 
 struct gate {
 	struct gate_options options;
 	struct wanted_function wanted[ROLES];
-	struct gate_place *places;
+	struct gate_file *files;
 	struct error error;
 	int err;
 };
@@ -74,58 +74,58 @@ void gate__detach(struct gate *gate)
 {
 	if (!gate)
 		return;
-	for (struct gate_place *place = gate->places; place; place = place->next)
+	for (struct gate_file *file = gate->files; file; file = file->next)
 		for (int i = 0; i < ROLES; i++) {
-			attachment__free(place->attachments[i]);
-			place->attachments[i] = NULL;
+			attachment__free(file->attachments[i]);
+			file->attachments[i] = NULL;
 		}
 }
 
 void gate__free(struct gate *gate)
 {
-	struct gate_place *place;
+	struct gate_file *file;
 
 	if (!gate)
 		return;
 	gate__detach(gate);
-	while ((place = gate->places)) {
-		gate->places = place->next;
-		free(place);
+	while ((file = gate->files)) {
+		gate->files = file->next;
+		free(file);
 	}
 	for (int i = 0; i < ROLES; i++)
 		wanted_function__release(&gate->wanted[i]);
 	free(gate);
 }
 
-static struct gate_place *find_place(struct gate *gate, const struct stat *st)
+static struct gate_file *find_file(struct gate *gate, const struct stat *st)
 {
-	struct gate_place *place = gate->places;
+	struct gate_file *file = gate->files;
 
-	while (place && (place->device != st->st_dev || place->inode != st->st_ino))
-		place = place->next;
-	return place;
+	while (file && (file->device != st->st_dev || file->inode != st->st_ino))
+		file = file->next;
+	return file;
 }
 
-static struct gate_place *get_place(struct gate *gate, const struct stat *st)
+static struct gate_file *get_file(struct gate *gate, const struct stat *st)
 {
-	struct gate_place *place = find_place(gate, st);
+	struct gate_file *file = find_file(gate, st);
 
-	if (place)
-		return place;
-	place = calloc(1, sizeof(*place));
-	if (!place)
+	if (file)
+		return file;
+	file = calloc(1, sizeof(*file));
+	if (!file)
 		return NULL;
-	place->device = st->st_dev;
-	place->inode = st->st_ino;
-	place->next = gate->places;
-	gate->places = place;
-	return place;
+	file->device = st->st_dev;
+	file->inode = st->st_ino;
+	file->next = gate->files;
+	gate->files = file;
+	return file;
 }
 
-static int attach(struct gate *gate, struct gate_place *place, int fd, const char *path,
+static int attach(struct gate *gate, struct gate_file *file, int fd, const char *path,
 		  enum role role, struct error *error)
 {
-	struct function_code *code = &place->code[role];
+	struct function_code *code = &file->code[role];
 	__u64 cookies[AP_MAX_WITHIN_RANGES];
 	struct attachment_request request = {
 		.run = gate->options.run,
@@ -139,14 +139,14 @@ static int attach(struct gate *gate, struct gate_place *place, int fd, const cha
 
 	for (size_t i = 0; i < code->n_entries; i++)
 		cookies[i] = roles[role].event;
-	return attachment__new(&request, &place->attachments[role], error);
+	return attachment__new(&request, &file->attachments[role], error);
 }
 
 /* Two probes at one location run in an unspecified order. */
-static int check_apart(const struct gate_place *place, struct error *error)
+static int check_apart(const struct gate_file *file, struct error *error)
 {
-	const struct function_code *start = &place->code[ROLE_START];
-	const struct function_code *stop = &place->code[ROLE_STOP];
+	const struct function_code *start = &file->code[ROLE_START];
+	const struct function_code *stop = &file->code[ROLE_STOP];
 
 	for (size_t i = 0; i < start->n_entries; i++)
 		for (size_t j = 0; j < stop->n_entries; j++)
@@ -160,23 +160,23 @@ static int check_apart(const struct gate_place *place, struct error *error)
 
 static int look_up(struct gate *gate, int fd, const char *path, enum role role, struct error *error)
 {
-	struct gate_place *place;
+	struct gate_file *file;
 	struct stat st;
 	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
-	place = get_place(gate, &st);
-	if (!place)
+	file = get_file(gate, &st);
+	if (!file)
 		return -ENOMEM;
-	if (place->tried[role])
+	if (file->tried[role])
 		return 0;
-	place->tried[role] = true;
+	file->tried[role] = true;
 	err = wanted_function__find(&gate->wanted[role], gate->options.parser, fd, path,
-				    roles[role].option, &place->code[role], error);
+				    roles[role].option, &file->code[role], error);
 	if (!err)
-		err = check_apart(place, error);
-	return err ? err : attach(gate, place, fd, path, role, error);
+		err = check_apart(file, error);
+	return err ? err : attach(gate, file, fd, path, role, error);
 }
 
 int gate__prepare(struct gate *gate, const char *program, const char *root, struct error *error)
@@ -231,14 +231,14 @@ void gate__on_new_file(struct gate *gate, int fd, const char *path)
 
 const struct ap_within *gate__within(struct gate *gate, int fd, const char *path)
 {
-	struct gate_place *place;
+	struct gate_file *file;
 	struct stat st;
 
 	if (!gate->wanted[ROLE_WITHIN].symbol || fstat(fd, &st))
 		return NULL;
 	gate__on_new_file(gate, fd, path);
-	place = find_place(gate, &st);
-	return place && place->code[ROLE_WITHIN].within.n ? &place->code[ROLE_WITHIN].within : NULL;
+	file = find_file(gate, &st);
+	return file && file->code[ROLE_WITHIN].within.n ? &file->code[ROLE_WITHIN].within : NULL;
 }
 
 int gate__check(const struct gate *gate, struct error *error)
@@ -252,9 +252,9 @@ void gate__poll(struct gate *gate)
 {
 	if (!__atomic_load_n(&gate->options.shared->entered, __ATOMIC_RELAXED))
 		return;
-	for (struct gate_place *place = gate->places; place; place = place->next) {
-		attachment__free(place->attachments[ROLE_WITHIN]);
-		place->attachments[ROLE_WITHIN] = NULL;
+	for (struct gate_file *file = gate->files; file; file = file->next) {
+		attachment__free(file->attachments[ROLE_WITHIN]);
+		file->attachments[ROLE_WITHIN] = NULL;
 	}
 }
 

@@ -313,7 +313,7 @@ static bool cut_root(pid_t pid, char path[PATH_MAX])
 
 /* Finds the path, from the process's root directory, of what it names; false if that is too long, or the working directory
  * does not lie below the root. */
-static bool find_place(const struct handed_over *process, char out[PATH_MAX])
+static bool find_path(const struct handed_over *process, char out[PATH_MAX])
 {
 	char link[64], directory[PATH_MAX];
 
@@ -345,7 +345,7 @@ static int open_named(const struct handed_over *process)
 			return -ENAMETOOLONG;
 		return path__has_parent(path) ? -ENOENT : regular_file__open(path);
 	}
-	if (!find_place(process, path))
+	if (!find_path(process, path))
 		return -ENOENT;
 	snprintf(root, sizeof(root), "/proc/%d/root", process->pid);
 	return regular_file__open_in(root, path);

@@ -11,7 +11,7 @@ import urllib.parse
 
 import events
 from events import Blocks, Calls
-from support import EVENTS_LIBRARY, by_address, libc_path, preload_exec, read_report, stack_places, stated_cases
+from support import EVENTS_LIBRARY, by_address, libc_path, preload_exec, read_report, stack_addresses, stated_cases
 
 # What `record --live` and `stat --live` promise of the peak, which they may see between two drains.
 PEAK_BOUND = 0.01
@@ -102,7 +102,7 @@ def memory_of_data(path, names=None):
     """Of a data file. @names: those of functions that are one."""
     memory = Memory()
     database = sqlite3.connect(f"file:{urllib.parse.quote(str(path))}?mode=ro", uri=True)
-    stacks, memory.names = stack_places(database)
+    stacks, memory.names = stack_addresses(database)
     pids = dict(database.execute("SELECT id, pid FROM processes"))
     numbers = numbered(database.execute(
         "SELECT id, pid FROM processes WHERE id IN (SELECT process FROM counts "

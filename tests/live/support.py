@@ -719,8 +719,8 @@ class Recording:
         return wrong
 
 
-def stack_places(database):
-    """What a data file says of places in code: ({stack: ((path, ELF virtual address), ...)} with the
+def stack_addresses(database):
+    """What a data file says of addresses of code: ({stack: ((path, ELF virtual address), ...)} with the
     allocator's caller first, {(path, address): name of the function that has the code}). Only of what is
     on the stack, not of what tail calls removed."""
     paths = {0: None}

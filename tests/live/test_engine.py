@@ -73,7 +73,7 @@ def rows(path):
     """Calls by function, thread's name and stack; those by stacks that the tables cannot express apart."""
     sums, cut = collections.Counter(), collections.Counter()
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
-        stacks, _ = support.stack_places(data)
+        stacks, _ = support.stack_addresses(data)
         ends = dict(data.execute("SELECT id, end FROM stacks"))
         ledger = dict(data.execute("SELECT name, value FROM ledger"))
         meta = dict(data.execute("SELECT key, value FROM meta"))

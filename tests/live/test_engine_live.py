@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from support import read_report, stack_places
+from support import read_report, stack_addresses
 
 JQ = ["jq", "-n", "[range(3000) | {a: ., b: tostring}] | group_by(.a % 7) | length"]
 
@@ -20,7 +20,7 @@ def read(path):
     """What became of the blocks, by function and stack, and the ledger."""
     rows = {}
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
-        stacks, _ = stack_places(data)
+        stacks, _ = stack_addresses(data)
         for function, stack, *figures in data.execute(
                 f"SELECT function, stack, calls, {COLUMNS} FROM counts JOIN blocks ON count = id"):
             rows[function, tuple(place if place[0] else None for place in stacks[stack])] = figures

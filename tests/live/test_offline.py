@@ -32,7 +32,7 @@ def recorded(run, allocprof, tmp_path):
     return program, folded(run, allocprof, tmp_path / "named")
 
 
-def test_without_symbols_there_are_places(run, allocprof, tmp_path, recorded):
+def test_without_symbols_there_are_addresses(run, allocprof, tmp_path, recorded):
     lines = folded(run, allocprof, tmp_path / "data").decode().splitlines()
     frames = [frame for line in lines for frame in line.split(";")[1:-1]]
     assert frames and all("[" in frame and "+0x" in frame for frame in frames), \

@@ -43,7 +43,7 @@ class Recording:
         # A static program has no library of ours: uprobes count it, where they can be set.
         self.is_inside = dynamic and self.meta.get("engine") == "preload"
         self.ends = {}
-        frames, self.names = support.stack_places(self.data)
+        frames, self.names = support.stack_addresses(self.data)
         ends = dict(self.data.execute("SELECT id, end FROM stacks"))
         self.stacks = collections.defaultdict(truth.Sum)
         for stack, function, calls, size in self.data.execute(

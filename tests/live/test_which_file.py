@@ -16,7 +16,7 @@ import subprocess
 
 import pytest
 
-from support import (Obedient, Recording, TIMEOUT_SECONDS, shell_status, stack_places, wait_until,
+from support import (Obedient, Recording, TIMEOUT_SECONDS, shell_status, stack_addresses, wait_until,
                      wait_until_counting)
 
 PROGRAM_BYTES = 1111
@@ -453,7 +453,7 @@ def test_mount_namespace_too_late(recorder, target, place):
 def calls_of_replaced_code(path):
     """Calls by function of swap_code's libraries. Their stacks are complete, and each call has its function's bytes."""
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
-        stacks, names = stack_places(data)
+        stacks, names = stack_addresses(data)
         counts = data.execute("SELECT stack, sum(calls), sum(bytes) FROM counts GROUP BY stack")
         ends = dict(data.execute("SELECT id, end FROM stacks"))
         found = collections.defaultdict(collections.Counter)

@@ -90,7 +90,7 @@ static void test_environment(void **state)
 	preload__free(preload);
 }
 
-/* Places, numbers and states that are right now and then. */
+/* Offsets, numbers and states that are right now and then. */
 static bool take_first(void *context, const struct preload_refused *refused)
 {
 	int *asked = context;
@@ -255,21 +255,21 @@ static void test_forged_number_of_programs(void **state)
 	struct preload_results results;
 	struct inside_header header;
 	struct preload_live live;
-	__u64 place;
+	__u64 offset;
 
 	read_header(preload, &header);
 	write_array(preload, &header, &header.programs, &program, 1, sizeof(program));
-	place = header.next;
-	thread.counts = place + INSIDE_PAGE;
-	slot.place = place + 2 * INSIDE_PAGE;
-	header.stacks[0] = place + 3 * INSIDE_PAGE;
+	offset = header.next;
+	thread.counts = offset + INSIDE_PAGE;
+	slot.offset = offset + 2 * INSIDE_PAGE;
+	header.stacks[0] = offset + 3 * INSIDE_PAGE;
 	header.next += (4 + (sizeof(slot) << INSIDE_FIRST_STACKS) / INSIDE_PAGE) * INSIDE_PAGE;
 	header.programs.n = FORGED_PROGRAMS;
-	write_array(preload, &header, &header.threads, &place, 1, sizeof(place));
-	assert_int_equal(fd__write_all_at(preload->memory_fd, &thread, sizeof(thread), place), 0);
+	write_array(preload, &header, &header.threads, &offset, 1, sizeof(offset));
+	assert_int_equal(fd__write_all_at(preload->memory_fd, &thread, sizeof(thread), offset), 0);
 	assert_int_equal(fd__write_all_at(preload->memory_fd, &count, sizeof(count), thread.counts),
 			 0);
-	assert_int_equal(fd__write_all_at(preload->memory_fd, &record, sizeof(record), slot.place),
+	assert_int_equal(fd__write_all_at(preload->memory_fd, &record, sizeof(record), slot.offset),
 			 0);
 	assert_int_equal(
 		fd__write_all_at(preload->memory_fd, &slot, sizeof(slot), header.stacks[0]), 0);

@@ -76,11 +76,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void *take(struct measured *measured, size_t size, __u64 *place)
+static void *take(struct measured *measured, size_t size, __u64 *offset)
 {
-	*place = measured->header->next;
+	*offset = measured->header->next;
 	measured->header->next += (size + INSIDE_PAGE - 1) / INSIDE_PAGE * INSIDE_PAGE;
-	return (char *)measured->header + *place;
+	return (char *)measured->header + *offset;
 }
 
 static void *take_element(struct measured *measured, struct inside_array *array, size_t size)
@@ -94,8 +94,8 @@ static struct inside_count *add_counter(struct measured *measured)
 {
 	struct inside_program *program =
 		take_element(measured, &measured->header->programs, sizeof(*program));
-	__u64 *place = take_element(measured, &measured->header->threads, sizeof(*place));
-	struct inside_thread *thread = take(measured, sizeof(*thread), place);
+	__u64 *offset = take_element(measured, &measured->header->threads, sizeof(*offset));
+	struct inside_thread *thread = take(measured, sizeof(*thread), offset);
 	struct inside_count *count = take(measured, sizeof(*count), &thread->counts);
 
 	program->pid = getpid();
@@ -111,7 +111,7 @@ static void add_stack(struct measured *measured)
 {
 	struct inside_stack *slots =
 		take(measured, sizeof(*slots) << INSIDE_FIRST_STACKS, &measured->header->stacks[0]);
-	struct ap_stack_record *record = take(measured, sizeof(*record), &slots[7].place);
+	struct ap_stack_record *record = take(measured, sizeof(*record), &slots[7].offset);
 
 	*record = (struct ap_stack_record){ .type = AP_RECORD_STACK, .stack = HASH, .process = 1 };
 	slots[7].hash = HASH;

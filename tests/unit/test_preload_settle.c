@@ -29,12 +29,12 @@ struct measured {
 
 static void *take_chunk(struct measured *measured, struct inside_array *array, size_t size)
 {
-	__u64 place = measured->header->next;
+	__u64 offset = measured->header->next;
 
-	array->chunks[0] = place;
+	array->chunks[0] = offset;
 	measured->header->next +=
 		(INSIDE_FIRST * size + INSIDE_PAGE - 1) / INSIDE_PAGE * INSIDE_PAGE;
-	return (char *)measured->header + place;
+	return (char *)measured->header + offset;
 }
 
 static int set_up(void **state)

@@ -301,10 +301,10 @@ static void use(const struct cfi_table *table)
 {
 	struct unwind_tables *tables =
 		unwind_tables__new(&(struct unwind_writer){ .write = write_nowhere });
-	struct unwind_place place = { 0 };
+	struct loaded_table loaded = { 0 };
 
 	assert_non_null(tables);
-	unwind_tables__load(tables, table, &place);
+	unwind_tables__load(tables, table, &loaded);
 	unwind_tables__free(tables);
 	for (__u32 i = 0; i < table->segment_count; i++) {
 		const struct unwind_segment *segment = &table->segments[i];

@@ -129,7 +129,7 @@ static void test_made_once(void **state)
 {
 	struct fixture *fixture = *state;
 	size_t file = add(fixture, fixture->fd);
-	struct unwind_place place;
+	struct loaded_table loaded;
 	int n_slices;
 
 	assign(fixture, file, 1, false);
@@ -138,8 +138,8 @@ static void test_made_once(void **state)
 	assert_true(n_slices > 0);
 	assign(fixture, file, 2, true);
 	table_loader__wait(fixture->loader);
-	assert_int_equal(table_loader__place(fixture->loader, file, &place), 0);
-	assert_int_equal(place.n_slices, n_slices);
+	assert_int_equal(table_loader__find(fixture->loader, file, &loaded), 0);
+	assert_int_equal(loaded.n_slices, n_slices);
 	assert_int_equal(fixture->n_slices, n_slices);
 	assert_int_equal(fixture->n_ready, 2);
 }
@@ -149,15 +149,15 @@ static void test_finish(void **state)
 	struct fixture *fixture = *state;
 	size_t wanted = add(fixture, fixture->fd);
 	static const __u32 expected[] = { 1 };
-	struct unwind_place place;
+	struct loaded_table loaded;
 
 	hold(fixture);
 	assign(fixture, add(fixture, fixture->fd), 2, true);
 	table_loader__finish(fixture->loader);
 	sem_post(&fixture->go_on);
 	/* What is asked for is made, and nothing else. */
-	assert_int_equal(table_loader__place(fixture->loader, wanted, &place), 0);
-	assert_true(place.n_slices > 0);
+	assert_int_equal(table_loader__find(fixture->loader, wanted, &loaded), 0);
+	assert_true(loaded.n_slices > 0);
 	assert_ready(fixture, expected, 1);
 }
 
@@ -165,17 +165,17 @@ static void test_forked(void **state)
 {
 	struct fixture *fixture = *state;
 	size_t known = add(fixture, fixture->fd), unknown = add(fixture, fixture->fd);
-	struct unwind_place place;
+	struct loaded_table loaded;
 	int status;
 	pid_t pid;
 
-	assert_int_equal(table_loader__place(fixture->loader, known, &place), 0);
+	assert_int_equal(table_loader__find(fixture->loader, known, &loaded), 0);
 	hold(fixture);
 	pid = fork();
 	if (!pid) {
 		/* Whatever the thread, which the child has not, had in hand. */
-		if (table_loader__place(fixture->loader, known, &place) || !place.n_slices ||
-		    table_loader__place(fixture->loader, unknown, &place) != -EAGAIN ||
+		if (table_loader__find(fixture->loader, known, &loaded) || !loaded.n_slices ||
+		    table_loader__find(fixture->loader, unknown, &loaded) != -EAGAIN ||
 		    table_loader__assign(fixture->loader, add(fixture, -1), 9, true))
 			_exit(1);
 		table_loader__free(fixture->loader);

@@ -169,7 +169,7 @@ static void read_own_mappings(void)
 /* As user space does on a module's record. */
 static void meet_file(const struct ap_module_record *record)
 {
-	struct unwind_place place = { 0 };
+	struct loaded_table loaded = { 0 };
 	struct cfi_table *table = NULL;
 	int fd;
 
@@ -180,12 +180,12 @@ static void meet_file(const struct ap_module_record *record)
 		if (fd < 0)
 			break;
 		if (!cfi_table__build(fd, own_paths[i], &table, NULL))
-			assert_int_equal(unwind_tables__load(tables, table, &place), 0);
+			assert_int_equal(unwind_tables__load(tables, table, &loaded), 0);
 		cfi_table__free(table);
 		close(fd);
 		break;
 	}
-	assert_int_equal(unwind_tables__assign(tables, record->id, &place), 0);
+	assert_int_equal(unwind_tables__assign(tables, record->id, &loaded), 0);
 }
 
 /* The frame's address in the process. */
@@ -421,7 +421,7 @@ static void make_program(const unsigned int *weights)
 	};
 	struct cfi_table table = { &segment, blocks,	      rows,	   rules,
 				   1,	     N_FUNCTIONS + 1, N_FUNCTIONS, N_FUNCTIONS };
-	struct unwind_place place = { 0 };
+	struct loaded_table loaded = { 0 };
 	unsigned int sum = 0, pick;
 
 	for (int kind = 0; kind < KINDS; kind++)
@@ -439,9 +439,9 @@ static void make_program(const unsigned int *weights)
 		blocks[i] = i;
 	}
 	blocks[N_FUNCTIONS] = N_FUNCTIONS;
-	assert_int_equal(unwind_tables__load(tables, &table, &place), 0);
+	assert_int_equal(unwind_tables__load(tables, &table, &loaded), 0);
 	/* The id that the program's file will get. */
-	assert_int_equal(unwind_tables__assign(tables, AP_MODULE_VDSO + 1, &place), 0);
+	assert_int_equal(unwind_tables__assign(tables, AP_MODULE_VDSO + 1, &loaded), 0);
 	twin__set_mappings(mappings, ARRAY_SIZE(mappings));
 	twin__set_memory(&memory, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(stack); i++)

@@ -187,8 +187,8 @@ int reader__scan_texts(struct allocator_reader *reader);
 int reader__add_source_sites(struct allocator_reader *reader, struct error *error);
 
 /* allocator_place.c: selects the probed instruction. @branched_to as in struct allocator_reader. */
-void reader__place(const struct allocator_reader *reader, struct site *site, __u64 branched_to,
-		   enum site_policy policy);
+void reader__place_probe(const struct allocator_reader *reader, struct site *site,
+			 __u64 branched_to, enum site_policy policy);
 
 /* How and where returns are probed. */
 int reader__find_ends(struct allocator_reader *reader);

@@ -15,8 +15,8 @@
 
 /* A sample, as it is sorted. */
 struct firefox_sample {
-	const __u32 *places; /* innermost first */
-	__u32 n_places;
+	const __u32 *locations; /* innermost first */
+	__u32 n_locations;
 	__u32 thread;	/* id */
 	__u32 at;	/* count's id - 1 */
 	__u32 function; /* enum ap_function */
@@ -41,7 +41,7 @@ struct firefox_numbers {
 };
 
 /*
- * Frames have ids: a place of the view its index, a function of the allocator, which is the innermost
+ * Frames have ids: a location of the view its index, a function of the allocator, which is the innermost
  * frame of each stack, first_function and its number, and what stands for a stack without frames
  * no_frame. The first error is kept in err, after which nothing is to be written.
  */

@@ -37,8 +37,8 @@ struct export_sample {
 	const char *function; /* of the allocator */
 	const char *end;      /* why the stack is incomplete, or NULL */
 	/* Innermost first; none if not even the caller is known. */
-	const __u32 *places; /* indexes into the view's places; NULL without them */
-	const __u32 *labels; /* indexes into the view's labels */
+	const __u32 *locations; /* indexes into the view's locations; NULL without them */
+	const __u32 *labels;	/* indexes into the view's labels */
 	size_t n_frames;
 };
 
@@ -55,14 +55,14 @@ bool export__next(const struct export_input *input, size_t *at, struct export_sa
 #define EXPORT_UNUSED UINT32_MAX
 
 /*
- * Numbers the places (or labels) that occur in samples from 0, in the order of the view: *@numbers,
+ * Numbers the locations (or labels) that occur in samples from 0, in the order of the view: *@numbers,
  * to be freed, by index, else EXPORT_UNUSED. 0 or -ENOMEM.
  */
-int export__number_places(const struct export_input *input, __u32 **numbers, size_t *n);
+int export__number_locations(const struct export_input *input, __u32 **numbers, size_t *n);
 int export__number_labels(const struct export_input *input, __u32 **numbers, size_t *n);
 
-/* A line of a place; NULL if it has no name. */
-const struct profile_line *export__line(const struct export_input *input, __u32 place);
+/* A line of a location; NULL if it has no name. */
+const struct profile_line *export__line(const struct export_input *input, __u32 location);
 /* The address of the call (or where a signal came): an ELF virtual address of the frame's module. */
 __u64 export__address(const struct profile_frame *frame);
 
@@ -70,8 +70,8 @@ __u64 export__address(const struct profile_frame *frame);
 bool export__has_live(const struct export_input *input);
 /* Nanoseconds since 1970 of the recording's start; 0 if unknown. */
 __u64 export__start_ns(const struct export_input *input);
-/* Sets the text to the title, followed by the remarks in brackets, for formats that have no other
- * place for remarks. The caller frees it. 0 or -ENOMEM. */
+/* Sets the text to the title, followed by the remarks in brackets, for formats that have nowhere
+ * else for remarks. The caller frees it. 0 or -ENOMEM. */
 int export__headline(const struct export_input *input, char **text);
 
 /* Zeroed is empty. To be released. */

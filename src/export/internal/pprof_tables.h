@@ -53,7 +53,7 @@ enum {
 	PPROF_DEFAULT_SAMPLE_TYPE = 14,
 };
 
-/* Neighbouring places of one frame: those of it that a stack shows. */
+/* Neighbouring locations of one frame: those of it that a stack shows. */
 struct pprof_location {
 	__u32 first, n; /* first 0 with n 0: no frame is known */
 };
@@ -87,7 +87,7 @@ struct pprof_tables {
 int pprof_tables__init(struct pprof_tables *tables, const struct export_input *input);
 /* pprof's number of @text, which must outlive the tables. 0 or -ENOMEM. */
 int pprof_tables__string(struct pprof_tables *tables, const char *text, __u64 *index);
-/* The id of the location of the @n neighbouring places at @first. 0 or -ENOMEM. */
+/* The id of the location of the @n neighbouring locations at @first. 0 or -ENOMEM. */
 int pprof_tables__location(struct pprof_tables *tables, __u32 first, __u32 n, __u64 *id);
 /*
  * Calls @write with each location, function, mapping and string as a message that has only this

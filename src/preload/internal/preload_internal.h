@@ -99,11 +99,11 @@ int reader__begin(struct reader *reader, const struct preload *preload);
 /* Processes may have taken more since then. -EIO if that cannot be read. */
 int reader__look_again(struct reader *reader);
 
-/* False where the place is not in what was taken, or the file is shorter; counts it as damaged. */
-bool reader__get(struct reader *reader, __u64 place, void *out, size_t size);
+/* False where the offset is not in what was taken, or the file is shorter; counts it as damaged. */
+bool reader__get(struct reader *reader, __u64 offset, void *out, size_t size);
 
-/* The first place from @place on where something was written, at the most @end. */
-__u64 reader__next_data(struct reader *reader, __u64 place, __u64 end);
+/* The first offset from @offset on where something was written, at the most @end. */
+__u64 reader__next_data(struct reader *reader, __u64 offset, __u64 end);
 
 /* Takes an element of an array: 0 or another result, which ends the reading. */
 typedef int (*reader_take_t)(struct reader *reader, __u32 index, const void *element);
@@ -116,8 +116,8 @@ int reader__each(struct reader *reader, const struct inside_array *array, __u32 
 bool refused__read(const struct inside_refused *refused, size_t n_programs,
 		   struct preload_refused *out);
 
-/* A struct inside_thread by its place in the array of threads; false if it is none. */
-bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread *thread);
+/* A struct inside_thread by its offset in the array of threads; false if it is none. */
+bool reader__get_thread(struct reader *reader, __u64 offset, struct inside_thread *thread);
 
 /* Calls @take with the entries, of @size bytes, of a thread's table that is at @published. */
 int reader__each_entry(struct reader *reader, const struct inside_thread *thread, __u64 published,

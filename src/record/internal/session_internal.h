@@ -17,7 +17,7 @@ struct session_marks {
 
 #define SESSION_MAX_ENGINES 2
 
-/* A place in the files of all engines, which have more while the target runs; zeroed it is before the first. */
+/* A position in the list of the files of all engines, which have more while the target runs; zeroed it is before the first. */
 struct session_files {
 	struct probed_file file;
 	size_t engine; /* that has it; it is the last of those that it has shown */

@@ -22,9 +22,9 @@ struct symbol_table;
 
 /* An address has at most so many lines: those of inlined functions, of which the innermost are dropped first, and one of
  * the function itself. */
-#define MAX_PLACE_LINES 257
+#define MAX_ADDRESS_LINES 257
 
-struct place_line {
+struct address_line {
 	const char *symbol; /* as linked, or a qualified name; NULL: unknown */
 	const char *file;   /* NULL: unknown */
 	__u32 line;	    /* 0: unknown */
@@ -32,13 +32,13 @@ struct place_line {
 };
 
 /* An ELF virtual address and its lines. */
-struct place {
+struct address {
 	__u64 vaddr;
-	struct place_line *lines; /* innermost first; only the last is not inlined */
-	__u32 n_lines;		  /* 0: unknown */
+	struct address_line *lines; /* innermost first; only the last is not inlined */
+	__u32 n_lines;		    /* 0: unknown */
 };
 
-struct dwarf_places_input {
+struct dwarf_addresses_input {
 	const struct debug_file *file; /* the file with the DWARF */
 	const struct debug_file *alt;  /* its dwz file, or NULL */
 	const struct symbol_table *table;
@@ -51,14 +51,14 @@ struct dwarf_places_input {
 #define DWARF_LACKS_LINES "inlined functions and source lines may be missing"
 
 /*
- * Fills the lines of @n @places, sorted by address and unique, as far as the DWARF has them.
+ * Fills the lines of @n @addresses, sorted by address and unique, as far as the DWARF has them.
  * Functions are named by symbol_table__entry() of their first address. 0, with @error set if some
  * of the DWARF is damaged; -ENOEXEC if none of it can be read; -ENOMEM.
  */
-int dwarf_places__find(const struct dwarf_places_input *input, struct place *places, size_t n,
-		       struct error *error);
+int dwarf_addresses__find(const struct dwarf_addresses_input *input, struct address *addresses,
+			  size_t n, struct error *error);
 
-/* Declarations for dwarf_places.c and dwarf_units.c. */
+/* Declarations for dwarf_addresses.c and dwarf_units.c. */
 
 /* A function inlined at an address. */
 struct inlined_level {
@@ -68,7 +68,7 @@ struct inlined_level {
 
 /* A query during the search. */
 struct query {
-	struct place *place;
+	struct address *address;
 	bool has_unit;
 	Dwarf_Off unit;	  /* offset of the compile unit's DIE */
 	__u64 unit_bytes; /* size of the unit's range around the address; the smallest wins */

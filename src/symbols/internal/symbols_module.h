@@ -21,26 +21,26 @@ struct module_job {
 	const char *build_id; /* required build id; "": any */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
-	struct place *places; /* sorted by address, unique */
-	size_t n_places;
+	struct address *addresses; /* sorted by address, unique */
+	size_t n_addresses;
 	bool with_servers;
 	/* With servers: a descriptor of the debug file of @build_id, or a negative errno. */
 	int (*fetch)(const char *build_id);
 	void (*progress)(size_t n_done);
 	/* Results. */
-	struct arena arena; /* memory of the places' lines */
+	struct arena arena; /* memory of the addresses' lines */
 	bool is_unread;	    /* its worker failed */
 	bool wants_file;    /* servers could have found a better file */
 	char text[MODULE_TEXT_SIZE];
 };
 
-/* Fills the places and the text. 0 or -ENOMEM. */
+/* Fills the addresses and the text. 0 or -ENOMEM. */
 int module_job__run(struct module_job *job);
 
 /* How long a job may take, wall clock. */
 unsigned int module_job__timeout_ms(void);
 
-/* Frees the places and the results. */
+/* Frees the addresses and the results. */
 void module_job__release(struct module_job *job);
 
 /* The job of one module on its way to a worker, and what came of it on its way back. */
@@ -48,7 +48,7 @@ void module_job__release(struct module_job *job);
 /* All of the job but its descriptor, functions and results. */
 void module_wire__put_job(struct wire_writer *writer, const struct module_job *job);
 
-/* Sets the places and the text of @job from a worker's reply. 0, -EPROTO if it is none to this job, or -ENOMEM. */
+/* Sets the addresses and the text of @job from a worker's reply. 0, -EPROTO if it is none to this job, or -ENOMEM. */
 int module_wire__get_result(struct wire_reader *reader, struct module_job *job);
 
 /* worker_options.serve: runs a job. */

@@ -14,18 +14,18 @@
 #include "symbol_table.h"
 #include "symbols.h"
 
-int places_test_outer(int x);
+int addresses_test_outer(int x);
 
-static inline __attribute__((always_inline)) int places_test_inner(int x)
+static inline __attribute__((always_inline)) int addresses_test_inner(int x)
 {
 	return x * 7 + (x >> 3);
 }
 
 /* Something of a known shape in this executable. */
-__attribute__((noinline)) int places_test_outer(int x)
+__attribute__((noinline)) int addresses_test_outer(int x)
 {
 	asm volatile("" : "+r"(x));
-	x = places_test_inner(x);
+	x = addresses_test_inner(x);
 	asm volatile("" : "+r"(x));
 	return x;
 }
@@ -35,13 +35,13 @@ extern const char __ehdr_start[];
 /* This test is a PIE, whose first segment is linked at 0. */
 static __u64 target_vaddr(void)
 {
-	return (const char *)places_test_outer - __ehdr_start;
+	return (const char *)addresses_test_outer - __ehdr_start;
 }
 
 struct found {
-	size_t n_places;
+	size_t n_addresses;
 	char last_symbol[256];
-	size_t n_lines; /* of the last place */
+	size_t n_lines; /* of the last address */
 	bool has_inner;
 };
 
@@ -51,7 +51,7 @@ static int take(void *context, const struct symbols_query *query, const struct s
 	struct found *found = context;
 	size_t sum = 0;
 
-	found->n_places++;
+	found->n_addresses++;
 	found->n_lines = n_lines;
 	for (size_t i = 0; i < n_lines; i++) {
 		assert_int_equal(lines[i].inlined, i + 1 < n_lines);
@@ -59,7 +59,7 @@ static int take(void *context, const struct symbols_query *query, const struct s
 		sum += lines[i].symbol ? strlen(lines[i].symbol) : 0;
 		sum += lines[i].file ? strlen(lines[i].file) : 0;
 		found->has_inner |=
-			lines[i].symbol && !strcmp(lines[i].symbol, "places_test_inner");
+			lines[i].symbol && !strcmp(lines[i].symbol, "addresses_test_inner");
 	}
 	snprintf(found->last_symbol, sizeof(found->last_symbol), "%s",
 		 lines[n_lines - 1].symbol ? lines[n_lines - 1].symbol : "");
@@ -102,7 +102,7 @@ static void test_inlined(void **state)
 	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	assert_string_equal(look_up(exe, target_vaddr(), 1, 1, NULL).last_symbol,
-			    "places_test_outer");
+			    "addresses_test_outer");
 	/* Checks of a sanitizer may come first. */
 	assert_true(look_up(exe, target_vaddr(), 256, 1, NULL).has_inner);
 	close(exe);
@@ -271,14 +271,14 @@ static void put_u32(struct bytes *bytes, __u32 value)
 }
 
 enum {
-	UNIT = 1, /* low and high pc */
-	LINKED,	  /* a function with low and high pc that refers to another DIE */
-	BLOCK,	  /* with children and nothing else */
-	SPACE,	  /* a namespace with children, named "s" */
-	FUNCTION, /* low and high pc, children, named "f" */
-	SIBLING,  /* a block that says where the next one is */
-	UNPLACED, /* a unit that does not say where it is */
-	INLINED,  /* low and high pc, children */
+	UNIT = 1,	/* low and high pc */
+	LINKED,		/* a function with low and high pc that refers to another DIE */
+	BLOCK,		/* with children and nothing else */
+	SPACE,		/* a namespace with children, named "s" */
+	FUNCTION,	/* low and high pc, children, named "f" */
+	SIBLING,	/* a block that says where the next one is */
+	WITHOUT_RANGES, /* a unit that does not say where it is */
+	INLINED,	/* low and high pc, children */
 };
 
 static const unsigned char abbrev[] = {
@@ -336,7 +336,7 @@ static const unsigned char abbrev[] = {
 	DW_FORM_ref4,
 	0,
 	0,
-	UNPLACED,
+	WITHOUT_RANGES,
 	DW_TAG_compile_unit,
 	1,
 	DW_AT_language,
@@ -355,7 +355,7 @@ static const unsigned char abbrev[] = {
 	0,
 };
 
-static void put_place(struct bytes *bytes, int code)
+static void put_position(struct bytes *bytes, int code)
 {
 	__u64 low = 0x1000;
 
@@ -371,7 +371,7 @@ static void begin_unit(struct bytes *bytes, int code)
 
 	put(bytes, header, sizeof(header));
 	if (code == UNIT)
-		put_place(bytes, code);
+		put_position(bytes, code);
 	else
 		put_byte(bytes, code);
 	put_byte(bytes, DW_LANG_C_plus_plus);
@@ -386,7 +386,7 @@ static void end_unit(struct bytes *bytes, size_t start)
 
 static void put_function(struct bytes *bytes)
 {
-	put_place(bytes, FUNCTION);
+	put_position(bytes, FUNCTION);
 	put(bytes, "f", 2);
 }
 
@@ -418,17 +418,17 @@ static void test_made(void **state)
 }
 
 /* A unit without ranges is looked through for what no other has. */
-static void test_unplaced_unit(void **state)
+static void test_unit_without_ranges(void **state)
 {
 	struct bytes bytes = { 0 };
 	struct found found;
 
-	begin_unit(&bytes, UNPLACED);
+	begin_unit(&bytes, WITHOUT_RANGES);
 	put_function(&bytes);
 	put(&bytes, "\0", 2);
 	end_unit(&bytes, 0);
 	found = look_up_made(&bytes, 3, NULL);
-	assert_int_equal(found.n_places, 3);
+	assert_int_equal(found.n_addresses, 3);
 	assert_string_equal(found.last_symbol, "f");
 }
 
@@ -441,13 +441,13 @@ static void test_origins_in_a_circle(void **state)
 	first = bytes.size;
 	second = first + 1 + 8 + 4 + 4 + 4;
 	for (int i = 0; i < 2; i++) {
-		put_place(&bytes, LINKED);
+		put_position(&bytes, LINKED);
 		put_u32(&bytes, i ? first : second);
 		put_u32(&bytes, i ? second : first);
 	}
 	put_byte(&bytes, 0);
 	end_unit(&bytes, 0);
-	assert_int_equal(look_up_made(&bytes, 1, NULL).n_places, 0);
+	assert_int_equal(look_up_made(&bytes, 1, NULL).n_addresses, 0);
 }
 
 static void test_deep_blocks(void **state)
@@ -462,7 +462,7 @@ static void test_deep_blocks(void **state)
 		put_function(&bytes);
 		for (int j = 0; j < n; j++) {
 			if (codes[i] == INLINED)
-				put_place(&bytes, codes[i]);
+				put_position(&bytes, codes[i]);
 			else if (codes[i] == FUNCTION)
 				put_function(&bytes);
 			else
@@ -546,10 +546,14 @@ static void test_unpacked_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inlined),	      cmocka_unit_test(test_made),
-		cmocka_unit_test(test_unplaced_unit), cmocka_unit_test(test_origins_in_a_circle),
-		cmocka_unit_test(test_deep_blocks),   cmocka_unit_test(test_siblings_in_a_circle),
-		cmocka_unit_test(test_claims),	      cmocka_unit_test(test_unpacked_size),
+		cmocka_unit_test(test_inlined),
+		cmocka_unit_test(test_made),
+		cmocka_unit_test(test_unit_without_ranges),
+		cmocka_unit_test(test_origins_in_a_circle),
+		cmocka_unit_test(test_deep_blocks),
+		cmocka_unit_test(test_siblings_in_a_circle),
+		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_unpacked_size),
 		cmocka_unit_test(test_damaged_dwarf),
 	};
 

@@ -36,7 +36,7 @@ static void take_function(const struct function_search *search, const Dwarf_Die 
 			  __u64 end)
 {
 	for (size_t i = query__first(search->query, search->n, start);
-	     i < search->n && search->query[i].place->vaddr < end && search->budget->dies; i++) {
+	     i < search->n && search->query[i].address->vaddr < end && search->budget->dies; i++) {
 		struct query *query = &search->query[i];
 
 		search->budget->dies--;
@@ -140,7 +140,7 @@ static int try_block(const struct inline_search *search, Dwarf_Die *die, struct 
 
 		search->budget->dies--;
 		has_ranges = true;
-		for (; i < n && query[i].place->vaddr < end && search->budget->dies; i++) {
+		for (; i < n && query[i].address->vaddr < end && search->budget->dies; i++) {
 			search->budget->dies--;
 			low = i < low ? i : low;
 			high = i + 1 > high ? i + 1 : high;
@@ -210,7 +210,7 @@ struct dwarf_handle {
 };
 
 struct finder {
-	const struct dwarf_places_input *input;
+	const struct dwarf_addresses_input *input;
 	struct dwarf_handle handle;
 	struct dwarf_budget budget;
 	struct dwarf_names names;
@@ -242,7 +242,7 @@ static void close_handle(struct dwarf_handle *handle)
 static int open_handle(struct finder *finder)
 {
 	struct dwarf_handle *handle = &finder->handle;
-	const struct dwarf_places_input *input = finder->input;
+	const struct dwarf_addresses_input *input = finder->input;
 	struct dwarf_sections sections;
 	int err = debug_file__reopen(input->file, &handle->file);
 
@@ -411,7 +411,7 @@ static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *uni
 
 /* Sets the file's path, as complete as possible, in the arena. */
 static int set_file(struct finder *finder, const struct unit *unit, const char *file,
-		    struct place_line *line)
+		    struct address_line *line)
 {
 	char path[PATH_MAX];
 
@@ -427,7 +427,7 @@ static int set_file(struct finder *finder, const struct unit *unit, const char *
 
 /* Sets the source line of the address itself. */
 static int set_own_line(struct finder *finder, struct unit *unit, __u64 vaddr,
-			struct place_line *line)
+			struct address_line *line)
 {
 	Dwarf_Line *row = unit->has_lines ? dwarf_getsrc_die(&unit->die, vaddr) : NULL;
 	int number;
@@ -441,7 +441,7 @@ static int set_own_line(struct finder *finder, struct unit *unit, __u64 vaddr,
 
 /* Sets the source line at which @inlined was called in the function around it. */
 static int set_call_line(struct finder *finder, const struct unit *unit, Dwarf_Die *inlined,
-			 struct place_line *line)
+			 struct address_line *line)
 {
 	Dwarf_Attribute attribute;
 	const char *file = NULL;
@@ -456,7 +456,7 @@ static int set_call_line(struct finder *finder, const struct unit *unit, Dwarf_D
 	return set_file(finder, unit, file, line);
 }
 
-static int set_symbol(struct finder *finder, Dwarf_Die *die, struct place_line *line)
+static int set_symbol(struct finder *finder, Dwarf_Die *die, struct address_line *line)
 {
 	line->symbol = dwarf_names__symbol(&finder->names, die);
 	if (!line->symbol)
@@ -466,7 +466,7 @@ static int set_symbol(struct finder *finder, Dwarf_Die *die, struct place_line *
 	return 0;
 }
 
-static int take_name(struct finder *finder, struct symbol_name name, struct place_line *line)
+static int take_name(struct finder *finder, struct symbol_name name, struct address_line *line)
 {
 	if (!name.text)
 		return 0;
@@ -475,19 +475,19 @@ static int take_name(struct finder *finder, struct symbol_name name, struct plac
 }
 
 /* Sets the function that contains the machine code. */
-static int set_function(struct finder *finder, struct query *query, struct place_line *line)
+static int set_function(struct finder *finder, struct query *query, struct address_line *line)
 {
 	const struct symbol_table *table = finder->input->table;
 	Dwarf_Addr entry;
 	int err;
 
 	if (!query->has_function)
-		return take_name(finder, symbol_table__find(table, query->place->vaddr), line);
+		return take_name(finder, symbol_table__find(table, query->address->vaddr), line);
 	err = set_symbol(finder, &query->function, line);
 	if (err)
 		return err;
 	if (!line->symbol)
-		return take_name(finder, symbol_table__find(table, query->place->vaddr), line);
+		return take_name(finder, symbol_table__find(table, query->address->vaddr), line);
 	if (dwarf_entrypc(&query->function, &entry))
 		return 0;
 	return take_name(finder, symbol_table__entry(table, entry, line->symbol), line);
@@ -495,10 +495,10 @@ static int set_function(struct finder *finder, struct query *query, struct place
 
 static int describe(struct finder *finder, struct unit *unit, struct query *query)
 {
-	struct place *place = query->place;
+	struct address *address = query->address;
 	const struct inlined_level *level = query->innermost;
-	__u32 n = (query->n_levels < MAX_PLACE_LINES ? query->n_levels + 1 : MAX_PLACE_LINES);
-	struct place_line *lines = arena__alloc(finder->input->arena, n * sizeof(*lines));
+	__u32 n = (query->n_levels < MAX_ADDRESS_LINES ? query->n_levels + 1 : MAX_ADDRESS_LINES);
+	struct address_line *lines = arena__alloc(finder->input->arena, n * sizeof(*lines));
 	int err;
 
 	if (!lines)
@@ -506,7 +506,7 @@ static int describe(struct finder *finder, struct unit *unit, struct query *quer
 	/* If there are too many levels, the outermost matter most. */
 	for (__u32 extra = query->n_levels + 1 - n; extra; extra--)
 		level = level->outer;
-	err = set_own_line(finder, unit, place->vaddr, &lines[0]);
+	err = set_own_line(finder, unit, address->vaddr, &lines[0]);
 	for (__u32 i = 0; i + 1 < n && !err; i++, level = level->outer) {
 		Dwarf_Die die = level->die;
 
@@ -521,8 +521,8 @@ static int describe(struct finder *finder, struct unit *unit, struct query *quer
 		return err;
 	if (n == 1 && !lines[0].symbol && !lines[0].file)
 		return 0;
-	place->lines = lines;
-	place->n_lines = n;
+	address->lines = lines;
+	address->n_lines = n;
 	return 0;
 }
 
@@ -534,7 +534,7 @@ static int compare_functions(const void *left, const void *right)
 
 	if (of_a != of_b)
 		return of_a < of_b ? -1 : 1;
-	return (a->place->vaddr > b->place->vaddr) - (a->place->vaddr < b->place->vaddr);
+	return (a->address->vaddr > b->address->vaddr) - (a->address->vaddr < b->address->vaddr);
 }
 
 static bool lacks_function(const struct query *query, size_t n)
@@ -582,7 +582,7 @@ static int compare_units(const void *left, const void *right)
 		return a->has_unit ? -1 : 1;
 	if (a->unit != b->unit)
 		return a->unit < b->unit ? -1 : 1;
-	return (a->place->vaddr > b->place->vaddr) - (a->place->vaddr < b->place->vaddr);
+	return (a->address->vaddr > b->address->vaddr) - (a->address->vaddr < b->address->vaddr);
 }
 
 /* Closes handles that use too much memory; they are reopened when needed. */
@@ -598,7 +598,7 @@ static int bound_memory(struct finder *finder)
 
 static int look_into_units(struct finder *finder, struct query *query, size_t n)
 {
-	const struct dwarf_places_input *input = finder->input;
+	const struct dwarf_addresses_input *input = finder->input;
 	int err = 0;
 
 	for (size_t first = 0, last; first < n && query[first].has_unit && !err; first = last) {
@@ -699,8 +699,8 @@ static void explain(const struct finder *finder, int err, struct error *error)
 			finder->missing);
 }
 
-int dwarf_places__find(const struct dwarf_places_input *input, struct place *places, size_t n,
-		       struct error *error)
+int dwarf_addresses__find(const struct dwarf_addresses_input *input, struct address *addresses,
+			  size_t n, struct error *error)
 {
 	struct finder finder = {
 		.input = input,
@@ -712,7 +712,7 @@ int dwarf_places__find(const struct dwarf_places_input *input, struct place *pla
 	if (!query)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		query[i].place = &places[i];
+		query[i].address = &addresses[i];
 	finder.names.arena = input->arena;
 	finder.names.budget = &finder.budget;
 	err = open_handle(&finder);
