@@ -304,8 +304,8 @@ enum inside_refusal {
 /* What becomes of the process that executes such a program. Written by allocprof. */
 enum inside_answer {
 	INSIDE_NO_ANSWER,
-	INSIDE_NOT_TAKEN,
-	INSIDE_TAKEN, /* another engine counts its calls from its exec on */
+	INSIDE_NOT_BY_OTHER,
+	INSIDE_BY_OTHER, /* another engine counts its calls from its exec on */
 };
 
 struct inside_refused {

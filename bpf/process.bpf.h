@@ -36,7 +36,7 @@ struct process {
 	/* For unprobed.bpf.c: */
 	__u32 is_hit; /* 1: the program, or the one that it was forked from, has hit a probe */
 	/* 1: another engine counts its calls. An exec ends that; a fork does not. */
-	__u32 is_elsewhere;
+	__u32 by_other_engine;
 	__u64 first_data_pages, first_brk_bytes; /* what it had mapped at its exec or fork */
 	__u64 taken_bytes; /* memory taken, noted when its last thread released the mm */
 	/* How long it has waited for tables since its exec (wait_abi.h): in all, and lately in vain. */
@@ -63,7 +63,7 @@ static __always_inline struct process *process__current(void)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct process *process = bpf_map_lookup_elem(&processes, &tgid);
 
-	if (!process || process->state != PROCESS_COUNTED || process->is_elsewhere)
+	if (!process || process->state != PROCESS_COUNTED || process->by_other_engine)
 		return NULL;
 	if (config.borrowed && !process__is_callers())
 		return NULL;
@@ -204,7 +204,7 @@ static __always_inline void unprobed__end(const struct process *process, struct 
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
-	if (config.finds_unprobed && !process->is_hit && !process->is_elsewhere)
+	if (config.finds_unprobed && !process->is_hit && !process->by_other_engine)
 		unprobed__report(process, task,
 				 mm ? unprobed__taken(process, mm) : process->taken_bytes);
 }

@@ -17,8 +17,8 @@ __u32 launcher_tgid;
 /* The process that seed_process() searches for, and whether it exists. */
 __u32 seed_pid;
 __u32 seed_is_launcher;
-__u32 seed_state;	 /* enum process_state */
-__u32 seed_is_elsewhere; /* as in struct process */
+__u32 seed_state;	    /* enum process_state */
+__u32 seed_by_other_engine; /* as in struct process */
 __u32 seed_found;
 __u32 seed_refused; /* 1: config.user could not trace it */
 
@@ -233,8 +233,8 @@ static __always_inline bool process__add(struct task_struct *task, __u32 state, 
 	};
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 
-	process.is_elsewhere =
-		parent ? parent->is_elsewhere : event == AP_PROCESS_SEEDED && seed_is_elsewhere;
+	process.by_other_engine = parent ? parent->by_other_engine
+					 : event == AP_PROCESS_SEEDED && seed_by_other_engine;
 	unprobed__begin(&process, task);
 	/* A forked child has its parent's allocator; with CLONE_VM its memory, too. */
 	process.is_hit = shares || (parent && parent->is_hit);
@@ -252,7 +252,7 @@ static __always_inline bool process__add(struct task_struct *task, __u32 state, 
 	if (state != PROCESS_COUNTED)
 		return true;
 	/* Another engine has counted the process as one of its own. */
-	if (event != AP_PROCESS_SEEDED || !process.is_elsewhere)
+	if (event != AP_PROCESS_SEEDED || !process.by_other_engine)
 		__sync_fetch_and_add(&processes_seen, 1);
 	process__report(&process, event, parent ? parent->id : 0, 0, task, 0);
 	return true;
@@ -402,7 +402,7 @@ static __noinline int process__exec(struct task_struct *task, int old_pid,
 	process->exec_pages = 0;
 	process->closed = config.starts_closed;
 	process->is_hit = 0;
-	process->is_elsewhere = 0;
+	process->by_other_engine = 0;
 	process->waited_ns = 0;
 	process->vain_ns = 0;
 	unprobed__begin(process, task);
@@ -484,7 +484,7 @@ int perf_exit(void *ctx)
 	return process__exit(bpf_get_current_task_btf(), AP_BY_PERF);
 }
 
-/* At INSIDE_BEGINS (inside_abi.h): before its first call that counts elsewhere. */
+/* At INSIDE_BEGINS (inside_abi.h): before its first call that the other engine counts. */
 SEC("uprobe")
 int program_begins(struct pt_regs *ctx)
 {
@@ -495,7 +495,7 @@ int program_begins(struct pt_regs *ctx)
 	kernel_stack__use(ctx);
 	if (!process || process->state != PROCESS_COUNTED)
 		return 0;
-	process->is_elsewhere = 1;
+	process->by_other_engine = 1;
 	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 	if (!record) {
 		stat__add(AP_STAT_PROCESSES_UNNOTICED);

@@ -80,7 +80,7 @@ int look_at_processes(struct bpf_iter__task *ctx)
 	tgid = task->tgid;
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process && process->state == PROCESS_COUNTED && !process->is_hit &&
-	    !process->is_elsewhere)
+	    !process->by_other_engine)
 		unprobed__look(process, task);
 	return 0;
 }

@@ -205,13 +205,13 @@ static int take_surroundings(struct measure_surroundings *surroundings, struct e
 {
 	int fd;
 
-	if (surroundings->is_taken)
+	if (surroundings->has_signal_fd)
 		return 0;
 	fd = take_signals();
 	if (fd < 0)
 		return error__set(error, -errno, "cannot receive signals: %s", strerror(errno));
 	surroundings->signal_fd = fd;
-	surroundings->is_taken = true;
+	surroundings->has_signal_fd = true;
 	return 0;
 }
 
@@ -234,7 +234,7 @@ bool measure_surroundings__was_interrupted(const struct measure_surroundings *su
 	struct signalfd_siginfo info;
 	bool was = false;
 
-	while (surroundings->is_taken &&
+	while (surroundings->has_signal_fd &&
 	       read(surroundings->signal_fd, &info, sizeof(info)) == sizeof(info))
 		was = true;
 	return was;
@@ -242,9 +242,9 @@ bool measure_surroundings__was_interrupted(const struct measure_surroundings *su
 
 void measure_surroundings__release(struct measure_surroundings *surroundings)
 {
-	if (surroundings->is_taken)
+	if (surroundings->has_signal_fd)
 		close(surroundings->signal_fd);
-	surroundings->is_taken = false;
+	surroundings->has_signal_fd = false;
 	surroundings->inheritance.user = NULL;
 	target_user__release(&surroundings->user);
 }
@@ -317,7 +317,7 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 
 	*status = EXIT_OURS;
 	block_write_signals(surroundings);
-	if (!surroundings->is_taken)
+	if (!surroundings->has_signal_fd)
 		allow_many_files(&surroundings->inheritance);
 	options.launches = !measure->pid;
 	options.expected = measure->expected;
@@ -328,9 +328,9 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 	err = take_user(surroundings, measure->user, error);
 	if (!err)
 		err = session__open(&options, &session, error);
-	if (!err && !surroundings->is_taken)
+	if (!err && !surroundings->has_signal_fd)
 		say_engine(measure, session);
-	if (!err && !surroundings->is_taken)
+	if (!err && !surroundings->has_signal_fd)
 		say_memory(measure, session);
 	if (!err)
 		err = take_surroundings(surroundings, error);

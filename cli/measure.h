@@ -23,7 +23,7 @@ struct session;
  */
 struct measure_surroundings {
 	bool has_mask;
-	bool is_taken;
+	bool has_signal_fd;
 	int signal_fd; /* receives the signals that end the measurement */
 	struct target_inheritance inheritance;
 	struct target_user user; /* of --user */

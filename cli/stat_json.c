@@ -250,12 +250,12 @@ static json_object *json_unprobed(const struct profile *profile)
 	return programs;
 }
 
-static json_object *json_second(const struct profile *profile)
+static json_object *json_uprobe_programs(const struct profile *profile)
 {
 	json_object *programs = json_object_new_array();
 
-	for (size_t i = 0; i < profile->totals.n_second_programs; i++) {
-		const struct second_program *program = &profile->totals.second_programs[i];
+	for (size_t i = 0; i < profile->totals.n_uprobe_programs; i++) {
+		const struct uprobe_program *program = &profile->totals.uprobe_programs[i];
 		json_object *entry = json_object_new_object();
 
 		json__add(entry, "name", json__string(program->name));
@@ -388,8 +388,8 @@ json_object *stat_report__object(const struct measure *measure, const struct pro
 	json__add(root, "unprobed_programs", json_unprobed(profile));
 	json__add(root, "allocators", json_allocators(profile));
 	json__add(root, "engine", json__string(profile__engine(profile)));
-	if (profile->totals.n_second_programs)
-		json__add(root, "uprobe_programs", json_second(profile));
+	if (profile->totals.n_uprobe_programs)
+		json__add(root, "uprobe_programs", json_uprobe_programs(profile));
 	gaps = gaps_array(profile, false);
 	if (json_object_array_length(gaps))
 		json__add(root, "engine_gaps", gaps);

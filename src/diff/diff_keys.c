@@ -183,7 +183,7 @@ static int sort_keys(struct diff_keys *keys)
 }
 
 int diff_keys__fill(struct diff_keys *keys, enum diff_key_kind kind,
-		    const bool *const is_taken[DIFF_SIDES])
+		    const bool *const is_paired[DIFF_SIDES])
 {
 	int err = 0;
 
@@ -191,7 +191,7 @@ int diff_keys__fill(struct diff_keys *keys, enum diff_key_kind kind,
 	keys->n_keys = 0;
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		for (size_t rank = 0; rank < keys->n_stacks[side] && !err; rank++) {
-			if (!is_taken[side][rank])
+			if (!is_paired[side][rank])
 				err = add_stack(keys, side, rank);
 		}
 	}

@@ -34,7 +34,7 @@ struct pair_candidate {
 struct pairing {
 	const struct diff *diff;
 	__u32 *stacks[DIFF_SIDES];
-	bool *is_taken[DIFF_SIDES];
+	bool *is_paired[DIFF_SIDES];
 	size_t n[DIFF_SIDES];
 	struct diff_keys keys;
 	__u32 (*weighed)[DIFF_SIDES]; /* pairs of ranks that were compared */
@@ -77,8 +77,8 @@ static int list_stacks(struct pairing *pairing, enum diff_side side)
 	size_t n = 0;
 
 	pairing->stacks[side] = stacks;
-	pairing->is_taken[side] = calloc(diff->n_stacks + 1, sizeof(bool));
-	if (!stacks || !pairing->is_taken[side])
+	pairing->is_paired[side] = calloc(diff->n_stacks + 1, sizeof(bool));
+	if (!stacks || !pairing->is_paired[side])
 		return -ENOMEM;
 	for (size_t i = 0; i < diff->n_stacks; i++) {
 		if (diff->stacks[i].is_in[side] && !diff->stacks[i].is_in[!side])
@@ -125,8 +125,8 @@ static void take(struct pairing *pairing, const struct pair_candidate *candidate
 {
 	__u32 before = candidate->ranks[DIFF_BEFORE], after = candidate->ranks[DIFF_AFTER];
 
-	pairing->is_taken[DIFF_BEFORE][before] = true;
-	pairing->is_taken[DIFF_AFTER][after] = true;
+	pairing->is_paired[DIFF_BEFORE][before] = true;
+	pairing->is_paired[DIFF_AFTER][after] = true;
 	pairing->pairs[pairing->n_pairs++] = (struct diff_pair){
 		.stacks = { pairing->stacks[DIFF_BEFORE][before],
 			    pairing->stacks[DIFF_AFTER][after] },
@@ -281,8 +281,8 @@ static void take_best(struct pairing *pairing)
 	for (size_t i = 0; i < pairing->n_candidates; i++) {
 		const struct pair_candidate *candidate = &pairing->candidates[i];
 
-		if (!pairing->is_taken[DIFF_BEFORE][candidate->ranks[DIFF_BEFORE]] &&
-		    !pairing->is_taken[DIFF_AFTER][candidate->ranks[DIFF_AFTER]])
+		if (!pairing->is_paired[DIFF_BEFORE][candidate->ranks[DIFF_BEFORE]] &&
+		    !pairing->is_paired[DIFF_AFTER][candidate->ranks[DIFF_AFTER]])
 			take(pairing, candidate);
 	}
 	pairing->n_candidates = 0;
@@ -302,7 +302,7 @@ static int find_pairs(struct pairing *pairing)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rounds); i++) {
 		int err = diff_keys__fill(&pairing->keys, rounds[i].kind,
-					  (const bool *const *)pairing->is_taken);
+					  (const bool *const *)pairing->is_paired);
 
 		if (!err)
 			err = diff_keys__for_each_group(&pairing->keys, rounds[i].visit, pairing);
@@ -340,7 +340,7 @@ out:
 	diff_keys__release(&pairing.keys);
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		free(pairing.stacks[side]);
-		free(pairing.is_taken[side]);
+		free(pairing.is_paired[side]);
 	}
 	hash_table__release(&pairing.weighed_index);
 	free(pairing.weighed);

@@ -26,7 +26,7 @@ struct target;
 
 /* A process that is about to execute a program, itself or in a child that it makes, that its engine cannot
  * measure. */
-struct handed_over {
+struct handover {
 	pid_t pid; /* 0: none yet, another engine is only prepared */
 	__u32 program; /* its engine's number of what runs in it now; 0: none, it is only about to execute */
 	const char *path; /* of the program, as the process names it */
@@ -35,7 +35,7 @@ struct handed_over {
 };
 
 /* A process that two engines know. */
-struct followed_elsewhere {
+struct followed_by_other {
 	__u32 process; /* its profile id */
 	bool is_known; /* when its engine handed it over, which has counted it; else it began afterwards */
 };
@@ -44,9 +44,9 @@ struct followed_elsewhere {
 struct engine_others {
 	/* 0: another engine measures what the process executes from now on, from its exec until it tells
 	 * that its own engine does. -EPERM, -EOPNOTSUPP: no engine does so in this session. */
-	int (*take)(void *context, const struct handed_over *process);
+	int (*take)(void *context, const struct handover *process);
 	/* Whether another engine follows the process with that number. */
-	bool (*find)(void *context, __u32 program, struct followed_elsewhere *out);
+	bool (*find)(void *context, __u32 program, struct followed_by_other *out);
 	void *context;
 };
 
@@ -58,7 +58,7 @@ struct engine_options {
 	/* Other engines, or none: then the functions are NULL. */
 	struct engine_others others;
 	/* It measures only what take_over() names, and what that executes. */
-	bool is_second;
+	bool is_fallback;
 };
 
 /* The first member of each engine. */
@@ -82,11 +82,11 @@ struct engine_operations {
 	/* Prepares for the command @argv, whose child is held before its exec. -ENOENT, -EACCES as
 	 * execvp(3). */
 	int (*launch)(struct engine *engine, char *const argv[], struct error *error);
-	/* For struct engine_others, of an engine that is opened as the second; else NULL. */
-	int (*take_over)(struct engine *engine, const struct handed_over *process,
+	/* For struct engine_others, of an engine that is opened as the fallback; else NULL. */
+	int (*take_over)(struct engine *engine, const struct handover *process,
 			 struct error *error);
 	bool (*find_program)(const struct engine *engine, __u32 program,
-			     struct followed_elsewhere *out);
+			     struct followed_by_other *out);
 	/* Prepares for the running target. */
 	int (*attach)(struct engine *engine, struct error *error);
 	/* The measurement begins, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */

@@ -272,7 +272,7 @@ static void injection__begin(struct injection *out, const struct program *progra
 	char path[SEARCHED_BYTES];
 	const struct program searched = { AT_FDCWD, path };
 	const char *directory;
-	bool is_taken = false;
+	bool by_other_engine = false;
 	int refusal = -1;
 
 	*out = (struct injection){ .environment.entries = environment };
@@ -294,11 +294,11 @@ static void injection__begin(struct injection *out, const struct program *progra
 	else if (program)
 		refusal = program__refusal(program, process.header->hands_over);
 	if (refusal >= 0)
-		is_taken = note_refusal(program, name, refusal);
+		by_other_engine = note_refusal(program, name, refusal);
 	if (!ap_refusal__clears_environment(refusal) && !out->environment.traces) {
 		__atomic_fetch_add(&process.header->n_injected, 1, __ATOMIC_RELAXED);
-		out->name = is_taken && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER
-									    : INSIDE_LIBRARY;
+		out->name = by_other_engine && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER
+										   : INSIDE_LIBRARY;
 	}
 	/* The library is in the process's own environment while another thread is in system(3). */
 	if (out->name || out->environment.has_library)

@@ -37,7 +37,7 @@ static bool await_answer(const struct inside_refused *refused)
 		return false;
 	memory__wake();
 	memory__await(&refused->answer, INSIDE_NO_ANSWER);
-	return __atomic_load_n(&refused->answer, __ATOMIC_ACQUIRE) == INSIDE_TAKEN;
+	return __atomic_load_n(&refused->answer, __ATOMIC_ACQUIRE) == INSIDE_BY_OTHER;
 }
 
 bool process__note_refusal(const char *path, enum inside_refusal reason)

@@ -71,7 +71,7 @@ struct preload_program {
 	__u64 end_ns;	      /* CLOCK_MONOTONIC */
 	/* With live: what its threads have allocated and not freed. */
 	__s64 live_blocks, live_bytes;
-	bool is_elsewhere; /* @pid is the number of another process in allocprof's own PID namespace, or of none */
+	bool in_other_namespace; /* @pid is the number of another process in allocprof's own PID namespace, or of none */
 	bool is_fork;	/* of @before, or of an unknown one; else begun by an exec */
 	__u64 begin_ns; /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN + 1];
@@ -82,9 +82,9 @@ struct preload_refused {
 	enum inside_refusal reason;
 	int program; /* index of the one that executed it; -1 if it is not known */
 	__u32 pid;
-	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
-	bool is_taken;	     /* another engine counts its calls */
-	bool was_entered;    /* a program was in the process */
+	__u64 pid_namespace;  /* inode of that of @pid; 0 if it is not known */
+	bool by_other_engine; /* another engine counts its calls */
+	bool was_entered;     /* a program was in the process */
 	char path[INSIDE_PATH_BYTES];
 };
 

@@ -290,14 +290,15 @@ static int collect_refused(struct preload_engine *engine)
 	for (size_t i = engine->forgotten.n_refused; i < counted->n_refused && !err; i++) {
 		const struct preload_refused *refused = &counted->refused[i];
 
-		if (refused->is_taken)
+		if (refused->by_other_engine)
 			continue;
 		err = add_refused(engine, refused->path, preload__refusal_name(refused->reason),
 				  refused->pid);
 		if (!refused->was_entered)
 			engine->processes++;
 	}
-	if (err || engine->is_command_taken || preload_engine__has_entry(counted, target, &begins))
+	if (err || engine->is_command_by_other ||
+	    preload_engine__has_entry(counted, target, &begins))
 		return err;
 	engine->processes++;
 	/* A program that begins after the end makes no entry, and all of its calls are later. */
@@ -405,7 +406,7 @@ int preload_engine__collect(struct preload_engine *engine)
 	if (err && !torn)
 		return err;
 	engine->processes = preload_engine__count_processes(&engine->counted) -
-			    engine->n_forgotten_processes - engine->processes_elsewhere;
+			    engine->n_forgotten_processes - engine->processes_of_other;
 	err = engine->options.regions ? preload_engine__collect_regions(engine) : 0;
 	if (!err)
 		err = collect_refused(engine);

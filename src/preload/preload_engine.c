@@ -71,7 +71,7 @@ static __u64 own_namespace(void)
 	return stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
 }
 
-static int take(struct preload_engine *engine, struct handed_over process)
+static int take(struct preload_engine *engine, struct handover process)
 {
 	const struct engine_others *others = &engine->others;
 	int err;
@@ -91,7 +91,7 @@ static int take(struct preload_engine *engine, struct handed_over process)
 static bool take_refused(void *context, const struct preload_refused *refused)
 {
 	struct preload_engine *engine = context;
-	const struct handed_over process = {
+	const struct handover process = {
 		.pid = refused->pid,
 		.program = refused->program + 1,
 		.path = refused->path,
@@ -140,22 +140,22 @@ bool preload_engine__hands_over_malloc(struct preload_engine *engine, char *cons
 
 	return engine->others.take && !command_path__find(argv[0], getenv("PATH"), &path) &&
 	       !command_path__elf(path, getenv("PATH"), &program) && has_malloc(engine, program) &&
-	       !take(engine, (struct handed_over){ 0 });
+	       !take(engine, (struct handover){ 0 });
 }
 
 void preload_engine__hand_over_command(struct preload_engine *engine)
 {
-	const struct handed_over process = {
+	const struct handover process = {
 		.pid = engine->target->pid,
 		.path = engine->command,
 	};
 
 	if (engine->command_refusal >= 0 && engine->command_refusal != INSIDE_REFUSES_TRANSLATOR)
-		engine->is_command_taken = !take(engine, process);
+		engine->is_command_by_other = !take(engine, process);
 }
 
-bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t program,
-				    struct followed_elsewhere *out)
+bool preload_engine__is_followed_by_other(const struct preload_engine *engine, size_t program,
+					  struct followed_by_other *out)
 {
 	const struct engine_others *others = &engine->others;
 

@@ -253,9 +253,9 @@ static int answer(struct reader *reader, __u32 index, const void *element)
 	/* It may still be written. */
 	if (*known != INSIDE_NO_ANSWER || refused->state != INSIDE_READY)
 		return 0;
-	*known = INSIDE_NOT_TAKEN;
+	*known = INSIDE_NOT_BY_OTHER;
 	if (refused__read(refused, UINT_MAX, &asked) && asking->take(asking->context, &asked))
-		*known = INSIDE_TAKEN;
+		*known = INSIDE_BY_OTHER;
 	written = *known;
 	/* The offset was read from, so it is in the file. */
 	return fd__write_all_at(reader->fd, &written, sizeof(written), offset)

@@ -50,16 +50,16 @@ static int begin_program(struct preload_engine *engine, const struct preload_res
 		.time_ns = program->begin_ns,
 		.space = space_of(index),
 	};
-	struct followed_elsewhere elsewhere;
+	struct followed_by_other other;
 
 	/* Its begin and end are the other engine's. */
-	if (preload_engine__find_elsewhere(engine, index, &elsewhere)) {
-		engine->programs[index] = PROGRAM_ELSEWHERE;
-		engine->processes_elsewhere +=
-			!elsewhere.is_known && (program->is_fork || program->before < 0);
-		return elsewhere.process && engine->collector
+	if (preload_engine__is_followed_by_other(engine, index, &other)) {
+		engine->programs[index] = PROGRAM_FOLLOWED_BY_OTHER;
+		engine->processes_of_other +=
+			!other.is_known && (program->is_fork || program->before < 0);
+		return other.process && engine->collector
 			       ? collector__set_process(engine->collector, index + 1, program->pid,
-							elsewhere.process)
+							other.process)
 			       : 0;
 	}
 	memcpy(record.comm, program->comm, sizeof(record.comm));
@@ -184,12 +184,12 @@ int preload_engine__end_programs(struct preload_engine *engine)
 	for (size_t i = 0; i < counted->n_programs && !err; i++) {
 		const struct preload_program *program = &counted->programs[i];
 		bool is_target =
-			program->pid == (__u32)engine->target->pid && !program->is_elsewhere;
+			program->pid == (__u32)engine->target->pid && !program->in_other_namespace;
 
 		if (engine->programs[i] != PROGRAM_RUNS)
 			continue;
 		if ((is_target && engine->target->waited) || program->end == INSIDE_EXECED ||
-		    program->is_elsewhere || !preload_engine__runs(engine, program->pid))
+		    program->in_other_namespace || !preload_engine__runs(engine, program->pid))
 			err = end_program(engine, counted, i);
 		else if (!is_target)
 			engine->processes_left++;

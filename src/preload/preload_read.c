@@ -246,8 +246,8 @@ static int take_program(struct reader *reader, __u32 index, const void *element)
 	}
 	to->pid = program->pid;
 	to->parent = program->parent;
-	to->is_elsewhere = program->pid_namespace && preload->pid_namespace &&
-			   program->pid_namespace != preload->pid_namespace;
+	to->in_other_namespace = program->pid_namespace && preload->pid_namespace &&
+				 program->pid_namespace != preload->pid_namespace;
 	to->is_fork = program->birth == INSIDE_BORN_FORK;
 	to->begin_ns = time_of(reader, program->begin_ns);
 	to->end = program->ended <= INSIDE_EXECED ? program->ended : INSIDE_RUNS;
@@ -303,7 +303,8 @@ static int take_refused(struct reader *reader, __u32 index, const void *element)
 		return 0;
 	}
 	to->was_entered = pid_programs__find(&reader->pids, to->pid_namespace, to->pid);
-	to->is_taken = index < preload->n_answers && preload->answers[index] == INSIDE_TAKEN;
+	to->by_other_engine =
+		index < preload->n_answers && preload->answers[index] == INSIDE_BY_OTHER;
 	results->n_refused++;
 	return 0;
 }

@@ -19,7 +19,7 @@ static bool any_runs(const struct preload_engine *engine, const struct preload_r
 	for (size_t i = 0; i < counted->n_programs && clock__now_ns() < until_ns; i++) {
 		const struct preload_program *program = &counted->programs[i];
 
-		if (program->end == INSIDE_RUNS && !program->is_elsewhere &&
+		if (program->end == INSIDE_RUNS && !program->in_other_namespace &&
 		    preload_engine__runs(engine, program->pid ? program->pid : program->writer))
 			return true;
 	}
@@ -53,7 +53,7 @@ bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid,
 {
 	*begins = false;
 	for (size_t i = 0; i < counted->n_programs; i++) {
-		if (counted->programs[i].pid == pid && !counted->programs[i].is_elsewhere)
+		if (counted->programs[i].pid == pid && !counted->programs[i].in_other_namespace)
 			return true;
 		*begins |= counted->programs[i].writer == pid;
 	}
@@ -67,7 +67,7 @@ static bool command_may_begin(const struct preload_engine *engine,
 	const struct target *target = engine->target;
 
 	if (engine->is_command_given_up || counted->n_begun || counted->n_programs ||
-	    engine->is_command_taken || engine->command_refusal >= 0)
+	    engine->is_command_by_other || engine->command_refusal >= 0)
 		return false;
 	return target->launched && !target->waited && target__is_running(target);
 }

@@ -130,18 +130,18 @@ int profile__add_allocator(struct profile *profile, const struct profile_allocat
 	return 0;
 }
 
-int profile__add_second_program(struct profile *profile, const struct second_program *program)
+int profile__add_uprobe_program(struct profile *profile, const struct uprobe_program *program)
 {
 	struct profile_totals *totals = &profile->totals;
-	struct second_program copy = *program;
+	struct uprobe_program copy = *program;
 
 	copy.name = strdup(program->name);
-	if (!copy.name || array__reserve(&totals->second_programs, &totals->second_programs_room,
-					 totals->n_second_programs + 1, sizeof(copy))) {
+	if (!copy.name || array__reserve(&totals->uprobe_programs, &totals->uprobe_programs_room,
+					 totals->n_uprobe_programs + 1, sizeof(copy))) {
 		free(copy.name);
 		return -ENOMEM;
 	}
-	totals->second_programs[totals->n_second_programs++] = copy;
+	totals->uprobe_programs[totals->n_uprobe_programs++] = copy;
 	return 0;
 }
 
@@ -198,10 +198,10 @@ void profile__free_totals(struct profile *profile)
 		free((char *)totals->regions[i].name);
 	for (size_t i = 0; i < totals->n_allocators; i++)
 		release_allocator(&totals->allocators[i]);
-	for (size_t i = 0; i < totals->n_second_programs; i++)
-		free(totals->second_programs[i].name);
+	for (size_t i = 0; i < totals->n_uprobe_programs; i++)
+		free(totals->uprobe_programs[i].name);
 	free(totals->regions);
 	free(totals->allocators);
-	free(totals->second_programs);
+	free(totals->uprobe_programs);
 	free(totals->window.why);
 }

@@ -70,8 +70,8 @@ struct profile_allocator {
 	char *gap, *live_gap;  /* as in struct probed_file */
 };
 
-/* Processes of a program that the second engine measured. */
-struct second_program {
+/* Processes of a program that the fallback engine measured. */
+struct uprobe_program {
 	char *name;
 	__u32 pid; /* of the first one */
 	__u64 processes;
@@ -112,8 +112,8 @@ struct profile_totals {
 	} window;
 	struct profile_allocator *allocators;
 	size_t n_allocators, allocators_room;
-	struct second_program *second_programs;
-	size_t n_second_programs, second_programs_room;
+	struct uprobe_program *uprobe_programs;
+	size_t n_uprobe_programs, uprobe_programs_room;
 	struct stepped_totals stepped;
 	int events_err; /* negative errno of the write that ended the log of events early */
 	struct target_run run;
@@ -133,7 +133,7 @@ int profile__add_region(struct profile *profile, const struct region *more);
 /* Notes that the window opened, or, if @why is not NULL, why an engine says that it never did. */
 int profile__note_window(struct profile *profile, const char *why);
 int profile__add_allocator(struct profile *profile, const struct profile_allocator *allocator);
-int profile__add_second_program(struct profile *profile, const struct second_program *program);
+int profile__add_uprobe_program(struct profile *profile, const struct uprobe_program *program);
 /* Adds those that are not 0 to the gaps. */
 int profile__add_numbers(struct profile *profile, const __u64 *numbers, size_t n);
 

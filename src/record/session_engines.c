@@ -15,14 +15,14 @@
 #include "uprobe_engine.h"
 
 /* Whether uprobes can do beside preload what the options ask for. */
-static bool may_have_second(const struct session_options *options)
+static bool may_have_fallback(const struct session_options *options)
 {
 	/* Peaks and time lines of two engines have no common clock of blocks. */
 	return options->launches && !options->live && !options->sources &&
 	       !session_options__have_functions(options);
 }
 
-static int begin_second(struct session *session)
+static int begin_fallback(struct session *session)
 {
 	struct engine *engine = session->engines[1];
 	const struct engine_operations *operations = engine->operations;
@@ -37,14 +37,14 @@ static int begin_second(struct session *session)
 	return err ? err : operations->open_gate(engine, session->is_gate_open);
 }
 
-static int open_second(struct session *session, const struct handed_over *process)
+static int open_fallback(struct session *session, const struct handover *process)
 {
-	const struct handed_over none = { .library = process->library };
+	const struct handover none = { .library = process->library };
 	const struct engine_options options = {
 		.session = &session->options,
 		.profile = session->profile,
 		.target = &session->target,
-		.is_second = true,
+		.is_fallback = true,
 	};
 	struct error error = { 0 };
 	int err = uprobe_engine.open(&options, &session->engines[1], &error);
@@ -57,22 +57,22 @@ static int open_second(struct session *session, const struct handed_over *proces
 		return err;
 	}
 	session->n_engines++;
-	return begin_second(session);
+	return begin_fallback(session);
 }
 
-static int take(void *context, const struct handed_over *process)
+static int take(void *context, const struct handover *process)
 {
 	struct session *session = context;
 	struct error error = { 0 };
 
-	if (session->n_engines == 1 && !session->no_second)
-		session->no_second = open_second(session, process);
-	if (session->no_second)
+	if (session->n_engines == 1 && !session->no_fallback)
+		session->no_fallback = open_fallback(session, process);
+	if (session->no_fallback)
 		return -EPERM;
 	return session__operations(session, 1)->take_over(session->engines[1], process, &error);
 }
 
-static bool find(void *context, __u32 program, struct followed_elsewhere *out)
+static bool find(void *context, __u32 program, struct followed_by_other *out)
 {
 	const struct session *session = context;
 
@@ -113,7 +113,7 @@ int session__open_engine(struct session *session, struct error *error)
 	int err;
 
 	if (options->engine == SESSION_ENGINE_PRELOAD) {
-		if (may_have_second(options))
+		if (may_have_fallback(options))
 			engine_options.others = (struct engine_others){ take, find, session };
 		err = preload_engine.open(&engine_options, &session->engines[0], error);
 		session->n_engines = !err;

@@ -201,13 +201,13 @@ static void print_allocators(const struct session *session, FILE *to)
 		fprintf(to, "%s\n", totals->allocators[i].path);
 }
 
-/* Lines "program: processes" of what the second engine measured. */
-static void print_second_programs(const struct session *session, FILE *to)
+/* Lines "program: processes" of what the fallback engine measured. */
+static void print_uprobe_programs(const struct session *session, FILE *to)
 {
 	const struct profile_totals *totals = &session->profile->totals;
 
-	for (size_t i = 0; i < totals->n_second_programs; i++) {
-		const struct second_program *program = &totals->second_programs[i];
+	for (size_t i = 0; i < totals->n_uprobe_programs; i++) {
+		const struct uprobe_program *program = &totals->uprobe_programs[i];
 
 		fprintf(to, "%s: %llu %s\n", program->name, program->processes,
 			plural__of("process{|es}", program->processes).text);
@@ -262,7 +262,7 @@ static int set_lists(const struct session *session)
 		bool may_be_empty, may_repeat;
 	} lists[] = {
 		{ "allocators", print_allocators, .may_be_empty = true },
-		{ "uprobe_programs", print_second_programs },
+		{ "uprobe_programs", print_uprobe_programs },
 		{ "no_unwind_table", print_without_table, .may_repeat = true },
 	};
 	int err = 0;

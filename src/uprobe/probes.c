@@ -539,7 +539,7 @@ static void set_late(const struct probes *probes, struct probed_allocator *entry
 		snprintf(entry->gap, sizeof(entry->gap), HAS_COPY, event->pid);
 	else
 		snprintf(entry->gap, sizeof(entry->gap), FOUND_LATE, event->pid,
-			 probes->options.is_second ? "" : ", or use --engine=preload");
+			 probes->options.is_fallback ? "" : ", or use --engine=preload");
 }
 
 /* The probes of a file that is known were set after it was mapped. */
@@ -571,7 +571,7 @@ bool probes__is_foreign(const struct probes *probes, __u32 pid)
 
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event)
 {
-	bool may_be_late = probes->options.is_second && event->time_ns < probes->since_ns;
+	bool may_be_late = probes->options.is_fallback && event->time_ns < probes->since_ns;
 	struct mapped_file mapped = mapping_event__file(event);
 	struct file_identities identities;
 	_cleanup_(close_fd) int fd = -1;

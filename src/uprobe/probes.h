@@ -91,7 +91,7 @@ struct probes_options {
 	void *context;
 	struct file_identifier identifier;
 	struct parser *parser; /* reads the files; the caller's */
-	bool is_second;	       /* files are probed while processes run that have mapped them */
+	bool is_fallback;      /* files are probed while processes run that have mapped them */
 	bool finds_unprobed;   /* probes__blame() will report programs without an allocator */
 	/* Mask of enum ap_function to report; others are probed only if they decide what is
 	 * internal. */

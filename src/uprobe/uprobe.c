@@ -40,7 +40,7 @@ static int handle_record(void *context, void *record, size_t size)
 
 	if (!err)
 		err = uprobe__handle_unprobed(uprobe, record, size);
-	if (!err && uprobe->second)
+	if (!err && uprobe->fallback)
 		err = uprobe__handle_program(uprobe, record, size);
 	if (!err && uprobe->live)
 		err = live__handle_record(uprobe->live, record, size);
@@ -170,7 +170,7 @@ static void close_uprobe(struct engine *engine)
 {
 	struct uprobe *uprobe = uprobe__of(engine);
 
-	uprobe__free_second(uprobe);
+	uprobe__free_fallback(uprobe);
 	probes__free(uprobe->probes);
 	parser__free(uprobe->parser);
 	runtimes__free(uprobe->runtimes);
@@ -334,7 +334,7 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 	uprobe->counters = calloc(1, sizeof(*uprobe->counters));
 	uprobe->slots = slots__new();
 	if (!uprobe->counters || !uprobe->slots || counters__init(uprobe->counters) ||
-	    (engine_options->is_second && uprobe__new_second(uprobe))) {
+	    (engine_options->is_fallback && uprobe__new_fallback(uprobe))) {
 		err = -ENOMEM;
 		goto fail;
 	}

@@ -188,7 +188,7 @@ static void look_at_candidates(struct uprobe *uprobe)
 
 	while ((candidate = uprobe->candidates)) {
 		const struct mapping_event *event = &candidate->event;
-		enum uprobe_place place = UPROBE_HERE;
+		enum measuring_engine measuring = MEASURED_BY_UPROBE;
 		bool is_followed;
 
 		uprobe->candidates = candidate->next;
@@ -198,13 +198,13 @@ static void look_at_candidates(struct uprobe *uprobe)
 		candidate->next = NULL;
 		is_followed = collector__is_followed(uprobe->collector, event->pid, event->time_ns);
 		if (is_followed)
-			place = uprobe__place(uprobe, event->pid, event->time_ns);
-		if (place == UPROBE_UNDECIDED) {
+			measuring = uprobe__measuring_engine(uprobe, event->pid, event->time_ns);
+		if (measuring == MEASURED_BY_UNKNOWN) {
 			*kept_end = candidate;
 			kept_end = &candidate->next;
 			continue;
 		}
-		if (is_followed && place == UPROBE_HERE) {
+		if (is_followed && measuring == MEASURED_BY_UPROBE) {
 			uprobe->late_pid = event->pid;
 			probes__notice_mapping(uprobe->probes, event);
 			uprobe->late_pid = 0;
@@ -339,7 +339,7 @@ __u64 uprobe__count_followed(const struct uprobe *uprobe)
 			    bpf_map__value_size(processes), false, count_entry, &n))
 		uprobe->counters->unread++;
 	/* Beside another engine the target may not be among them. */
-	if (uprobe->second &&
+	if (uprobe->fallback &&
 	    !collector__is_followed(uprobe->collector, uprobe->target->pid, clock__now_ns()))
 		return n;
 	return n && !uprobe->target->waited ? n - 1 : n;
@@ -388,7 +388,7 @@ int uprobe__finish(struct engine *engine)
 	/* Hits of others are not counted, so nothing changes when these are over. */
 	probes__detach(uprobe->probes, is_anyone_followed(uprobe));
 	mappings__detach(uprobe->skeleton);
-	uprobe__detach_second(uprobe);
+	uprobe__detach_fallback(uprobe);
 	gate__detach(uprobe->gate);
 	regions__detach(uprobe->regions);
 	collector__finish_tables(uprobe->collector);
@@ -397,7 +397,7 @@ int uprobe__finish(struct engine *engine)
 	for (size_t i = 0; i < uprobe->unprobed.n; i++)
 		probes__blame(uprobe->probes, &uprobe->unprobed.list[i]);
 	if (!err)
-		err = uprobe__list_second(uprobe);
+		err = uprobe__list_fallback(uprobe);
 	if (!err && uprobe->regions)
 		regions__collect(uprobe->regions);
 	if (!err)

@@ -157,7 +157,7 @@ static void choose_programs(struct uprobe *uprobe)
 				  session_options__have_functions(options));
 	bpf_program__set_autoload(skeleton->progs.region_event, false);
 	bpf_program__set_autoload(skeleton->progs.unknown_call, false);
-	bpf_program__set_autoload(skeleton->progs.program_begins, uprobe->second != NULL);
+	bpf_program__set_autoload(skeleton->progs.program_begins, uprobe->fallback != NULL);
 	bpf_program__set_autoload(skeleton->progs.source_return, is_outermost);
 	bpf_program__set_autoload(skeleton->progs.source_return_instruction, is_outermost);
 	bpf_program__set_autoload(skeleton->progs.usdt_count, false);

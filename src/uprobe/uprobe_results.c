@@ -224,7 +224,7 @@ static struct engine_calls calls_of(const struct uprobe *uprobe)
 	return calls;
 }
 
-/* Where functions begin or end the window there is no second engine, whose calls would be among these. */
+/* Where functions begin or end the window there is no fallback engine, whose calls would be among these. */
 static bool is_anything_counted(const struct uprobe *uprobe, const struct engine_calls *calls)
 {
 	const struct function_totals *functions = uprobe->profile->totals.functions;
@@ -290,15 +290,15 @@ static int add_programs(const struct uprobe *uprobe, __u64 *n_others)
 	return err;
 }
 
-static int add_second_programs(const struct uprobe *uprobe)
+static int add_uprobe_programs(const struct uprobe *uprobe)
 {
-	const struct unprobed *programs = uprobe__second_programs(uprobe);
+	const struct unprobed *programs = uprobe__fallback_programs(uprobe);
 	int err = 0;
 
 	for (size_t i = 0; programs && i < programs->n && !err; i++)
-		err = profile__add_second_program(
+		err = profile__add_uprobe_program(
 			uprobe->profile,
-			&(struct second_program){ .name = programs->list[i].name,
+			&(struct uprobe_program){ .name = programs->list[i].name,
 						  .pid = programs->list[i].pid,
 						  .processes = programs->list[i].processes });
 	return err;
@@ -449,7 +449,7 @@ int uprobe__results(struct engine *engine)
 	if (!err)
 		err = add_programs(uprobe, &gaps[GAP_OTHERS_UNPROBED]);
 	if (!err)
-		err = add_second_programs(uprobe);
+		err = add_uprobe_programs(uprobe);
 	if (!err)
 		err = add_figures(uprobe);
 	add_stepped(uprobe);

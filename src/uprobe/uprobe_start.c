@@ -58,8 +58,8 @@ int uprobe__original(int fd, void *context)
 }
 
 /* Finds @pid in allocprof's PID namespace, as the process to follow or as allocprof itself. */
-static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, bool waits, bool is_elsewhere,
-		struct error *error)
+static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, bool waits,
+		bool by_other_engine, struct error *error)
 {
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	int err;
@@ -67,7 +67,7 @@ static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, bool waits, 
 	skeleton->bss->seed_pid = pid;
 	skeleton->bss->seed_is_launcher = is_launcher;
 	skeleton->bss->seed_state = waits;
-	skeleton->bss->seed_is_elsewhere = is_elsewhere;
+	skeleton->bss->seed_by_other_engine = by_other_engine;
 	skeleton->bss->seed_found = skeleton->bss->seed_refused = 0;
 	err = uprobe__iterate(skeleton->progs.seed_process);
 	if (err)
@@ -249,7 +249,7 @@ static int open_mappings(struct uprobe *uprobe, struct error *error)
 	return err ? err : mappings__attach(skeleton, error);
 }
 
-static int new_probes(struct uprobe *uprobe, pid_t pid, bool is_second, struct error *error)
+static int new_probes(struct uprobe *uprobe, pid_t pid, bool is_fallback, struct error *error)
 {
 	struct probes_options options = {
 		.run = uprobe__at_probes(uprobe, uprobe__entry_program(uprobe), pid),
@@ -277,7 +277,7 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, bool is_second, struct e
 		.identifier = { uprobe__identify_file, uprobe },
 		.parser = uprobe->parser,
 		.finds_unprobed = uprobe__finds_unprobed(uprobe),
-		.is_second = is_second,
+		.is_fallback = is_fallback,
 	};
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	int err;
@@ -300,7 +300,7 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, bool is_second, struct e
 	return err ? err : open_mappings(uprobe, error);
 }
 
-int uprobe__new_second_probes(struct uprobe *uprobe, struct error *error)
+int uprobe__new_fallback_probes(struct uprobe *uprobe, struct error *error)
 {
 	return new_probes(uprobe, 0, true, error);
 }

@@ -114,7 +114,8 @@ static void test_refused_are_answered(void **state)
 		  .pid = 7,
 		  .path = "/x/program" },
 	};
-	const enum inside_answer answers[3] = { INSIDE_TAKEN, INSIDE_NO_ANSWER, INSIDE_NOT_TAKEN };
+	const enum inside_answer answers[3] = { INSIDE_BY_OTHER, INSIDE_NO_ANSWER,
+						INSIDE_NOT_BY_OTHER };
 	struct preload *preload = make(INSIDE_COUNT);
 	struct preload_results results;
 	struct inside_header header;
@@ -137,8 +138,8 @@ static void test_refused_are_answered(void **state)
 		assert_int_equal(list[i].answer, answers[i]);
 	assert_int_equal(preload__read(preload, &results), 0);
 	assert_int_equal(results.n_refused, 2);
-	assert_true(results.refused[0].is_taken);
-	assert_false(results.refused[1].is_taken);
+	assert_true(results.refused[0].by_other_engine);
+	assert_false(results.refused[1].by_other_engine);
 	preload_results__free(&results);
 	preload__free(preload);
 }

@@ -228,7 +228,7 @@ static void test_answers_go_on(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, await_answer, measured), 0);
 	read_ns(measured, 0);
 	pthread_join(thread, NULL);
-	assert_int_equal(measured->refused[0].answer, INSIDE_NOT_TAKEN);
+	assert_int_equal(measured->refused[0].answer, INSIDE_NOT_BY_OTHER);
 }
 
 int main(void)

@@ -121,9 +121,9 @@ int diff_keys__init(struct diff_keys *keys, const struct diff *diff,
 		    __u32 *const stacks[DIFF_SIDES], const size_t n[DIFF_SIDES]);
 void diff_keys__release(struct diff_keys *keys);
 
-/* Computes the keys of all stacks that are not @is_taken (by side and rank). 0 or -ENOMEM. */
+/* Computes the keys of all stacks that are not @is_paired (by side and rank). 0 or -ENOMEM. */
 int diff_keys__fill(struct diff_keys *keys, enum diff_key_kind kind,
-		    const bool *const is_taken[DIFF_SIDES]);
+		    const bool *const is_paired[DIFF_SIDES]);
 
 /* Calls @visit for each key that both sides have, until it returns nonzero, which is then returned.
  * The order does not depend on the sides. */

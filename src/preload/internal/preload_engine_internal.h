@@ -29,7 +29,7 @@ enum program_state {
 	PROGRAM_UNKNOWN,
 	PROGRAM_RUNS,
 	PROGRAM_ENDED,
-	PROGRAM_ELSEWHERE, /* another engine follows its process */
+	PROGRAM_FOLLOWED_BY_OTHER, /* another engine follows its process */
 };
 
 /* A file of the command that defines an allocator. */
@@ -66,7 +66,7 @@ struct preload_engine {
 	bool is_open, was_open; /* the gate */
 	/* Why the command itself cannot be entered, enum inside_refusal; -1: it can, as far as is known. */
 	int command_refusal;
-	bool is_command_taken;		       /* another engine measures it */
+	bool is_command_by_other;		       /* another engine measures it */
 	char *command;			       /* its path, for messages */
 	struct preload_attached entered, left; /* all 0: not yet, or the process had ended */
 	struct engine_regions regions;
@@ -91,7 +91,7 @@ struct preload_engine {
 	/* After finish(). */
 	struct preload_results counted;
 	__u64 processes, processes_left;
-	__u64 processes_elsewhere; /* that began when another engine had taken their parent over */
+	__u64 processes_of_other; /* that began when another engine had taken their parent over */
 };
 
 static inline struct preload_engine *preload_engine__of(const struct engine *engine)
@@ -107,8 +107,8 @@ int preload_engine__take_no_more(struct preload_engine *engine);
 bool preload_engine__hands_over_malloc(struct preload_engine *engine, char *const argv[]);
 void preload_engine__hand_over_command(struct preload_engine *engine);
 /* Whether another engine follows the process of the @program-th program. */
-bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t program,
-				    struct followed_elsewhere *out);
+bool preload_engine__is_followed_by_other(const struct preload_engine *engine, size_t program,
+					  struct followed_by_other *out);
 /* Whether the process runs, and is one that counts here: its number is that of its own PID namespace. */
 bool preload_engine__runs(const struct preload_engine *engine, __u32 pid);
 

@@ -31,7 +31,7 @@ struct session {
 	size_t n_engines;
 	int epoll_fd;	/* of session__run(); -1: it does not run */
 	bool has_begun; /* the engines were started */
-	int no_second; /* why there is no second engine: a negative errno; 0: it was not needed yet */
+	int no_fallback; /* why there is no fallback engine: a negative errno; 0: it was not needed yet */
 	struct profile *profile;
 	char *const *argv;	   /* of a launched command */
 	struct session_files told; /* those that options.found() was called with */

@@ -42,8 +42,8 @@ struct uprobe_counters {
 	__u64 processes; /* followed processes that had ended */
 };
 
-/* Private to uprobe_second.c. */
-struct second;
+/* Private to uprobe_fallback.c. */
+struct fallback;
 /* uprobe_programs.c has it. */
 struct late_program;
 
@@ -88,7 +88,7 @@ struct uprobe {
 	bool multi;    /* one uprobe_multi link per allocator, else one perf event per probe */
 	bool sessions; /* uprobe sessions: one program at entry and return */
 	int read_err;  /* of records that were read before uprobe__read_events() was called */
-	struct second *second; /* NULL: this is the session's only engine */
+	struct fallback *fallback; /* NULL: this is the session's only engine */
 	__u64 processes_left;
 	struct uprobe_counters forgotten; /* counters at the last reset, to subtract */
 	__u64 forgotten_events;		  /* of all resets */
@@ -171,31 +171,31 @@ int uprobe__collect_snapshot(struct uprobe *uprobe);
 __u64 uprobe__count_followed(const struct uprobe *uprobe);
 
 /* uprobe_start.c: makes the list of probes, beside another engine. */
-int uprobe__new_second_probes(struct uprobe *uprobe, struct error *error);
+int uprobe__new_fallback_probes(struct uprobe *uprobe, struct error *error);
 int uprobe__open_regions(struct uprobe *uprobe, pid_t pid);
 /* Follows @pid of allocprof's PID namespace. @waits: it counts from its exec on. Else another engine counts its
  * calls until then. */
 int uprobe__seed(struct uprobe *uprobe, pid_t pid, bool waits, struct error *error);
 
-/* uprobe_second.c: beside another engine, which counts the calls of some of the processes. */
-int uprobe__new_second(struct uprobe *uprobe);
-void uprobe__free_second(struct uprobe *uprobe);
-int uprobe__take_over(struct engine *engine, const struct handed_over *process,
-		      struct error *error);
+/* uprobe_fallback.c: beside another engine, which counts the calls of some of the processes. */
+int uprobe__new_fallback(struct uprobe *uprobe);
+void uprobe__free_fallback(struct uprobe *uprobe);
+int uprobe__take_over(struct engine *engine, const struct handover *process, struct error *error);
 bool uprobe__find_program(const struct engine *engine, __u32 program,
-			  struct followed_elsewhere *out);
+			  struct followed_by_other *out);
 int uprobe__handle_program(struct uprobe *uprobe, const void *record, size_t size);
-void uprobe__detach_second(struct uprobe *uprobe);
+void uprobe__detach_fallback(struct uprobe *uprobe);
 /* After finish(): lists the programs that it has measured. -ENOMEM. */
-int uprobe__list_second(struct uprobe *uprobe);
-const struct unprobed *uprobe__second_programs(const struct uprobe *uprobe);
+int uprobe__list_fallback(struct uprobe *uprobe);
+const struct unprobed *uprobe__fallback_programs(const struct uprobe *uprobe);
 /* Whether the calls of @pid, a followed process, counted here at @time_ns. */
-enum uprobe_place {
-	UPROBE_HERE,
-	UPROBE_ELSEWHERE,
-	UPROBE_UNDECIDED, /* perhaps it will tell that another engine counts */
+enum measuring_engine {
+	MEASURED_BY_UPROBE,
+	MEASURED_BY_OTHER,
+	MEASURED_BY_UNKNOWN, /* perhaps it will tell that another engine counts */
 };
-enum uprobe_place uprobe__place(const struct uprobe *uprobe, pid_t pid, __u64 time_ns);
+enum measuring_engine uprobe__measuring_engine(const struct uprobe *uprobe, pid_t pid,
+					       __u64 time_ns);
 
 /* uprobe_events.c: programs that took memory without hitting a probe. Whether this kernel and
  * the selected functions allow to find them. */

@@ -38,7 +38,7 @@ struct followed_program {
 	__u32 pid;
 	__u32 before;		/* id of the program that ran in that process before; 0: none */
 	__u64 begin_ns, end_ns; /* CLOCK_MONOTONIC; end 0: it runs */
-	bool is_elsewhere;
+	bool by_other_engine;
 	char comm[AP_COMM_LEN];
 	bool is_seeded; /* it was running when it was first followed */
 };
@@ -54,7 +54,7 @@ struct awaited {
 	__u32 program;
 };
 
-struct second {
+struct fallback {
 	struct attachment *begins;	   /* the probe at INSIDE_BEGINS */
 	struct followed_program *programs; /* by id - 1 */
 	size_t n_programs, programs_room;
@@ -68,114 +68,117 @@ struct second {
 	size_t n_awaited, awaited_room;
 };
 
-int uprobe__new_second(struct uprobe *uprobe)
+int uprobe__new_fallback(struct uprobe *uprobe)
 {
-	uprobe->second = calloc(1, sizeof(*uprobe->second));
-	return uprobe->second ? 0 : -ENOMEM;
+	uprobe->fallback = calloc(1, sizeof(*uprobe->fallback));
+	return uprobe->fallback ? 0 : -ENOMEM;
 }
 
-void uprobe__detach_second(struct uprobe *uprobe)
+void uprobe__detach_fallback(struct uprobe *uprobe)
 {
-	if (!uprobe->second)
+	if (!uprobe->fallback)
 		return;
-	attachment__free(uprobe->second->begins);
-	uprobe->second->begins = NULL;
+	attachment__free(uprobe->fallback->begins);
+	uprobe->fallback->begins = NULL;
 }
 
-void uprobe__free_second(struct uprobe *uprobe)
+void uprobe__free_fallback(struct uprobe *uprobe)
 {
-	struct second *second = uprobe->second;
+	struct fallback *fallback = uprobe->fallback;
 
-	if (!second)
+	if (!fallback)
 		return;
-	uprobe__detach_second(uprobe);
-	free(second->programs);
-	free(second->pids);
-	hash_table__release(&second->pid_index);
-	free(second->ids);
-	free(second->awaited);
-	unprobed__release(&second->measured);
-	free(second);
-	uprobe->second = NULL;
+	uprobe__detach_fallback(uprobe);
+	free(fallback->programs);
+	free(fallback->pids);
+	hash_table__release(&fallback->pid_index);
+	free(fallback->ids);
+	free(fallback->awaited);
+	unprobed__release(&fallback->measured);
+	free(fallback);
+	uprobe->fallback = NULL;
 }
 
 static bool has_pid(const void *owner, __u32 id, const void *key)
 {
-	const struct second *second = owner;
+	const struct fallback *fallback = owner;
 
-	return second->pids[id - 1].pid == *(const __u32 *)key;
+	return fallback->pids[id - 1].pid == *(const __u32 *)key;
 }
 
-static struct followed_pid *find_pid(const struct second *second, __u32 pid)
+static struct followed_pid *find_pid(const struct fallback *fallback, __u32 pid)
 {
-	__u32 id = hash_table__find(&second->pid_index, hash_mix(0, pid), has_pid, second, &pid);
+	__u32 id =
+		hash_table__find(&fallback->pid_index, hash_mix(0, pid), has_pid, fallback, &pid);
 
-	return id ? &second->pids[id - 1] : NULL;
+	return id ? &fallback->pids[id - 1] : NULL;
 }
 
-static struct followed_pid *get_pid(struct second *second, __u32 pid)
+static struct followed_pid *get_pid(struct fallback *fallback, __u32 pid)
 {
-	struct followed_pid *found = find_pid(second, pid);
+	struct followed_pid *found = find_pid(fallback, pid);
 
 	if (found)
 		return found;
-	if (array__reserve(&second->pids, &second->pids_room, second->n_pids + 1,
-			   sizeof(*second->pids)) ||
-	    hash_table__insert(&second->pid_index, hash_mix(0, pid), second->n_pids + 1))
+	if (array__reserve(&fallback->pids, &fallback->pids_room, fallback->n_pids + 1,
+			   sizeof(*fallback->pids)) ||
+	    hash_table__insert(&fallback->pid_index, hash_mix(0, pid), fallback->n_pids + 1))
 		return NULL;
-	found = &second->pids[second->n_pids++];
+	found = &fallback->pids[fallback->n_pids++];
 	*found = (struct followed_pid){ .pid = pid };
 	return found;
 }
 
-static struct followed_program *get_program(const struct second *second, __u32 id)
+static struct followed_program *get_program(const struct fallback *fallback, __u32 id)
 {
-	return id && id <= second->n_programs ? &second->programs[id - 1] : NULL;
+	return id && id <= fallback->n_programs ? &fallback->programs[id - 1] : NULL;
 }
 
 /* Program @id is the other engine's number @number. */
-static int set_number(struct second *second, __u32 number, __u32 id)
+static int set_number(struct fallback *fallback, __u32 number, __u32 id)
 {
 	if (!number || number > INSIDE_FIRST << INSIDE_CHUNKS)
 		return 0;
-	if (array__reserve_zeroed(&second->ids, &second->ids_room, number, sizeof(*second->ids)))
+	if (array__reserve_zeroed(&fallback->ids, &fallback->ids_room, number,
+				  sizeof(*fallback->ids)))
 		return -ENOMEM;
-	if (number > second->n_ids)
-		second->n_ids = number;
+	if (number > fallback->n_ids)
+		fallback->n_ids = number;
 	/* A process may say what it likes: the first one is believed. */
-	if (!second->ids[number - 1])
-		second->ids[number - 1] = id;
+	if (!fallback->ids[number - 1])
+		fallback->ids[number - 1] = id;
 	return 0;
 }
 
-static int handle_begin(struct second *second, const struct ap_process_record *record)
+static int handle_begin(struct fallback *fallback, const struct ap_process_record *record)
 {
-	const struct followed_program *parent = get_program(second, record->parent);
-	bool is_elsewhere = record->event == AP_PROCESS_SEEDED ||
-			    (record->event == AP_PROCESS_FORKED && parent && parent->is_elsewhere);
-	struct followed_pid *pid = get_pid(second, record->pid);
+	const struct followed_program *parent = get_program(fallback, record->parent);
+	bool by_other_engine =
+		record->event == AP_PROCESS_SEEDED ||
+		(record->event == AP_PROCESS_FORKED && parent && parent->by_other_engine);
+	struct followed_pid *pid = get_pid(fallback, record->pid);
 	struct followed_program *before;
 
-	if (!pid || array__reserve_zeroed(&second->programs, &second->programs_room, record->id,
-					  sizeof(*second->programs)))
+	if (!pid || array__reserve_zeroed(&fallback->programs, &fallback->programs_room, record->id,
+					  sizeof(*fallback->programs)))
 		return -ENOMEM;
-	if (record->id > second->n_programs)
-		second->n_programs = record->id;
-	before = get_program(second, pid->last);
+	if (record->id > fallback->n_programs)
+		fallback->n_programs = record->id;
+	before = get_program(fallback, pid->last);
 	if (before && !before->end_ns)
 		before->end_ns = record->time_ns;
-	second->programs[record->id - 1] = (struct followed_program){
+	fallback->programs[record->id - 1] = (struct followed_program){
 		.pid = record->pid,
 		.before = pid->last,
 		.begin_ns = record->time_ns,
-		.is_elsewhere = is_elsewhere,
+		.by_other_engine = by_other_engine,
 		.is_seeded = record->event == AP_PROCESS_SEEDED,
 	};
-	memcpy(second->programs[record->id - 1].comm, record->comm, AP_COMM_LEN);
+	memcpy(fallback->programs[record->id - 1].comm, record->comm, AP_COMM_LEN);
 	pid->last = record->id;
-	for (size_t i = 0; i < second->n_awaited && record->event == AP_PROCESS_SEEDED; i++)
-		if (second->awaited[i].pid == record->pid)
-			return set_number(second, second->awaited[i].program, record->id);
+	for (size_t i = 0; i < fallback->n_awaited && record->event == AP_PROCESS_SEEDED; i++)
+		if (fallback->awaited[i].pid == record->pid)
+			return set_number(fallback, fallback->awaited[i].program, record->id);
 	return 0;
 }
 
@@ -183,63 +186,64 @@ int uprobe__handle_program(struct uprobe *uprobe, const void *data, size_t size)
 {
 	const struct ap_process_record *record = data;
 	const struct ap_program_record *begins = data;
-	struct second *second = uprobe->second;
+	struct fallback *fallback = uprobe->fallback;
 	struct followed_program *program;
 
 	if (size >= sizeof(*begins) && begins->type == AP_RECORD_PROGRAM) {
-		program = get_program(second, begins->id);
+		program = get_program(fallback, begins->id);
 		if (program)
-			program->is_elsewhere = true;
-		return set_number(second, begins->program, begins->id);
+			program->by_other_engine = true;
+		return set_number(fallback, begins->program, begins->id);
 	}
 	if (size < sizeof(*record) || record->type != AP_RECORD_PROCESS || !record->id)
 		return 0;
 	if (record->event != AP_PROCESS_EXITED)
-		return handle_begin(second, record);
-	program = get_program(second, record->id);
+		return handle_begin(fallback, record);
+	program = get_program(fallback, record->id);
 	if (program)
 		program->end_ns = record->time_ns;
 	return 0;
 }
 
-enum uprobe_place uprobe__place(const struct uprobe *uprobe, pid_t pid, __u64 time_ns)
+enum measuring_engine uprobe__measuring_engine(const struct uprobe *uprobe, pid_t pid,
+					       __u64 time_ns)
 {
-	const struct second *second = uprobe->second;
-	const struct followed_pid *followed = second ? find_pid(second, pid) : NULL;
+	const struct fallback *fallback = uprobe->fallback;
+	const struct followed_pid *followed = fallback ? find_pid(fallback, pid) : NULL;
 	const struct followed_program *program =
-		followed ? get_program(second, followed->last) : NULL;
+		followed ? get_program(fallback, followed->last) : NULL;
 
 	if (!program)
-		return UPROBE_HERE;
-	while (program->begin_ns > time_ns && get_program(second, program->before))
-		program = get_program(second, program->before);
-	if (program->is_elsewhere)
-		return UPROBE_ELSEWHERE;
+		return MEASURED_BY_UPROBE;
+	while (program->begin_ns > time_ns && get_program(fallback, program->before))
+		program = get_program(fallback, program->before);
+	if (program->by_other_engine)
+		return MEASURED_BY_OTHER;
 	if (program->end_ns || clock__now_ns() > time_ns + DECISION_NS || uprobe->target->end_ns)
-		return UPROBE_HERE;
-	return UPROBE_UNDECIDED;
+		return MEASURED_BY_UPROBE;
+	return MEASURED_BY_UNKNOWN;
 }
 
-int uprobe__list_second(struct uprobe *uprobe)
+int uprobe__list_fallback(struct uprobe *uprobe)
 {
-	struct second *second = uprobe->second;
+	struct fallback *fallback = uprobe->fallback;
 	int err = 0;
 
-	for (size_t i = 0; second && i < second->n_programs && !err; i++) {
-		const struct followed_program *program = &second->programs[i];
+	for (size_t i = 0; fallback && i < fallback->n_programs && !err; i++) {
+		const struct followed_program *program = &fallback->programs[i];
 		struct ap_unprobed_record unprobed = { .pid = program->pid };
 
-		if (program->is_elsewhere || !program->pid)
+		if (program->by_other_engine || !program->pid)
 			continue;
 		memcpy(unprobed.comm, program->comm, AP_COMM_LEN);
-		err = unprobed__add(&second->measured, &unprobed);
+		err = unprobed__add(&fallback->measured, &unprobed);
 	}
 	return err;
 }
 
-const struct unprobed *uprobe__second_programs(const struct uprobe *uprobe)
+const struct unprobed *uprobe__fallback_programs(const struct uprobe *uprobe)
 {
-	return uprobe->second ? &uprobe->second->measured : NULL;
+	return uprobe->fallback ? &uprobe->fallback->measured : NULL;
 }
 
 static int attach_begins(struct uprobe *uprobe, const char *library, struct error *error)
@@ -260,19 +264,19 @@ static int attach_begins(struct uprobe *uprobe, const char *library, struct erro
 	if (fd < 0)
 		return error__set(error, -errno, "cannot open '%s': %s", library, strerror(errno));
 	err = function_code__parse(uprobe->parser, fd, library, INSIDE_BEGINS, true, &code, error);
-	return err ? err : attachment__new(&request, &uprobe->second->begins, error);
+	return err ? err : attachment__new(&request, &uprobe->fallback->begins, error);
 }
 
-static int prepare(struct uprobe *uprobe, const struct handed_over *process, struct error *error)
+static int prepare(struct uprobe *uprobe, const struct handover *process, struct error *error)
 {
 	int err = 0;
 
 	if (!uprobe->probes) {
 		err = uprobe__open_regions(uprobe, 0);
 		if (!err)
-			err = uprobe__new_second_probes(uprobe, error);
+			err = uprobe__new_fallback_probes(uprobe, error);
 	}
-	if (!err && !uprobe->second->begins)
+	if (!err && !uprobe->fallback->begins)
 		err = attach_begins(uprobe, process->library, error);
 	return err;
 }
@@ -313,7 +317,7 @@ static bool cut_root(pid_t pid, char path[PATH_MAX])
 
 /* Finds the path, from the process's root directory, of what it names; false if that is too long, or the working directory
  * does not lie below the root. */
-static bool find_path(const struct handed_over *process, char out[PATH_MAX])
+static bool find_path(const struct handover *process, char out[PATH_MAX])
 {
 	char link[64], directory[PATH_MAX];
 
@@ -330,7 +334,7 @@ static bool find_path(const struct handed_over *process, char out[PATH_MAX])
 
 /* Opens what the process names. Links of its root directory do not lead out of that, but for those of its own directory in
  * /proc. */
-static int open_named(const struct handed_over *process)
+static int open_named(const struct handover *process)
 {
 	static const char *const selves[] = { "/proc/self/", "/proc/thread-self/" };
 	char root[64], path[PATH_MAX];
@@ -352,7 +356,7 @@ static int open_named(const struct handed_over *process)
 }
 
 /* The path by which allocprof can open what the process names. */
-static int resolve(const struct handed_over *process, char out[PATH_MAX], struct error *error)
+static int resolve(const struct handover *process, char out[PATH_MAX], struct error *error)
 {
 	_cleanup_(close_fd) int fd = open_named(process);
 	char link[64], path[PATH_MAX];
@@ -376,21 +380,22 @@ static int resolve(const struct handed_over *process, char out[PATH_MAX], struct
 	return error__set(error, -ENOENT, "cannot find the file of '%s'", process->path);
 }
 
-static int await(struct second *second, const struct handed_over *process)
+static int await(struct fallback *fallback, const struct handover *process)
 {
 	if (!process->program)
 		return 0;
-	if (array__reserve(&second->awaited, &second->awaited_room, second->n_awaited + 1,
-			   sizeof(*second->awaited)))
+	if (array__reserve(&fallback->awaited, &fallback->awaited_room, fallback->n_awaited + 1,
+			   sizeof(*fallback->awaited)))
 		return -ENOMEM;
 	/* The last process with this pid. */
-	memmove(second->awaited + 1, second->awaited, second->n_awaited * sizeof(*second->awaited));
-	second->awaited[0] = (struct awaited){ process->pid, process->program };
-	second->n_awaited++;
+	memmove(fallback->awaited + 1, fallback->awaited,
+		fallback->n_awaited * sizeof(*fallback->awaited));
+	fallback->awaited[0] = (struct awaited){ process->pid, process->program };
+	fallback->n_awaited++;
 	return 0;
 }
 
-int uprobe__take_over(struct engine *engine, const struct handed_over *process, struct error *error)
+int uprobe__take_over(struct engine *engine, const struct handover *process, struct error *error)
 {
 	struct uprobe *uprobe = uprobe__of(engine);
 	char path[PATH_MAX];
@@ -402,7 +407,7 @@ int uprobe__take_over(struct engine *engine, const struct handed_over *process, 
 	if (!err)
 		err = probes__add_program(uprobe->probes, path, error);
 	if (!err)
-		err = await(uprobe->second, process);
+		err = await(uprobe->fallback, process);
 	if (!err)
 		err = uprobe__seed(uprobe, process->pid, !process->program, error);
 	if (!err)
@@ -410,18 +415,17 @@ int uprobe__take_over(struct engine *engine, const struct handed_over *process, 
 	return err;
 }
 
-bool uprobe__find_program(const struct engine *engine, __u32 program,
-			  struct followed_elsewhere *out)
+bool uprobe__find_program(const struct engine *engine, __u32 program, struct followed_by_other *out)
 {
 	const struct uprobe *uprobe = uprobe__of(engine);
-	const struct second *second = uprobe->second;
+	const struct fallback *fallback = uprobe->fallback;
 	const struct followed_program *followed;
 
-	if (!second || !program || program > second->n_ids || !second->ids[program - 1])
+	if (!fallback || !program || program > fallback->n_ids || !fallback->ids[program - 1])
 		return false;
-	followed = get_program(second, second->ids[program - 1]);
-	*out = (struct followed_elsewhere){
-		.process = collector__process_of(uprobe->collector, second->ids[program - 1]),
+	followed = get_program(fallback, fallback->ids[program - 1]);
+	*out = (struct followed_by_other){
+		.process = collector__process_of(uprobe->collector, fallback->ids[program - 1]),
 		.is_known = followed && followed->is_seeded,
 	};
 	return true;
