@@ -270,12 +270,12 @@ struct inside_stack {
 #define INSIDE_WITHIN_BYTES ((__u64)UNWIND_MAX_MODULES * sizeof(struct ap_within))
 #define INSIDE_TABLES_BYTES (INSIDE_WITHIN_AT + INSIDE_WITHIN_BYTES)
 
-/* A process that could not be entered, or events that nobody counted. */
+/* A process that the library could not be preloaded into, or events that nobody counted. */
 enum inside_gap {
 	INSIDE_GAP_PROGRAMS, /* processes for whose programs there was no room: their calls are lost */
 	INSIDE_GAP_THREADS, /* threads without memory: their calls are lost */
 	INSIDE_GAP_EARLY, /* calls before the process, or the thread, has its memory in the file */
-	INSIDE_GAP_EXECS, /* execs of programs that cannot be entered */
+	INSIDE_GAP_EXECS, /* execs of programs that the library cannot be preloaded into */
 	INSIDE_GAP_MODULES, /* files for which there was no room: no table will come */
 	INSIDE_GAP_NAMES, /* threads that are not counted by their own name, since there are too many */
 	/* Calls of an allocator's own functions of which not enough is known, and addresses at which such a function's
@@ -287,7 +287,7 @@ enum inside_gap {
 	INSIDE_GAPS,
 };
 
-/* An exec of a program that the library cannot enter. */
+/* An exec of a program that the library cannot be preloaded into. */
 enum inside_refusal {
 	INSIDE_REFUSES_STATIC,	/* has no dynamic linker */
 	INSIDE_REFUSES_MACHINE, /* of another processor or word size */
@@ -405,7 +405,7 @@ struct inside_header {
 	/* Written by allocprof at any time. */
 	/* enum inside_gate; INSIDE_STOPPED also by a process that finds that allocprof was killed */
 	__u32 gate __attribute__((aligned(64)));
-	/* 1: an exec of a program that cannot be entered waits for the answer. */
+	/* 1: an exec of a program that the library cannot be preloaded into waits for the answer. */
 	__u32 hands_over;
 	/* 1: the file system has little room left: before it uses memory a process has the kernel find pages for
 	 * all of it, since a store would end it by SIGBUS where there are none. */

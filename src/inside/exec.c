@@ -10,7 +10,7 @@
 #include <linux/unistd.h>
 #include <stdarg.h>
 
-#include "enterable.h"
+#include "preloadable.h"
 #include "environment.h"
 #include "live.h"
 #include "memory.h"

@@ -95,7 +95,7 @@ static const struct gap_words {
 	[GAP_MEMORY_REPLACED] = {
 		"%n process{|es} mapped other memory over the one that {its|their} calls are counted in, so "
 		"that what came afterwards is missing; --engine=uprobe counts it" },
-	[GAP_PROGRAMS_UNNAMED] = { "%n further program{ was|s were} executed that the library could not enter" },
+	[GAP_PROGRAMS_UNNAMED] = { "%n further program{ was|s were} executed that the library could not be preloaded into" },
 	[GAP_ENTRIES_UNFINISHED] = {
 		"%n entr{y|ies} of the shared memory {was|were} being written when {its|their} process was "
 		"killed or stopped" },

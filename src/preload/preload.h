@@ -46,7 +46,7 @@ int preload__retire(struct preload *preload);
 /* The path of the shared memory, as /proc/PID/maps shows it. */
 void preload__memory_path(const struct preload *preload, char *out, size_t size);
 
-/* Readable when processes have met a file, or wait to execute what cannot be entered. */
+/* Readable when processes have met a file, or wait to execute what the library cannot be preloaded into. */
 int preload__wake_fd(const struct preload *preload);
 /* Memory that the files of the measurement take. */
 __u64 preload__memory_bytes(const struct preload *preload);
@@ -77,14 +77,14 @@ struct preload_program {
 	char comm[AP_COMM_LEN + 1];
 };
 
-/* A program that was executed and could not be entered. */
+/* A program that was executed and that the library could not be preloaded into. */
 struct preload_refused {
 	enum inside_refusal reason;
 	int program; /* index of the one that executed it; -1 if it is not known */
 	__u32 pid;
 	__u64 pid_namespace;  /* inode of that of @pid; 0 if it is not known */
 	bool by_other_engine; /* another engine counts its calls */
-	bool was_entered;     /* a program was in the process */
+	bool was_preloaded;   /* a program was in the process */
 	char path[INSIDE_PATH_BYTES];
 };
 
@@ -130,7 +130,7 @@ int preload__count_awaited(const struct preload *preload, __u64 *n);
 /* Names of the regions, terminated, and the sets of them. A region that is not known has an empty name. -EIO. */
 int preload__read_regions(const struct preload *preload, struct inside_regions *out);
 
-/* From now on processes wait for an answer before they execute what cannot be entered, or do not. 0 or a negative
+/* From now on processes wait for an answer before they execute what the library cannot be preloaded into, or do not. 0 or a negative
  * errno. */
 int preload__hand_over(struct preload *preload, bool hands_over);
 

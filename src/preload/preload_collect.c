@@ -294,7 +294,7 @@ static int collect_refused(struct preload_engine *engine)
 			continue;
 		err = add_refused(engine, refused->path, preload__refusal_name(refused->reason),
 				  refused->pid);
-		if (!refused->was_entered)
+		if (!refused->was_preloaded)
 			engine->processes++;
 	}
 	if (err || engine->is_command_by_other ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Answers the processes: which files they have mapped, the unwind tables that they wait for, and which programs the library cannot
- * enter. */
+ * be preloaded into. */
 #include "preload_internal.h"
 
 #include <errno.h>
@@ -207,7 +207,7 @@ int preload__set_within(void *context, __u32 module, const struct ap_within *wit
 				INSIDE_WITHIN_AT + module * sizeof(*within));
 }
 
-/* Programs that processes are about to execute and that the library cannot enter: the processes wait for an answer. */
+/* Programs that processes are about to execute and that the library cannot be preloaded into: the processes wait for an answer. */
 
 /* The offset of an array's element; 0 if there is no chunk for it. */
 static __u64 offset_of(const struct inside_array *array, __u32 index, size_t size)

@@ -100,7 +100,7 @@ static int end_program(struct preload_engine *engine, const struct preload_resul
 	engine->programs[index] = PROGRAM_ENDED;
 	if (program->end != INSIDE_EXECED)
 		return handle(engine, &record);
-	/* What was executed could not be entered: a program that nothing is known of. */
+	/* The library could not be preloaded into what was executed: a program that nothing is known of. */
 	if (engine->live) {
 		struct ap_process_record executed = record;
 

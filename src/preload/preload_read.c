@@ -302,7 +302,7 @@ static int take_refused(struct reader *reader, __u32 index, const void *element)
 		reader->n_damaged++;
 		return 0;
 	}
-	to->was_entered = pid_programs__find(&reader->pids, to->pid_namespace, to->pid);
+	to->was_preloaded = pid_programs__find(&reader->pids, to->pid_namespace, to->pid);
 	to->by_other_engine =
 		index < preload->n_answers && preload->answers[index] == INSIDE_BY_OTHER;
 	results->n_refused++;

@@ -7,7 +7,7 @@
 
 struct parser;
 
-/* enum inside_refusal; -1 if the command's file can be entered, or is not found. @parser reads it. */
+/* enum inside_refusal; -1 if the library can be preloaded into the command, or its file is not found. @parser reads it. */
 int preload_refusal__of(struct parser *parser, char *const argv[], char *const *environment);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The engines of a session: the one that was asked for, and, where that is preload, uprobes for the processes that it
- * cannot enter. These are opened when the first such process is met: most commands have none, and the programs take
+ * cannot be preloaded into. These are opened when the first such process is met: most commands have none, and the programs take
  * longer to load than a short command runs.
  */
 #include "session_internal.h"

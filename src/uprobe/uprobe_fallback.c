@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Beside another engine, which counts inside of the processes that it can enter: this one follows the processes that
+ * Beside another engine, which counts inside of the processes that the library can be preloaded into: this one follows the processes that
  * it was told of and what these execute, and counts those that do not say that the other engine counts.
  */
 #include "uprobe_internal.h"

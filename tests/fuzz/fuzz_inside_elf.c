@@ -6,7 +6,7 @@
 #include <linux/fcntl.h>
 #include <string.h>
 
-#include "enterable.h"
+#include "preloadable.h"
 #include "elf_symbols.h"
 #include "fuzz.h"
 #include "inside_abi.h"

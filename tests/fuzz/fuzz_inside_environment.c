@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "enterable.h"
+#include "preloadable.h"
 #include "environment.h"
 #include "fuzz.h"
 #include "inside_abi.h"

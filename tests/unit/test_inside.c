@@ -26,7 +26,7 @@
 #include <wordexp.h>
 
 #include "allocprof.h"
-#include "enterable.h"
+#include "preloadable.h"
 #include "error.h"
 #include "inside_host.h"
 #include "parser.h"

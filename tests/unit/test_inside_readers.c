@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "confine.h"
-#include "enterable.h"
+#include "preloadable.h"
 #include "environment.h"
 #include "inside_abi.h"
 #include "inside_host.h"

@@ -64,7 +64,7 @@ struct preload_engine {
 	__u32 sample_unit_shift;
 	char **environment;	/* the command's */
 	bool is_open, was_open; /* the gate */
-	/* Why the command itself cannot be entered, enum inside_refusal; -1: it can, as far as is known. */
+	/* Why the library cannot be preloaded into the command itself, enum inside_refusal; -1: it can, as far as is known. */
 	int command_refusal;
 	bool is_command_by_other;		       /* another engine measures it */
 	char *command;			       /* its path, for messages */

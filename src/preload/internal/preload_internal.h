@@ -28,7 +28,7 @@ struct preload {
 	/* Files that were met: how many, and which of them preload__take_modules() has had. */
 	bool *taken;
 	size_t n_modules, modules_room;
-	/* Programs that cannot be entered, by index: whether the process was answered, and how. */
+	/* Programs that the library cannot be preloaded into, by index: whether the process was answered, and how. */
 	__u8 *answers; /* enum inside_answer */
 	size_t n_answers, answers_room;
 };
@@ -112,7 +112,7 @@ typedef int (*reader_take_t)(struct reader *reader, __u32 index, const void *ele
 int reader__each(struct reader *reader, const struct inside_array *array, __u32 first, size_t size,
 		 reader_take_t take);
 
-/* Fills @out from an element of the array of programs that cannot be entered; false if it cannot be right. */
+/* Fills @out from an element of the array of programs that the library cannot be preloaded into; false if it cannot be right. */
 bool refused__read(const struct inside_refused *refused, size_t n_programs,
 		   struct preload_refused *out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "enterable.h"
+#include "preloadable.h"
 
 #include <asm/stat.h>
 #include <asm/unistd.h>

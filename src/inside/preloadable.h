@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Whether this library can be preloaded into a program. */
-#ifndef ALLOCPROF_INSIDE_ENTERABLE_H
-#define ALLOCPROF_INSIDE_ENTERABLE_H
+#ifndef ALLOCPROF_INSIDE_PRELOADABLE_H
+#define ALLOCPROF_INSIDE_PRELOADABLE_H
 
 #include <linux/types.h>
 #include <stdbool.h>
