@@ -12,15 +12,15 @@
 #include "region_abi.h"
 #include "wait_abi.h"
 
-/* Whether a call of a defined source counts together with the allocator calls made beneath it. */
+/* Whether a call of a defined allocator counts together with the allocator calls made beneath it. */
 enum ap_nesting {
-	AP_NESTING_NONE, /* not a defined source */
-	/* Only the source's call counts, and calls beneath it of AP_NESTING_BESIDE sources. */
+	AP_NESTING_NONE, /* not a defined allocator */
+	/* Only the definition's call counts, and calls beneath it of AP_NESTING_BESIDE definitions. */
 	AP_NESTING_OUTERMOST,
-	AP_NESTING_BESIDE, /* the source's call and those beneath it count */
+	AP_NESTING_BESIDE, /* the definition's call and those beneath it count */
 };
 
-/* Namespace of a defined source's block addresses: malloc's; its own (source + 1), so that one
+/* Namespace of a defined allocator's block addresses: malloc's; its own (definition + 1), so that one
  * address may be a block in several; or none, and its blocks are not followed. */
 #define AP_BLOCKS_OF_MALLOC 0
 #define AP_NO_BLOCKS	    0xff
@@ -118,7 +118,7 @@ struct ap_config {
 	__u32 within;	     /* 1: only calls beneath a function of --within count */
 	__u32 regions;	     /* 1: count calls by the regions that are open */
 	__u32 finds_unprobed; /* 1: check processes that hit no probe when they end */
-	__u32 outermost;      /* 1: some source has AP_NESTING_OUTERMOST */
+	__u32 outermost;      /* 1: some definition has AP_NESTING_OUTERMOST */
 	__u32 stacks;	      /* 1: count calls by stack */
 	__u32 may_fault;      /* 1: the programs at the probes of functions are sleepable */
 	__u32 preempts;	      /* 1: several programs at a tracepoint (tracepoint_abi.h) */
@@ -197,7 +197,7 @@ struct ap_site {
 	__u8 own;	/* 1: the allocator's own maintenance, no request of the application */
 	__u8 behind;	/* AP_BEHIND_: arguments that point to the value */
 	__u8 nesting;	/* enum ap_nesting */
-	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or source + 1 */
+	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or definition + 1 */
 	/* 1: it frees blocks only if the name in its first argument says so (mallctl). */
 	__u8 by_name;
 	/* By how many words of 8 bytes SP is below where it was at the function's entry. */
@@ -269,7 +269,7 @@ enum ap_untracked {
 	AP_UNTRACKED_NESTED,	   /* the thread had AP_MAX_PENDING calls that had not returned */
 	AP_UNTRACKED_THREADS_FULL, /* the map of threads was full */
 	AP_UNTRACKED_NO_RETURN,	   /* the allocator's returns cannot be probed */
-	/* The block ends with its pool, whose end the source's definition does not describe. */
+	/* The block ends with its pool, whose end its definition does not describe. */
 	AP_UNTRACKED_POOL,
 	AP_UNTRACKED_NO_ROOM, /* the file system of the memory that processes share was full */
 	AP_UNTRACKED_REASONS,
@@ -291,7 +291,7 @@ enum ap_stat {
 	/* Calls for AP_IMPOSSIBLE_BYTES or more, or for a product of count and size that overflows. */
 	AP_STAT_IMPOSSIBLE,
 	AP_STAT_NOT_SAMPLED, /* calls of recorded functions that were not sampled */
-	/* Calls of AP_NESTING_OUTERMOST sources that were not noted, so calls beneath count. */
+	/* Calls of AP_NESTING_OUTERMOST definitions that were not noted, so calls beneath count. */
 	AP_STAT_NOT_NESTED,
 	AP_STAT_LOST, /* the first of AP_LOST_REASONS counters */
 	/* With live; docs/live.md. */

@@ -7,7 +7,7 @@
 
 /* Functions by which calls are counted; equivalent functions of different allocators share one
  * number. Where several functions share an address, the first in this order names the probe.
- * src/sources/interface.c lists their arguments. */
+ * src/definitions/interface.c lists their arguments. */
 enum ap_function {
 	AP_MALLOC,
 	AP_CALLOC,
@@ -33,7 +33,7 @@ enum ap_function {
 	AP_MREMAP,
 	AP_BRK,
 	AP_MUNMAP,
-	/* The first of the sources defined at run time; each source has AP_SOURCE_KINDS numbers. */
+	/* First number of the allocators that are defined at run time; each has AP_DEFINED_KINDS numbers. */
 	AP_DEFINED,
 };
 
@@ -44,7 +44,7 @@ enum ap_family {
 	AP_FAMILY_C,	    /* free, realloc, and what other allocators have in place of them */
 	AP_FAMILY_CXX,	    /* operator delete */
 	AP_FAMILY_JEMALLOC, /* dallocx, sdallocx, rallocx */
-	AP_FAMILY_DEFINED,  /* of the sources defined at run time */
+	AP_FAMILY_DEFINED,  /* of the allocators that are defined at run time */
 	AP_FAMILIES,
 };
 
@@ -58,32 +58,32 @@ static inline __u32 ap_function__family(__u32 function)
 	return function == AP_DELETE ? AP_FAMILY_CXX : AP_FAMILY_C;
 }
 
-/* What a function of a defined source does. Its number is AP_DEFINED + source * AP_SOURCE_KINDS +
+/* What a function of a defined allocator does. Its number is AP_DEFINED + definition * AP_DEFINED_KINDS +
  * kind. */
-enum ap_source_kind {
-	AP_SOURCE_ALLOC,
-	AP_SOURCE_REALLOC,
-	AP_SOURCE_FREE,
-	AP_SOURCE_KINDS,
+enum ap_defined_kind {
+	AP_DEFINED_ALLOC,
+	AP_DEFINED_REALLOC,
+	AP_DEFINED_FREE,
+	AP_DEFINED_KINDS,
 };
 
-/* Maximum number of defined sources per run, so that a mask of all functions fits in 64 bits. */
-#define AP_MAX_SOURCES 13
+/* Maximum number of defined allocators per run, so that a mask of all functions fits in 64 bits. */
+#define AP_MAX_DEFINITIONS 13
 
-#define AP_FUNCTIONS (AP_DEFINED + AP_MAX_SOURCES * AP_SOURCE_KINDS)
+#define AP_FUNCTIONS (AP_DEFINED + AP_MAX_DEFINITIONS * AP_DEFINED_KINDS)
 
-/* Masks of all functions, and of the first of every defined source (each AP_SOURCE_KINDS-th bit). */
+/* Masks of all functions, and of the first of every defined allocator (each AP_DEFINED_KINDS-th bit). */
 #define AP_ALL_FUNCTIONS ((1ULL << AP_FUNCTIONS) - 1)
-#define AP_EACH_SOURCE                                                                             \
-	(((1ULL << AP_MAX_SOURCES * AP_SOURCE_KINDS) - 1) / ((1 << AP_SOURCE_KINDS) - 1)           \
+#define AP_EACH_DEFINITION                                                                         \
+	(((1ULL << AP_MAX_DEFINITIONS * AP_DEFINED_KINDS) - 1) / ((1 << AP_DEFINED_KINDS) - 1)     \
 	 << AP_DEFINED)
 
 /* Masks of the functions that free memory, and of those that free and may allocate. */
 #define AP_FREEING                                                                                 \
 	(1ULL << AP_FREE | 1ULL << AP_DELETE | 1ULL << AP_FREE_SIZED | 1ULL << AP_DALLOCX |        \
-	 1ULL << AP_SDALLOCX | 1ULL << AP_MUNMAP | AP_EACH_SOURCE << AP_SOURCE_FREE)
+	 1ULL << AP_SDALLOCX | 1ULL << AP_MUNMAP | AP_EACH_DEFINITION << AP_DEFINED_FREE)
 #define AP_REALLOCATING                                                                            \
 	(1ULL << AP_REALLOC | 1ULL << AP_REALLOCARRAY | 1ULL << AP_RALLOCX | 1ULL << AP_XALLOCX |  \
-	 1ULL << AP_MREMAP | 1ULL << AP_BRK | AP_EACH_SOURCE << AP_SOURCE_REALLOC)
+	 1ULL << AP_MREMAP | 1ULL << AP_BRK | AP_EACH_DEFINITION << AP_DEFINED_REALLOC)
 
 #endif

@@ -14,7 +14,7 @@
 #include "trampoline.bpf.h"
 
 /*
- * Calls of AP_NESTING_OUTERMOST sources, beneath which no other allocator call counts. A thread has
+ * Calls of AP_NESTING_OUTERMOST definitions, beneath which no other allocator call counts. A thread has
  * a note here from the entry of such a function to its return.
  */
 
@@ -80,8 +80,8 @@ struct jump {
 	__u64 return_address;
 	__u64 pointer;
 	__u64 size_bytes;
-	__u32 site;   /* site of this hit; a function does not tail-call itself */
-	__u32 source; /* site__source(); a hit of another source is a call of its own */
+	__u32 site;	  /* site of this hit; a function does not tail-call itself */
+	__u32 definition; /* site__definition(); a hit of another definition is a call of its own */
 };
 
 /* By thread; preallocated like tail_calls. */
@@ -288,8 +288,8 @@ static __always_inline void hit__classify(struct hit *hit, const struct ap_site 
 	}
 }
 
-/* Identifies a defined source; 0 for all built-in allocators. */
-static __always_inline __u32 site__source(const struct ap_site *site)
+/* Identifies a defined allocator; 0 for all built-in allocators. */
+static __always_inline __u32 site__definition(const struct ap_site *site)
 {
 	return site->nesting ? site->allocator + 1 : 0;
 }
@@ -308,7 +308,7 @@ static __always_inline bool hit__was_jumped_to(const struct hit *hit, const stru
 
 	if (!jump)
 		return false;
-	was = jump->source == site__source(site) && jump->site != hit->site &&
+	was = jump->definition == site__definition(site) && jump->site != hit->site &&
 	      jump->sp == hit->sp && jump->return_address == hit->return_address &&
 	      jump->pointer == hit->pointer &&
 	      ((AP_FREEING >> hit->function & 1) ||
@@ -342,7 +342,7 @@ static __always_inline void hit__classify_described(struct hit *hit, const struc
 			.pointer = hit->pointer,
 			.size_bytes = hit->size_bytes,
 			.site = hit->site,
-			.source = site__source(site),
+			.definition = site__definition(site),
 		};
 
 		if (bpf_map_update_elem(&jumps, &thread, &jump, BPF_ANY) && !hit->internal) {

@@ -111,9 +111,9 @@ int record_call(struct pt_regs *ctx)
 	return 0;
 }
 
-/* At the return of an AP_NESTING_OUTERMOST source's function, like live_return. */
+/* At the return of an AP_NESTING_OUTERMOST definition's function, like live_return. */
 SEC("uretprobe")
-int source_return(struct pt_regs *ctx)
+int outermost_return(struct pt_regs *ctx)
 {
 	kernel_stack__use(ctx);
 	nest__leave(arch__sp(ctx));
@@ -122,7 +122,7 @@ int source_return(struct pt_regs *ctx)
 
 /* The same, like live_return_instruction. */
 SEC("uprobe")
-int source_return_instruction(struct pt_regs *ctx)
+int outermost_return_instruction(struct pt_regs *ctx)
 {
 	kernel_stack__use(ctx);
 	nest__leave(arch__caller_sp(arch__sp(ctx)));

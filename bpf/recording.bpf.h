@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts of calls by site and by stack, which calls are recorded, and calls of sources that are no functions. */
+/* Counts of calls by site and by stack, which calls are recorded, and calls at probes that are not at functions. */
 #ifndef ALLOCPROF_RECORDING_BPF_H
 #define ALLOCPROF_RECORDING_BPF_H
 

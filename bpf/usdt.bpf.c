@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * USDT probes as sources (allocprof-allocators(5)): probes at which a program hands out or takes back
+ * USDT probes of definitions (allocprof-allocators(5)): probes at which a program hands out or takes back
  * memory, with the size and the block among their arguments.
  */
 #include "calls.bpf.h"

@@ -63,7 +63,7 @@ static const struct argp_option record_options[] = {
 	{ "events", OPT_EVENTS, NULL, 0,
 	  "Log every event, too, to FILE.events beside the data file; implies --live", 0 },
 	MEASURE_OPTION_EVENTS,
-	MEASURE_OPTIONS_SOURCES,
+	MEASURE_OPTIONS_DEFINITIONS,
 	MEASURE_OPTION_IGNORE,
 	OPTIONS_GROUP("In which part of the run:"),
 	WINDOW_OPTIONS,

@@ -37,7 +37,7 @@ static const struct argp_option stat_options[] = {
 	{ "live", OPT_LIVE, NULL, 0,
 	  "Follow memory until it is freed: bytes, failures, what is live", 0 },
 	MEASURE_OPTION_EVENTS,
-	MEASURE_OPTIONS_SOURCES,
+	MEASURE_OPTIONS_DEFINITIONS,
 	MEASURE_OPTION_IGNORE,
 	OPTIONS_GROUP("In which part of the run:"),
 	WINDOW_OPTIONS,

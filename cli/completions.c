@@ -16,7 +16,7 @@
 #include "options.h"
 #include "profile.h"
 #include "selection.h"
-#include "sources.h"
+#include "definitions.h"
 
 #define MAX_WORDS 512
 
@@ -65,9 +65,9 @@ static bool set_words(struct value *value, const char *name)
 	}
 	if (!strcmp(name, "allocator")) {
 		value->kind = KIND_LIST;
-		for (const char *const *shipped = sources__shipped(); *shipped; shipped++)
+		for (const char *const *shipped = definitions__shipped(); *shipped; shipped++)
 			add_word(value, *shipped);
-		add_word(value, SOURCES_MAPPINGS);
+		add_word(value, DEFINITIONS_MAPPINGS);
 		return true;
 	}
 	if (!strcmp(name, "format")) {

@@ -322,7 +322,8 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 	options.launches = !measure->pid;
 	options.expected = measure->expected;
 	options.ignored = measure->ignored;
-	options.sources = sources__any(&measure->sources) ? &measure->sources : NULL;
+	options.definitions =
+		definitions__any(&measure->definitions) ? &measure->definitions : NULL;
 	options.log = measure->verbose ? print_log : NULL;
 	options.found = measure->verbose ? print_found : NULL;
 	err = take_user(surroundings, measure->user, error);

@@ -184,7 +184,8 @@ static bool may_suggest_engine(const struct measure *measure, const struct profi
 
 	return !measure->quiet && options->engine == SESSION_ENGINE_AUTO &&
 	       !strcmp(profile__engine(profile), "uprobe") && !options->events_path &&
-	       !sources__any(&measure->sources) && !session_options__have_functions(options);
+	       !definitions__any(&measure->definitions) &&
+	       !session_options__have_functions(options);
 }
 
 void measure__suggest_engine(const struct measure *measure, const struct profile *profile)

@@ -16,23 +16,23 @@
 #include "profile.h"
 #include "session_options.h"
 
-/* Resolves -e, once all sources are known. */
+/* Resolves -e, once all definitions are known. */
 static int select_functions(struct measure *measure, struct error *error)
 {
-	const struct source_names *sources = &measure->sources.names;
+	const struct definition_names *definitions = &measure->definitions.names;
 	const char *names[AP_FUNCTIONS + 1] = { NULL };
-	char name[SOURCE_NAME_MAX + 16];
+	char name[DEFINITION_NAME_MAX + 16];
 
 	measure->session.functions = 0;
-	for (int i = 0; i < source_names__n_functions(sources); i++)
-		names[i] = source_names__function(sources, i);
+	for (int i = 0; i < definition_names__n_functions(definitions); i++)
+		names[i] = definition_names__function(definitions, i);
 	for (const char *word = measure->selected;; word++) {
 		size_t len = strcspn(word, ",");
 		const char *nearest;
 		int function;
 
 		snprintf(name, sizeof(name), "%.*s", (int)(len < 46 ? len : 46), word);
-		function = source_names__find(sources, name);
+		function = definition_names__find(definitions, name);
 		if (function < 0) {
 			nearest = options__nearest(name, names);
 			if (nearest)
@@ -89,9 +89,9 @@ static int parse_ignored(struct measure *measure, const char *pattern, struct er
 /* The file of --probe-in may follow the --probe. */
 static int parse_probe(struct measure *measure, const char *text, struct error *error)
 {
-	if (measure->n_probes == AP_MAX_SOURCES)
+	if (measure->n_probes == AP_MAX_DEFINITIONS)
 		return error__set(error, -EINVAL, "--probe can be given %d times at the most",
-				  AP_MAX_SOURCES);
+				  AP_MAX_DEFINITIONS);
 	measure->probes[measure->n_probes++] = text;
 	return 0;
 }
@@ -112,8 +112,8 @@ static int define_probes(struct measure *measure, struct error *error)
 	if (measure->n_probe_files && !measure->n_probes)
 		return error__set(error, -EINVAL, "--probe-in means nothing without --probe");
 	for (size_t i = 0; i < measure->n_probes && !err; i++)
-		err = sources__add_probe(&measure->sources, measure->probes[i],
-					 measure->probe_files, error);
+		err = definitions__add_probe(&measure->definitions, measure->probes[i],
+					     measure->probe_files, error);
 	return err;
 }
 
@@ -249,9 +249,9 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 	case OPT_IGNORE:
 		return parse_ignored(measure, arg, input->error);
 	case OPT_ALLOCATOR:
-		return sources__add_files(&measure->sources, arg, input->error);
+		return definitions__add_files(&measure->definitions, arg, input->error);
 	case OPT_USDT:
-		return sources__add_usdt(&measure->sources, arg, input->error);
+		return definitions__add_usdt(&measure->definitions, arg, input->error);
 	case OPT_PROBE:
 		return parse_probe(measure, arg, input->error);
 	case OPT_PROBE_IN:
@@ -282,7 +282,7 @@ int measure__resolve(struct measure *measure, struct error *error)
 {
 	int err;
 
-	if (measure->session.live && sources__has_mappings(&measure->sources))
+	if (measure->session.live && definitions__has_mappings(&measure->definitions))
 		return error__set(
 			error, -EINVAL,
 			"the blocks of --allocator mmap cannot be followed, as --live and check "

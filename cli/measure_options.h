@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "session.h"
-#include "sources.h"
+#include "definitions.h"
 
 struct error;
 struct options_input;
@@ -29,8 +29,8 @@ struct measure {
 	size_t n_expected;
 	const char *ignored[MEASURE_MAX_EXPECTED + 1]; /* of --ignore, ends with NULL */
 	size_t n_ignored;
-	struct sources sources; /* of --allocator and --probe */
-	const char *probes[AP_MAX_SOURCES];
+	struct definitions definitions; /* of --allocator and --probe */
+	const char *probes[AP_MAX_DEFINITIONS];
 	size_t n_probes;
 	const char *probe_files[MEASURE_MAX_EXPECTED + 1]; /* of --probe-in, ends with NULL */
 	size_t n_probe_files;
@@ -115,7 +115,7 @@ enum {
 #define MEASURE_OPTION_IGNORE                                                                      \
 	{ "ignore", OPT_IGNORE, "FUNCTION", 0,                                                     \
 	  "This exported function of an allocator hands out no memory: do not report it", 0 }
-#define MEASURE_OPTIONS_SOURCES                                                                    \
+#define MEASURE_OPTIONS_DEFINITIONS                                                                    \
 	{ "allocator", OPT_ALLOCATOR, "LIST", 0,                                                   \
 	  "Count what these definitions of allocators and pools say, too, separated by commas: "   \
 	  "names, or files with a / in their path (allocprof-allocators(5)); mmap: what is taken "  \
@@ -134,13 +134,13 @@ enum {
 /* Parses one of these options, or the command's words; OPTIONS_UNKNOWN for any other key. */
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input);
 
-/* What all options together say of the engine and of the sources, whatever the target is. 0, or -EINVAL with @error
+/* What all options together say of the engine and of the definitions, whatever the target is. 0, or -EINVAL with @error
  * set. */
 int measure__resolve(struct measure *measure, struct error *error);
 
 /*
  * Checks what can be checked only when all options are known: that there is one target, the
- * sources, and the selected functions. 0, or -EINVAL with @error set.
+ * definitions, and the selected functions. 0, or -EINVAL with @error set.
  */
 int measure__check(struct measure *measure, const char *command, struct error *error);
 

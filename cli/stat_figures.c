@@ -209,7 +209,7 @@ static const char *const names[STAT_FIGURES][2] = {
 static const char *name_of(const struct measure *measure, int figure, int form)
 {
 	if (figure < AP_FUNCTIONS)
-		return source_names__function(&measure->sources.names, figure);
+		return definition_names__function(&measure->definitions.names, figure);
 	return figure < STAT_FIGURES ? names[figure][form] : "unknown";
 }
 

@@ -28,7 +28,8 @@ static json_object *functions_object(const struct measure *measure, const struct
 		if (!stat_totals__shows(measure, profile, i))
 			continue;
 		entry = json_object_new_object();
-		json__add(functions, source_names__function(&measure->sources.names, i), entry);
+		json__add(functions, definition_names__function(&measure->definitions.names, i),
+			  entry);
 		json__add(entry, "calls", json__count(counts->calls));
 		if (!region)
 			json__add(entry, "internal", json__count(counts->internal));

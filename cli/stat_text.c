@@ -180,7 +180,7 @@ static void print_functions(const struct measure *measure, const struct profile 
 		const struct ap_site_counts *counts = stat_totals__counts(profile, region, i);
 		const struct table_cell cells[] = {
 			{ number__count(counts->calls) },
-			table__word(source_names__function(&measure->sources.names, i)),
+			table__word(definition_names__function(&measure->definitions.names, i)),
 			profile__function_frees(i)
 				? table__word("")
 				: (struct table_cell){ number__count(counts->size_bytes) },

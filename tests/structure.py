@@ -21,10 +21,10 @@ MAX_LINES = 800
 CIRCLES = {
     ("cli/message", "cli/user_terminal"):
         "what is written must clear the line of progress, and the pager's end must be said",
-    ("src/sources/source_line", "src/sources/sources"):
-        "sources.h is what the line is read into, sources.c reads files of lines",
-    ("src/profile/profile", "src/profile/profile_totals", "src/profile/source_names"):
-        "a profile holds totals and the names of sources, to which functions of the profile belong",
+    ("src/definitions/definition_line", "src/definitions/definitions"):
+        "definitions.h is what the line is read into, definitions.c reads files of lines",
+    ("src/profile/definition_names", "src/profile/profile", "src/profile/profile_totals"):
+        "a profile holds totals and the names of definitions, to which functions of the profile belong",
 }
 
 

@@ -147,8 +147,8 @@ static int read_code(struct allocator_reader *reader, enum site_policy policy, s
 		return err;
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		reader__place_probe(reader, &allocator->sites[i], reader->branched_to[i], policy);
-	err = allocator->source ? reader__find_source_ends(reader, error)
-				: reader__find_ends(reader);
+	err = allocator->definition ? reader__find_source_ends(reader, error)
+				    : reader__find_ends(reader);
 	if (err)
 		return err;
 	addresses__sort(&reader->returns);
@@ -172,7 +172,7 @@ static int find_sites(struct allocator_reader *reader, struct error *error)
 	struct allocator *allocator = reader->allocator;
 	int err;
 
-	if (allocator->source)
+	if (allocator->definition)
 		return reader__add_source_sites(reader, error);
 	err = reader__choose_symbols(reader);
 	if (err)
@@ -204,7 +204,7 @@ static int read_allocator(struct allocator_reader *reader, enum site_policy poli
 	elf_file__text_range(reader->elf, &allocator->text_start, &allocator->text_end);
 	snprintf(allocator->build_id, sizeof(allocator->build_id), "%s",
 		 elf_file__build_id(reader->elf));
-	if (allocator->source)
+	if (allocator->definition)
 		return 0;
 	find_forwarding(reader);
 	err = reader__find_bypass(reader);
@@ -219,8 +219,8 @@ failed:
 			  strerror(-err));
 }
 
-static int read_file(int fd, const char *path, const struct source *source, enum site_policy policy,
-		     struct allocator **out, struct error *error)
+static int read_file(int fd, const char *path, const struct definition *definition,
+		     enum site_policy policy, struct allocator **out, struct error *error)
 {
 	struct allocator_reader reader = { .lowest_entry = ~0ULL };
 	int err;
@@ -228,7 +228,7 @@ static int read_file(int fd, const char *path, const struct source *source, enum
 	reader.allocator = calloc(1, sizeof(*reader.allocator));
 	if (!reader.allocator)
 		return error__set(error, -ENOMEM, "no memory to read %s", path);
-	reader.allocator->source = source;
+	reader.allocator->definition = definition;
 	reader.allocator->path = strdup(path);
 	if (!reader.allocator->path) {
 		err = error__set(error, -ENOMEM, "no memory to read %s", path);
@@ -262,10 +262,10 @@ int allocator__read(int fd, const char *path, enum site_policy policy, struct al
 	return read_file(fd, path, NULL, policy, out, error);
 }
 
-int allocator__read_source(int fd, const char *path, const struct source *source,
-			   enum site_policy policy, struct allocator **out, struct error *error)
+int allocator__read_definition(int fd, const char *path, const struct definition *definition,
+			       enum site_policy policy, struct allocator **out, struct error *error)
 {
-	return read_file(fd, path, source, policy, out, error);
+	return read_file(fd, path, definition, policy, out, error);
 }
 
 void allocator__free(struct allocator *allocator)

@@ -15,7 +15,7 @@
 
 struct interface_function;
 struct usdt_site;
-struct source;
+struct definition;
 
 /* Maximum distance in bytes from a function's entry to its probe. */
 #define SITE_MAX_DISTANCE 64
@@ -114,11 +114,12 @@ struct allocator {
 	/* File offsets of all return instructions of the functions with RETURNS_AT_INSTRUCTIONS. */
 	__u64 *return_offsets;
 	size_t n_return_offsets;
-	/* Likewise of the functions of an AP_NESTING_OUTERMOST source, unless they are
+	/* Likewise of the functions of an AP_NESTING_OUTERMOST definition, unless they are
 	 * RETURNS_PROBED. */
 	__u64 *nest_offsets;
 	size_t n_nest_offsets;
-	const struct source *source; /* source that defines it, or NULL; owned by the caller */
+	const struct definition
+		*definition; /* definition that it comes from, or NULL; owned by the caller */
 };
 
 /*
@@ -129,20 +130,21 @@ struct allocator {
 int allocator__read(int fd, const char *path, enum site_policy policy, struct allocator **out,
 		    struct error *error);
 /*
- * Reads the functions that @source defines, which must outlive the allocator. -ENOENT: the file
- * does not match the source's modules, or has none of its functions; -ENOTSUP, with *@error set: it
+ * Reads the functions that @definition defines, which must outlive the allocator. -ENOENT: the file
+ * does not match the definition's modules, or has none of its functions; -ENOTSUP, with *@error set: it
  * cannot be probed as defined.
  */
-int allocator__read_source(int fd, const char *path, const struct source *source,
-			   enum site_policy policy, struct allocator **out, struct error *error);
+int allocator__read_definition(int fd, const char *path, const struct definition *definition,
+			       enum site_policy policy, struct allocator **out,
+			       struct error *error);
 void allocator__free(struct allocator *allocator);
 
 /* Removes unknown functions whose names match one of @patterns (NULL-terminated, or NULL), which
  * are valid. */
 void allocator__ignore(struct allocator *allocator, const char *const *patterns);
 
-/* Removes unknown functions that @source defines. */
-void allocator__forget_defined(struct allocator *allocator, const struct source *source);
+/* Removes unknown functions that @definition defines. */
+void allocator__forget_defined(struct allocator *allocator, const struct definition *definition);
 
 /* The number of the argument in whose register argument @number of the site's function is at the probe, or
  * AP_RESULT_REGISTER; 0 for 0. */

@@ -216,9 +216,9 @@ int reader__find_core(struct allocator_reader *reader)
 	__u64 start = UINT64_MAX, end = 0;
 
 	reader->core_start = 0;
-	/* Direct calls of a source's functions are made by the rest of the file. */
-	reader->core_end = reader->allocator->source ? 0 : UINT64_MAX;
-	if (!elf_file__is_program(reader->elf) || reader->allocator->source)
+	/* Direct calls of a definition's functions are made by the rest of the file. */
+	reader->core_end = reader->allocator->definition ? 0 : UINT64_MAX;
+	if (!elf_file__is_program(reader->elf) || reader->allocator->definition)
 		return 0;
 	for (size_t i = 0; i < allocator->n_sites; i++) {
 		const struct site *site = &allocator->sites[i];

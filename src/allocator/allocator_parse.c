@@ -10,49 +10,50 @@
 #include "array.h"
 #include "elf_headers.h"
 #include "parser.h"
-#include "sources.h"
-#include "usdt_source.h"
+#include "definitions.h"
+#include "usdt_definition.h"
 #include "wire.h"
 
 /* Allocators as bytes: a worker finds them in a file, and this process checks what it says of it. */
 
 /* This process has these by itself; the worker does not send them. */
 struct wire_context {
-	const struct source *source;
+	const struct definition *definition;
 	const struct executable_parts *parts; /* NULL in the worker */
 };
 
-static __u32 number_of(const struct interface_function *interface, const struct source *source)
+static __u32 number_of(const struct interface_function *interface,
+		       const struct definition *definition)
 {
-	for (size_t i = 0; source && i < source->n_functions; i++)
-		if (interface == &source->functions[i].interface)
+	for (size_t i = 0; definition && i < definition->n_functions; i++)
+		if (interface == &definition->functions[i].interface)
 			return i;
 	return interface_function__number(interface);
 }
 
-/* The function of a source or of interface.c, and the probe of a source of USDT probes. */
+/* The function of a definition or of interface.c, and the probe of a definition of USDT probes. */
 static void put_origin(struct wire_writer *to, const void *object, const void *context)
 {
 	const struct site *site = object;
 
-	wire__put_u32(to,
-		      number_of(site->interface, ((const struct wire_context *)context)->source));
+	wire__put_u32(
+		to, number_of(site->interface, ((const struct wire_context *)context)->definition));
 	if (site->usdt)
 		wire__put_bytes(to, site->usdt, sizeof(*site->usdt));
 }
 
 static int get_origin(struct wire_reader *from, void *object, const void *context)
 {
-	const struct source *source = ((const struct wire_context *)context)->source;
+	const struct definition *definition = ((const struct wire_context *)context)->definition;
 	__u32 number = wire__get_u32(from);
 	struct site *site = object;
 	const void *usdt;
 
-	if (!source)
+	if (!definition)
 		site->interface = interface__at(number);
-	else if (number < source->n_functions)
-		site->interface = &source->functions[number].interface;
-	if (!source || !source->is_usdt)
+	else if (number < definition->n_functions)
+		site->interface = &definition->functions[number].interface;
+	if (!definition || !definition->is_usdt)
 		return 0;
 	usdt = wire__get_bytes(from, sizeof(*site->usdt));
 	if (!usdt)
@@ -82,14 +83,14 @@ static bool usdt_is_sound(const struct usdt_site *usdt, const struct executable_
 static bool site_is_sound(const void *object, const void *context)
 {
 	const struct executable_parts *parts = ((const struct wire_context *)context)->parts;
-	const struct source *source = ((const struct wire_context *)context)->source;
+	const struct definition *definition = ((const struct wire_context *)context)->definition;
 	const __u64 functions = (1ULL << AP_FUNCTIONS) - 1;
 	const struct site *site = object;
 
 	for (size_t i = 0; i < sizeof(site->argument_at); i++)
 		if (site->argument_at[i] > SITE_REGISTERS)
 			return false;
-	return site->function < (source ? AP_FUNCTIONS : AP_DEFINED) &&
+	return site->function < (definition ? AP_FUNCTIONS : AP_DEFINED) &&
 	       site->names >> site->function & 1 && !(site->names & ~functions) &&
 	       !(site->tail_calls & ~functions) && site->interface &&
 	       site->names >> site->interface->function & 1 && site->returns <= RETURNS_UNKNOWN &&
@@ -160,14 +161,15 @@ static bool offsets_are_code(const struct executable_parts *parts, const __u64 *
 static bool allocator_is_sound(const void *object, const void *context)
 {
 	const struct executable_parts *parts = ((const struct wire_context *)context)->parts;
-	const struct source *source = ((const struct wire_context *)context)->source;
+	const struct definition *definition = ((const struct wire_context *)context)->definition;
 	const struct allocator *allocator = object;
 
 	/* They are searched by halves. */
 	for (size_t i = 1; i < allocator->n_internal_returns; i++)
 		if (allocator->internal_returns[i - 1] >= allocator->internal_returns[i])
 			return false;
-	return allocator->n_sites <= (source && source->is_usdt ? USDT_MAX_SITES : MAX_SITES) &&
+	return allocator->n_sites <=
+		       (definition && definition->is_usdt ? USDT_MAX_SITES : MAX_SITES) &&
 	       !allocator->build_id[strspn(allocator->build_id, "0123456789abcdef")] &&
 	       offsets_are_code(parts, allocator->return_offsets, allocator->n_return_offsets) &&
 	       offsets_are_code(parts, allocator->nest_offsets, allocator->n_nest_offsets);
@@ -197,21 +199,21 @@ _Static_assert(USDT_MAX_SITES >= MAX_SITES, "the larger one bounds the array tha
 
 void allocator__write(const struct allocator *allocator, struct wire_writer *to)
 {
-	const struct wire_context context = { .source = allocator->source };
+	const struct wire_context context = { .definition = allocator->definition };
 
 	wire__put_struct(to, &allocator_type, allocator, &context);
 }
 
-int allocator__take(struct wire_reader *from, const char *path, const struct source *source,
+int allocator__take(struct wire_reader *from, const char *path, const struct definition *definition,
 		    const struct executable_parts *parts, struct allocator **out)
 {
-	const struct wire_context context = { .source = source, .parts = parts };
+	const struct wire_context context = { .definition = definition, .parts = parts };
 	struct allocator *allocator = calloc(1, sizeof(*allocator));
 	int err;
 
 	if (!allocator)
 		return -ENOMEM;
-	allocator->source = source;
+	allocator->definition = definition;
 	allocator->path = strdup(path);
 	err = allocator->path ? wire__get_struct(from, &allocator_type, allocator, &context)
 			      : -ENOMEM;
@@ -246,23 +248,24 @@ static int read_allocator(struct parser_task *task)
 
 static int read_source_allocator(struct parser_task *task)
 {
-	const void *address = wire__get_bytes(&task->parameters, sizeof(struct source *));
+	const void *address = wire__get_bytes(&task->parameters, sizeof(struct definition *));
 	struct allocator *allocator = NULL;
-	const struct source *source;
+	const struct definition *definition;
 	int err;
 
 	if (!address)
 		return -EINVAL;
-	memcpy(&source, address, sizeof(source));
-	err = source->is_usdt
-		      ? usdt_source__read(task->fd, task->path, source, &allocator, task->error)
-		      : allocator__read_source(task->fd, task->path, source, SITE_BEST, &allocator,
-					       task->error);
+	memcpy(&definition, address, sizeof(definition));
+	err = definition->is_usdt ? usdt_definition__read(task->fd, task->path, definition,
+							  &allocator, task->error)
+				  : allocator__read_definition(task->fd, task->path, definition,
+							       SITE_BEST, &allocator, task->error);
 	return put_allocator(task, err, allocator);
 }
 
 static int parse_allocator(struct parser *parser, const struct parser_call *call,
-			   const struct source *source, struct allocator **out, struct error *error)
+			   const struct definition *definition, struct allocator **out,
+			   struct error *error)
 {
 	struct executable_parts parts;
 	struct wire_reader result;
@@ -272,7 +275,7 @@ static int parse_allocator(struct parser *parser, const struct parser_call *call
 		return err;
 	err = executable_parts__read(call->fd, &parts);
 	if (!err)
-		err = allocator__take(&result, call->path, source, &parts, out);
+		err = allocator__take(&result, call->path, definition, &parts, out);
 	return err && err != -ENOMEM ? parser__refuse(parser, call->path, error) : err;
 }
 
@@ -284,9 +287,9 @@ int allocator__parse(struct parser *parser, int fd, const char *path, struct all
 	return parse_allocator(parser, &call, NULL, out, error);
 }
 
-int allocator__parse_source(struct parser *parser, int fd, const char *path,
-			    const struct source *source, struct allocator **out,
-			    struct error *error)
+int allocator__parse_definition(struct parser *parser, int fd, const char *path,
+				const struct definition *definition, struct allocator **out,
+				struct error *error)
 {
 	struct wire_writer parameters = { 0 };
 	const struct parser_call call = {
@@ -298,8 +301,9 @@ int allocator__parse_source(struct parser *parser, int fd, const char *path,
 	int err;
 
 	/* The worker was forked from this process, so this pointer is valid there. */
-	wire__put_bytes(&parameters, &source, sizeof(source));
-	err = parameters.has_failed ? -ENOMEM : parse_allocator(parser, &call, source, out, error);
+	wire__put_bytes(&parameters, &definition, sizeof(definition));
+	err = parameters.has_failed ? -ENOMEM
+				    : parse_allocator(parser, &call, definition, out, error);
 	wire__release(&parameters);
 	return err;
 }

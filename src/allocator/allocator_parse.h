@@ -11,16 +11,16 @@
 struct allocator;
 struct error;
 struct parser;
-struct source;
+struct definition;
 
 /* allocator__read() with SITE_BEST. */
 int allocator__parse(struct parser *parser, int fd, const char *path, struct allocator **out,
 		     struct error *error);
 
-/* allocator__read_source() or usdt_source__read(). @source was there before the parser. */
-int allocator__parse_source(struct parser *parser, int fd, const char *path,
-			    const struct source *source, struct allocator **out,
-			    struct error *error);
+/* allocator__read_definition() or usdt_definition__read(). @definition was there before the parser. */
+int allocator__parse_definition(struct parser *parser, int fd, const char *path,
+				const struct definition *definition, struct allocator **out,
+				struct error *error);
 
 /* hidden_allocator__find(): -ENOENT if there is none. */
 int hidden_allocator__parse(struct parser *parser, int fd, const char *path, const char **out,

@@ -8,7 +8,7 @@
 #include "allocator_internal.h"
 #include "array.h"
 #include "error.h"
-#include "sources.h"
+#include "definitions.h"
 
 /* Chooses the instruction of a function that gets the probe: one that the kernel emulates, if the arguments that the
  * BPF programs read are still in registers there, and nothing else of what they read has changed. */
@@ -391,9 +391,9 @@ static bool leaves_to_malloc(const struct site *site)
 int reader__find_source_ends(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
-	const struct source *source = allocator->source;
+	const struct definition *definition = allocator->definition;
 	bool of_blocks[MAX_SITES] = { 0 }, all[MAX_SITES] = { 0 };
-	bool is_outermost = source->nesting == AP_NESTING_OUTERMOST, any_unknown = false;
+	bool is_outermost = definition->nesting == AP_NESTING_OUTERMOST, any_unknown = false;
 	int err;
 
 	for (size_t i = 0; i < allocator->n_sites; i++) {
@@ -402,13 +402,13 @@ int reader__find_source_ends(struct allocator_reader *reader, struct error *erro
 		     ends = has_end(reader, i) || site->must_jump;
 
 		site->returns = RETURNS_UNKNOWN;
-		if (source->returns_probed)
+		if (definition->returns_probed)
 			site->returns = RETURNS_PROBED;
 		else if (is_seen && ends && !leaves_to_malloc(site))
 			site->returns = RETURNS_AT_INSTRUCTIONS;
 		/* The programs know that a tail-called malloc returns in the place of its
 		 * caller. */
-		if (is_outermost && !source->returns_probed &&
+		if (is_outermost && !definition->returns_probed &&
 		    !(is_seen && (ends || leaves_to_malloc(site))))
 			return error__set(
 				error, -ENOTSUP,
@@ -417,8 +417,8 @@ int reader__find_source_ends(struct allocator_reader *reader, struct error *erro
 				"returns = probes if nothing unwinds through its functions",
 				site->interface->name);
 		any_unknown |= site->returns == RETURNS_UNKNOWN && !site__frees(site);
-		of_blocks[i] = !source->returns_probed && !site__frees(site);
-		all[i] = !source->returns_probed && is_outermost;
+		of_blocks[i] = !definition->returns_probed && !site__frees(site);
+		all[i] = !definition->returns_probed && is_outermost;
 	}
 	err = take_ends(reader, of_blocks, &allocator->return_offsets,
 			&allocator->n_return_offsets);

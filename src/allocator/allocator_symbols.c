@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Finds functions in the symbol tables of a file: those of an allocator and their aliases, those that a source defines, and
+ * Finds functions in the symbol tables of a file: those of an allocator and their aliases, those of a definition, and
  * those that hand out memory and that no definition names.
  */
 #include <elf.h>
@@ -14,7 +14,7 @@
 #include "error.h"
 #include "pattern.h"
 #include "profile.h"
-#include "sources.h"
+#include "definitions.h"
 
 /* Finds an allocator's functions in the symbol tables of its file: which symbol is which function, and its
  * aliases. */
@@ -358,7 +358,7 @@ static __u64 names_of(const struct allocator *allocator, const char *name)
 
 static int compare_definitions(const void *a, const void *b)
 {
-	const struct definition *x = a, *y = b;
+	const struct symbol_definition *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
@@ -373,14 +373,14 @@ static int add_definition(const struct elf_symbol *symbol, void *arg)
 			   reader->n_definitions + 1, sizeof(*reader->definitions)))
 		return -ENOMEM;
 	reader->definitions[reader->n_definitions++] =
-		(struct definition){ symbol->name, symbol->value };
+		(struct symbol_definition){ symbol->name, symbol->value };
 	return 0;
 }
 
 /* Resolves the slot by the file's own symbols. */
 static void resolve_slot(struct allocator_reader *reader, const char *name, struct slot *slot)
 {
-	struct definition key = { .name = name }, *found;
+	struct symbol_definition key = { .name = name }, *found;
 	struct allocator *allocator = reader->allocator;
 	struct site *site;
 
@@ -456,11 +456,11 @@ int reader__add_slots(struct allocator_reader *reader)
 	return err;
 }
 
-/* Finds the functions of a defined source in a file. */
+/* Finds the functions of a defined allocator in a file. */
 
-/* State of the symbol search; @choices are indexed like the source's functions. */
+/* State of the symbol search; @choices are indexed like the definition's functions. */
 struct finding {
-	const struct source *source;
+	const struct definition *definition;
 	struct allocator_reader *reader;
 	struct choice *choices;
 	bool only_new;	   /* second pass: keep the choices of the first one */
@@ -475,7 +475,7 @@ static bool is_function(const struct elf_symbol *symbol)
 static int choose(const struct elf_symbol *symbol, void *arg)
 {
 	struct finding *finding = arg;
-	const struct source_function *function;
+	const struct definition_function *function;
 	struct choice *choice;
 	int err;
 
@@ -486,10 +486,10 @@ static int choose(const struct elf_symbol *symbol, void *arg)
 		if (err)
 			return err;
 	}
-	function = source__find(finding->source, symbol->name);
+	function = definition__find(finding->definition, symbol->name);
 	if (!function)
 		return 0;
-	choice = &finding->choices[function - finding->source->functions];
+	choice = &finding->choices[function - finding->definition->functions];
 	if (choice->found && choice->vaddr == symbol->value)
 		return 0;
 	/* Another symbol of the dynamic symbol table is an older version; a local one with the same
@@ -512,8 +512,8 @@ static int choose(const struct elf_symbol *symbol, void *arg)
 }
 
 static int add_function_site(struct allocator_reader *reader,
-			     const struct source_function *function, const struct choice *choice,
-			     struct error *error)
+			     const struct definition_function *function,
+			     const struct choice *choice, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	struct site *site = allocator__site_at(allocator, choice->vaddr);
@@ -551,31 +551,31 @@ static int find(struct finding *finding)
 int reader__add_source_sites(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
-	const struct source *source = allocator->source;
-	struct finding finding = { .source = source, .reader = reader };
+	const struct definition *definition = allocator->definition;
+	struct finding finding = { .definition = definition, .reader = reader };
 	int err;
 
-	if (!source__is_in(source, allocator->path, elf_file__soname(reader->elf)))
+	if (!definition__is_in(definition, allocator->path, elf_file__soname(reader->elf)))
 		return error__set(error, -ENOENT, "%s is none of the files of %s", allocator->path,
-				  source->name);
+				  definition->name);
 	allocator->sites = calloc(MAX_SITES, sizeof(*allocator->sites));
-	finding.choices = calloc(source->n_functions, sizeof(*finding.choices));
+	finding.choices = calloc(definition->n_functions, sizeof(*finding.choices));
 	err = allocator->sites && finding.choices ? find(&finding) : -ENOMEM;
 	if (!err && finding.twice)
 		err = error__set(error, -ENOTSUP,
 				 "it has several functions named %s, and the definition cannot say "
 				 "which of them it means",
 				 finding.twice);
-	for (size_t i = 0; !err && i < source->n_functions; i++)
+	for (size_t i = 0; !err && i < definition->n_functions; i++)
 		if (finding.choices[i].found)
-			err = add_function_site(reader, &source->functions[i], &finding.choices[i],
-						error);
+			err = add_function_site(reader, &definition->functions[i],
+						&finding.choices[i], error);
 	free(finding.choices);
 	if (err)
 		return err;
 	if (!allocator->n_sites)
 		return error__set(error, -ENOENT, "%s has no function of %s", allocator->path,
-				  source->name);
+				  definition->name);
 	reader__settle_sites(reader);
 	return 0;
 }
@@ -741,14 +741,15 @@ static bool matches_any(const char *const *patterns, const char *name)
 }
 
 static void forget(struct allocator *allocator, const char *const *patterns,
-		   const struct source *source)
+		   const struct definition *definition)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < allocator->n_unknown; i++) {
 		char *name = allocator->unknown[i].name;
 
-		if (matches_any(patterns, name) || (source && source__find(source, name)))
+		if (matches_any(patterns, name) ||
+		    (definition && definition__find(definition, name)))
 			free(name);
 		else
 			allocator->unknown[n++] = allocator->unknown[i];
@@ -761,7 +762,7 @@ void allocator__ignore(struct allocator *allocator, const char *const *patterns)
 	forget(allocator, patterns, NULL);
 }
 
-void allocator__forget_defined(struct allocator *allocator, const struct source *source)
+void allocator__forget_defined(struct allocator *allocator, const struct definition *definition)
 {
-	forget(allocator, NULL, source);
+	forget(allocator, NULL, definition);
 }

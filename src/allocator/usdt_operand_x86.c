@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "array.h"
-#include "usdt_source.h"
+#include "usdt_definition.h"
 
 /* Longer than any operand that assemblers write. */
 #define MAX_OPERAND 128

@@ -12,7 +12,7 @@
 #include "event_abi.h"
 #include "event_log.h"
 #include "profile.h"
-#include "source_names.h"
+#include "definition_names.h"
 
 /* What a recorder that is killed may lose. */
 #define FLUSH_EVERY_NS NS_PER_S
@@ -139,8 +139,8 @@ static int define_site(struct event_collector *events, struct keyed *record)
 		.process = profile->threads[thread - 1].process,
 		.stack = collector__key_stack(collector, key),
 		.thread = profile->threads[thread - 1].name,
-		.function = source_names__function(&profile->sources,
-						   key->function & ~AP_FUNCTION_DUMPED),
+		.function = definition_names__function(&profile->definitions,
+						       key->function & ~AP_FUNCTION_DUMPED),
 	};
 	if (!site.stack && array__reserve(&events->stackless, &events->stackless_room,
 					  events->n_stackless + 1, sizeof(*events->stackless)))

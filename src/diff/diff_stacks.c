@@ -206,7 +206,7 @@ static int count_stack(struct reading *reading, const struct profile_count *coun
 	err = array__reserve(&reading->frames, &reading->frames_room, n + 3, sizeof(*names[0]));
 	if (!err)
 		err = plain_name(reading,
-				 source_names__function(&profile->sources, count->function),
+				 definition_names__function(&profile->definitions, count->function),
 				 names[0]);
 	if (!err && options->by_thread)
 		err = plain_name(reading, profile->threads[count->thread - 1].name, names[1]);

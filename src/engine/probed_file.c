@@ -2,7 +2,7 @@
 #include "probed_file.h"
 
 #include "allocator.h"
-#include "sources.h"
+#include "definitions.h"
 
 bool probed_file__function(const struct probed_file *file, size_t index,
 			   struct probed_function *out)
@@ -34,9 +34,10 @@ const char *probed_file__unknown(const struct probed_file *file, size_t index, b
 	return file->allocator->unknown[index].name;
 }
 
-bool probed_file__has(const struct probed_file *file, const struct source *source, size_t function)
+bool probed_file__has(const struct probed_file *file, const struct definition *definition,
+		      size_t function)
 {
-	const struct interface_function *wanted = &source->functions[function].interface;
+	const struct interface_function *wanted = &definition->functions[function].interface;
 
 	for (size_t i = 0; file->allocator && i < file->allocator->n_sites; i++)
 		if (file->allocator->sites[i].interface == wanted)

@@ -10,7 +10,7 @@
 #include "abi.h"
 
 struct allocator;
-struct source;
+struct definition;
 
 /* All strings are owned by the session or list that the file is from; those of a session are valid
  * until it reads further events. */
@@ -44,7 +44,8 @@ bool probed_file__function(const struct probed_file *file, size_t index,
  * known to end blocks, but not which ones. */
 const char *probed_file__unknown(const struct probed_file *file, size_t index, bool *ends);
 
-/* Whether the file has function number @function of @source. */
-bool probed_file__has(const struct probed_file *file, const struct source *source, size_t function);
+/* Whether the file has function number @function of @definition. */
+bool probed_file__has(const struct probed_file *file, const struct definition *definition,
+		      size_t function);
 
 #endif

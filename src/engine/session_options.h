@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 struct probed_file;
-struct sources;
+struct definitions;
 
 /* Functions are SYMBOL or SYMBOL@FILE, where FILE is a path or a library's soname; NULL: none. */
 struct window_options {
@@ -84,12 +84,13 @@ struct session_options {
 	/* Patterns of exported functions whose unknown effect is not reported; NULL-terminated, or
 	 * NULL. */
 	const char *const *ignored;
-	const struct sources *sources; /* sources besides malloc's, or NULL; owned by the caller */
-	struct window_options window;  /* the measured part of the run */
+	const struct definitions
+		*definitions; /* definitions besides malloc's, or NULL; owned by the caller */
+	struct window_options window; /* the measured part of the run */
 	/* Called with each line of libbpf's log, and of the verifier's if the kernel refuses a
 	 * program; NULL: they are dropped. */
 	void (*log)(const char *line);
-	/* Called with each file that was found to have allocators or defined sources, probed or not; NULL: nothing is. */
+	/* Called with each file that was found to have known or defined allocators, probed or not; NULL: nothing is. */
 	void (*found)(const struct probed_file *file);
 	struct session_limits limits;
 };

@@ -96,8 +96,8 @@ static const char *name_of(const struct firefox *firefox, __u32 frame)
 		return firefox->input->view->labels[location->label].text;
 	if (frame == firefox->no_frame)
 		return EXPORT_NO_FRAME;
-	return source_names__function(&firefox->input->profile->sources,
-				      frame - firefox->first_function);
+	return definition_names__function(&firefox->input->profile->definitions,
+					  frame - firefox->first_function);
 }
 
 /* 0: unknown */

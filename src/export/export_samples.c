@@ -63,7 +63,8 @@ bool export__next(const struct export_input *input, size_t *at, struct export_sa
 			.selected = selected,
 			.process = &profile->processes[count->process - 1],
 			.thread = profile->threads[count->thread - 1].name,
-			.function = source_names__function(&profile->sources, count->function),
+			.function =
+				definition_names__function(&profile->definitions, count->function),
 			.end = end == AP_END_COMPLETE ? NULL : profile__stack_end_name(end),
 		};
 		sample->labels = stack_view__frames(view, count->stack, &sample->n_frames);

@@ -332,7 +332,7 @@ static char *make_name(size_t index, const void *context)
 	if (index < profile->n_threads)
 		return folded_name__new(profile->threads[index].name, ';');
 	index -= profile->n_threads;
-	return folded_name__new(source_names__function(&profile->sources, index), ' ');
+	return folded_name__new(definition_names__function(&profile->definitions, index), ' ');
 }
 
 static __u32 rank_at(const void *owner, __u32 number, size_t at)

@@ -28,7 +28,7 @@ static const struct gap_words {
 	const char *sentence, *effect;
 } words[GAPS] = {
 	[GAP_NOT_NESTED] = {
-		"%n call{|s} of defined sources could not be matched with {its return|their returns}, so "
+		"%n call{|s} of defined allocators could not be matched with {its return|their returns}, so "
 		"allocator calls inside {it|them} are counted as well",
 		"numbers may be too large" },
 	[GAP_MAPPINGS_UNSURE] = {
@@ -108,7 +108,7 @@ static const struct gap_words {
 	[GAP_FUNCTION_ENDS] = {
 		"%o: %d was called %n time{|s}, which ended blocks, and it is not known which: they count as "
 		"live" },
-	[GAP_SOURCE_LACKING] = {
+	[GAP_DEFINITION_LACKING] = {
 		"no file of the target%f has a function of %o, such as %d: its calls are not counted (where "
 		"a file is loaded later, name it with --expect)" },
 	[GAP_PROGRAM_UNPROBED] = {

@@ -173,7 +173,8 @@ static json_object *json_entry(const struct report_output *output, const struct 
 		json_object_array_add(frames, frame_at(output, entry->root));
 	json__add(object, "stack", json__count(group->id));
 	json__add(object, "function",
-		  json__string(source_names__function(&output->profile->sources, entry->function)));
+		  json__string(definition_names__function(&output->profile->definitions,
+							  entry->function)));
 	json__add(object, "selected", json_selection(output, &entry->selected, false));
 	report_entry__whole(output->report, entry, COST_ALLOCATIONS, &whole);
 	json__add(object, "all", json_selection(output, &whole, true));

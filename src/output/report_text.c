@@ -623,7 +623,7 @@ static void print_frames(const struct report_output *output, const struct report
 	size_t columns = terminal->columns ? terminal->columns - FRAME_INDENT : 0;
 
 	fprintf(terminal->to, "%*s%s\n", FRAME_INDENT, "",
-		source_names__function(&output->profile->sources, entry->function));
+		definition_names__function(&output->profile->definitions, entry->function));
 	for (__u32 i = 0; i < group->n_frames; i++) {
 		fprintf(terminal->to, "%*s", FRAME_INDENT, "");
 		report_output__frame(output, group->frames[i], columns);

@@ -180,7 +180,8 @@ static int fill_path(struct stacks *stacks, const struct profile_count *count, s
 		stacks->path[(*n)++] = stacks->labels[group->frames[i - 1]];
 	}
 	if (!err) {
-		err = add_name(stacks, source_names__function(&profile->sources, count->function),
+		err = add_name(stacks,
+			       definition_names__function(&profile->definitions, count->function),
 			       PAGE_KIND_ALLOCATOR, function);
 		stacks->path[(*n)++] = *function;
 	}

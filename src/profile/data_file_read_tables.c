@@ -383,7 +383,7 @@ static int add_count(struct data_reader *reader, const union table_row *row)
 {
 	const struct profile_count *count = &row->count.count;
 	struct profile *profile = reader->profile;
-	int function = source_names__take(&profile->sources, row->count.function);
+	int function = definition_names__take(&profile->definitions, row->count.function);
 	__u32 added = ++reader->n_counts;
 	int err = 0;
 

@@ -227,7 +227,8 @@ static int write_counts(sqlite3 *db, const struct profile *profile)
 
 	for (size_t i = 0; i < profile->n_counts && !err; i++) {
 		const struct profile_count *count = &profile->counts[i];
-		const char *function = source_names__function(&profile->sources, count->function);
+		const char *function =
+			definition_names__function(&profile->definitions, count->function);
 
 		err = data_insert__row(&insert, &(struct data_count_row){ *count, function });
 	}

@@ -9,7 +9,7 @@
 #include "abi.h"
 
 enum gap {
-	/* Calls of sources beneath which calls were counted that should not be. */
+	/* Calls of definitions beneath which calls were counted that should not be. */
 	GAP_NOT_NESTED,
 	/* munmap and mremap calls counted although bpf_find_vma() did not report in time what was mapped there. */
 	GAP_MAPPINGS_UNSURE,
@@ -77,9 +77,9 @@ enum gap {
 	/* Calls of a function that an allocator exports, and of which it is not known what it does, or which blocks it ends. */
 	GAP_FUNCTION_UNKNOWN,
 	GAP_FUNCTION_ENDS,
-	/* A defined source none of whose functions was found; the detail is its first function and, a line each, the names of
+	/* A defined allocator none of whose functions was found; the detail is its first function and, a line each, the names of
 	 * files where it was sought. */
-	GAP_SOURCE_LACKING,
+	GAP_DEFINITION_LACKING,
 	/* From here to GAP_PROGRAM_FOREIGN: processes whose calls are not counted, which `stat --json` adds up. This one: of a program
 	 * that took memory from the kernel and hit no probe. */
 	GAP_PROGRAM_UNPROBED,

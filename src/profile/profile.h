@@ -13,7 +13,7 @@
 #include "gaps.h"
 #include "hash_table.h"
 #include "profile_totals.h"
-#include "source_names.h"
+#include "definition_names.h"
 
 struct demangler;
 struct error;
@@ -190,7 +190,7 @@ struct profile_gap {
 	__u64 size_bytes; /* that the processes of a program took from the kernel */
 	__u32 pid;	  /* of the first process of a program; 0: unknown */
 	const char *
-		object; /* path of a file, or name of a program or source; "" if there is none; owned by the profile */
+		object; /* path of a file, or name of a program or definition; "" if there is none; owned by the profile */
 	const char *detail; /* function, or why, a clause; likewise */
 };
 
@@ -244,8 +244,8 @@ struct profile {
 	size_t n_gaps;
 	struct profile_run *runs; /* by number - 1; see profile_runs.h */
 	size_t n_runs;		  /* 0: one run, described by meta and ledger */
-	/* Names of defined sources' functions; set them before counts of these are added. */
-	struct source_names sources;
+	/* Names of the functions of defined allocators; set them before counts of these are added. */
+	struct definition_names definitions;
 	struct profile_totals totals;
 	struct profile_index *index;
 };
@@ -408,7 +408,7 @@ __u64 profile__ledger(const struct profile *profile, const char *name);
 __u64 profile__lost(const struct profile *profile, enum ap_lost reason);
 
 /* Names in reports and in the data file: "malloc", "ring_full", "max_depth". Only for functions of
- * the known allocators; source_names.h has all. */
+ * the known allocators; definition_names.h has all. */
 const char *profile__function_name(enum ap_function function);
 /* Whether it only frees memory. */
 bool profile__function_frees(enum ap_function function);

@@ -213,11 +213,11 @@ static int copy_samples(struct profile_copy *copy, const struct profile_count *c
 	return 0;
 }
 
-/* Translates the function of a defined source to the other profile. */
+/* Translates the function of a defined allocator to the other profile. */
 static int copy_function(struct profile_copy *copy, enum ap_function *function)
 {
-	const char *name = source_names__function(&copy->from->sources, *function);
-	int known = source_names__take(&copy->to->sources, name);
+	const char *name = definition_names__function(&copy->from->definitions, *function);
+	int known = definition_names__take(&copy->to->definitions, name);
 
 	if (known < 0)
 		return known;

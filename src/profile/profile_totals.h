@@ -64,7 +64,7 @@ struct engine_calls {
 	bool may_be_short;
 };
 
-/* A file with allocators or defined sources, probed or not. */
+/* A file with known or defined allocators, probed or not. */
 struct profile_allocator {
 	char *path, *build_id; /* "" if it has none */
 	char *gap, *live_gap;  /* as in struct probed_file */

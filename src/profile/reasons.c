@@ -88,7 +88,7 @@ static const struct reason untracked[AP_UNTRACKED_REASONS] = {
 	[AP_UNTRACKED_NO_RETURN] = {
 		"no_return", "the returns of this allocator cannot be probed", NULL, NULL },
 	[AP_UNTRACKED_POOL] = {
-		"pool", "the source's definition says that they end with their pool (blocks = none)",
+		"pool", "its definition says that they end with their pool (blocks = none)",
 		"record without --live to see their calls", NULL },
 	[AP_UNTRACKED_NO_ROOM] = { "no_room", NO_ROOM, NO_ROOM_REMEDY, NULL },
 };

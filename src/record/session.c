@@ -18,7 +18,7 @@
 #include "probed_file.h"
 #include "proc.h"
 #include "profile.h"
-#include "sources.h"
+#include "definitions.h"
 #include "translator.h"
 #include "user.h"
 
@@ -66,8 +66,8 @@ int session__open(const struct session_options *options, struct session **out, s
 		session__close(session);
 		return err;
 	}
-	if (options->sources)
-		session->profile->sources = options->sources->names;
+	if (options->definitions)
+		session->profile->definitions = options->definitions->names;
 	*out = session;
 	return 0;
 }

@@ -18,7 +18,7 @@
 static bool may_have_fallback(const struct session_options *options)
 {
 	/* Peaks and time lines of two engines have no common clock of blocks. */
-	return options->launches && !options->live && !options->sources &&
+	return options->launches && !options->live && !options->definitions &&
 	       !session_options__have_functions(options);
 }
 

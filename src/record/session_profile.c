@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "probed_file.h"
 #include "profile.h"
-#include "sources.h"
+#include "definitions.h"
 #include "symbols.h"
 #include "tail_calls.h"
 #include "text.h"
@@ -94,19 +94,19 @@ static int add_files(const struct session *session)
 	return err;
 }
 
-/* Whether no file of the run had any function of the source. */
-static bool is_lacking(const struct session *session, const struct source *source)
+/* Whether no file of the run had any function of the definition. */
+static bool is_lacking(const struct session *session, const struct definition *definition)
 {
 	struct session_files at = { 0 };
 
 	while (session__next_file(session, &at))
-		for (size_t i = 0; i < source->n_functions; i++)
-			if (probed_file__has(&at.file, source, i))
+		for (size_t i = 0; i < definition->n_functions; i++)
+			if (probed_file__has(&at.file, definition, i))
 				return false;
 	return true;
 }
 
-static int add_source(const struct session *session, const struct source *source)
+static int add_definition(const struct session *session, const struct definition *definition)
 {
 	_cleanup_(free_ptr) char *detail = NULL;
 	size_t size;
@@ -114,22 +114,22 @@ static int add_source(const struct session *session, const struct source *source
 
 	if (!to)
 		return -ENOMEM;
-	fputs(source->functions[0].name, to);
-	for (size_t i = 0; i < source->n_modules; i++)
-		fprintf(to, "\n%s", source->modules[i]);
+	fputs(definition->functions[0].name, to);
+	for (size_t i = 0; i < definition->n_modules; i++)
+		fprintf(to, "\n%s", definition->modules[i]);
 	if (fclose(to))
 		return -ENOMEM;
-	return add_file(session, GAP_SOURCE_LACKING, source->name, detail);
+	return add_file(session, GAP_DEFINITION_LACKING, definition->name, detail);
 }
 
-static int add_sources(const struct session *session)
+static int add_definitions(const struct session *session)
 {
-	const struct sources *sources = session->options.sources;
+	const struct definitions *definitions = session->options.definitions;
 	int err = 0;
 
-	for (size_t i = 0; sources && i < sources->n && !err; i++)
-		if (is_lacking(session, &sources->list[i]))
-			err = add_source(session, &sources->list[i]);
+	for (size_t i = 0; definitions && i < definitions->n && !err; i++)
+		if (is_lacking(session, &definitions->list[i]))
+			err = add_definition(session, &definitions->list[i]);
 	return err;
 }
 
@@ -501,7 +501,7 @@ int session__complete_profile(struct session *session)
 	int err = add_files(session);
 
 	if (!err)
-		err = add_sources(session);
+		err = add_definitions(session);
 	for (size_t i = 0; i < session->n_engines && !err; i++)
 		err = session__operations(session, i)->results(session->engines[i]);
 	if (!err)

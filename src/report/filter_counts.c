@@ -121,10 +121,10 @@ static void narrow_by_threads(struct count_filter *filter, struct filter_rule *r
 static void narrow_by_functions(const struct count_filter *filter, struct filter_rule *rule,
 				const struct pattern *pattern, bool *allowed)
 {
-	const struct source_names *sources = &filter->profile->sources;
+	const struct definition_names *definitions = &filter->profile->definitions;
 
-	for (int i = 0; i < source_names__n_functions(sources); i++) {
-		bool matches = pattern__match(pattern, source_names__function(sources, i));
+	for (int i = 0; i < definition_names__n_functions(definitions); i++) {
+		bool matches = pattern__match(pattern, definition_names__function(definitions, i));
 
 		if (profile__function_frees(i)) {
 			rule->frees |= matches;

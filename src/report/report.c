@@ -647,10 +647,11 @@ static int prepare(struct builder *builder, const struct report *report,
 	enum cost cost = builder->options->cost;
 	double least = builder->options->min_share * cost__of(cost, &report->whole);
 
-	const struct source_names *sources = &report->profile->sources;
+	const struct definition_names *definitions = &report->profile->definitions;
 
-	for (int i = 0; i < source_names__n_functions(sources); i++) {
-		if (stack_groups__add_label(groups, source_names__function(sources, i), &leaves[i]))
+	for (int i = 0; i < definition_names__n_functions(definitions); i++) {
+		if (stack_groups__add_label(groups, definition_names__function(definitions, i),
+					    &leaves[i]))
 			return -ENOMEM;
 	}
 	builder->items = calloc(report->n_entries + 1, sizeof(*builder->items));

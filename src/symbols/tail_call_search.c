@@ -221,7 +221,7 @@ static int find_between(struct finder *finder, struct tail_call_pair *pair)
 	struct code_target target;
 	int err;
 
-	/* The name of a defined source's function is not known. */
+	/* The name of a defined allocator's function is not known. */
 	if (outer->interrupted || (!pair->inner && pair->function >= AP_DEFINED))
 		return 0;
 	err = get_map(finder, outer->module, &outer_map);

@@ -27,7 +27,7 @@
 #include "path.h"
 #include "probes_internal.h"
 #include "program_kind.h"
-#include "sources.h"
+#include "definitions.h"
 #include "unprobed.h"
 
 /*
@@ -155,16 +155,17 @@ const struct probed_allocator *probes__list(const struct probes *probes, size_t 
 bool probes__uses(const struct probes *probes, const struct site *site)
 {
 	return (site->names & probes->options.functions) || site->tail_calls || site->may_jump ||
-	       (site->function >= AP_DEFINED && sources__any_outermost(probes->options.sources));
+	       (site->function >= AP_DEFINED &&
+		definitions__any_outermost(probes->options.definitions));
 }
 
-/* The list entry of the file for its allocator, or for @source. */
+/* The list entry of the file for its allocator, or for @definition. */
 static const struct probed_allocator *find_file(const struct probes *probes, const struct stat *st,
-						const struct source *source)
+						const struct definition *definition)
 {
 	for (size_t i = 0; i < probes->n_list; i++)
 		if (probes->list[i].device == st->st_dev && probes->list[i].inode == st->st_ino &&
-		    probes->list[i].source == source)
+		    probes->list[i].definition == definition)
 			return &probes->list[i];
 	return NULL;
 }
@@ -196,14 +197,14 @@ static bool make_entry(const char *path, __u64 device, __u64 inode, const char *
 	return false;
 }
 
-static bool make_unprobed(int fd, const char *path, const struct source *source, const char *gap,
-			  struct probed_allocator *entry)
+static bool make_unprobed(int fd, const char *path, const struct definition *definition,
+			  const char *gap, struct probed_allocator *entry)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) || !make_entry(path, st.st_dev, st.st_ino, gap, entry))
 		return false;
-	entry->source = source;
+	entry->definition = definition;
 	return true;
 }
 
@@ -217,11 +218,11 @@ static struct probed_allocator *next_entry(struct probes *probes)
 }
 
 static void add_unprobed(struct probes *probes, int fd, const char *path,
-			 const struct source *source, const char *gap)
+			 const struct definition *definition, const char *gap)
 {
 	struct probed_allocator *entry = next_entry(probes);
 
-	if (entry && make_unprobed(fd, path, source, gap, entry))
+	if (entry && make_unprobed(fd, path, definition, gap, entry))
 		probes->n_list++;
 }
 
@@ -292,7 +293,7 @@ static int add_allocator(struct probes *probes, int fd, const char *path, const 
 		.allocator = allocator,
 		.device = st->st_dev,
 		.inode = st->st_ino,
-		.source = allocator->source,
+		.definition = allocator->definition,
 	};
 	if (!entry->path || !entry->build_id) {
 		free(entry->path);
@@ -311,42 +312,43 @@ static int add_allocator(struct probes *probes, int fd, const char *path, const 
 	return err;
 }
 
-/* Probes the source's functions in the file; lists the file with the reason if that fails. */
-static void add_source(struct probes *probes, int fd, const char *path, const struct stat *st,
-		       const struct source *source)
+/* Probes the definition's functions in the file; lists the file with the reason if that fails. */
+static void add_definition(struct probes *probes, int fd, const char *path, const struct stat *st,
+			   const struct definition *definition)
 {
 	struct allocator *allocator;
 	struct error error = { 0 };
 	char gap[256];
 	int err;
 
-	if (find_file(probes, st, source))
+	if (find_file(probes, st, definition))
 		return;
-	err = allocator__parse_source(probes->options.parser, fd, path, source, &allocator, &error);
+	err = allocator__parse_definition(probes->options.parser, fd, path, definition, &allocator,
+					  &error);
 	if (!err)
 		add_allocator(probes, fd, path, st, allocator, &error);
 	if (!err || err == -ENOENT || err == -ENOEXEC)
 		return;
-	snprintf(gap, sizeof(gap), "not probed for %s: %.200s", source->name,
+	snprintf(gap, sizeof(gap), "not probed for %s: %.200s", definition->name,
 		 error.text[0] ? error.text : strerror(-err));
-	add_unprobed(probes, fd, path, source, gap);
+	add_unprobed(probes, fd, path, definition, gap);
 }
 
-static void add_sources(struct probes *probes, int fd, const char *path, const struct stat *st)
+static void add_definitions(struct probes *probes, int fd, const char *path, const struct stat *st)
 {
-	const struct sources *sources = probes->options.sources;
+	const struct definitions *definitions = probes->options.definitions;
 
-	for (size_t i = 0; sources && i < sources->n; i++)
-		add_source(probes, fd, path, st, &sources->list[i]);
+	for (size_t i = 0; definitions && i < definitions->n; i++)
+		add_definition(probes, fd, path, st, &definitions->list[i]);
 }
 
 static void forget_defined(const struct probes *probes, struct allocator *allocator)
 {
-	const struct sources *sources = probes->options.sources;
+	const struct definitions *definitions = probes->options.definitions;
 
-	for (size_t i = 0; sources && i < sources->n; i++)
-		if (source__is_in(&sources->list[i], allocator->path, ""))
-			allocator__forget_defined(allocator, &sources->list[i]);
+	for (size_t i = 0; definitions && i < definitions->n; i++)
+		if (definition__is_in(&definitions->list[i], allocator->path, ""))
+			allocator__forget_defined(allocator, &definitions->list[i]);
 }
 
 /* Notes why not each call of its functions counts. */
@@ -376,7 +378,7 @@ int probes__add_file(struct probes *probes, int fd, const char *path, struct err
 		return -EEXIST;
 	if (probes->options.use_file)
 		probes->options.use_file(fd, path, probes->options.context);
-	add_sources(probes, fd, path, &st);
+	add_definitions(probes, fd, path, &st);
 	err = allocator__parse(probes->options.parser, fd, path, &allocator, error);
 	if (err == -ENOENT)
 		note_hidden(probes, fd, path);
@@ -396,7 +398,7 @@ int probes__add_file(struct probes *probes, int fd, const char *path, struct err
 	return err;
 }
 
-int probes__add_source(struct probes *probes, struct allocator *allocator, __u32 *first_site)
+int probes__add_definition(struct probes *probes, struct allocator *allocator, __u32 *first_site)
 {
 	struct probed_allocator *entry = next_entry(probes);
 	int err = -ENOMEM;

@@ -18,8 +18,8 @@ struct attachment;
 struct bpf_program;
 struct error;
 struct parser;
-struct source;
-struct sources;
+struct definition;
+struct definitions;
 
 /* Groups of an allocator's probes; detached in this order. */
 enum probe_role {
@@ -30,7 +30,7 @@ enum probe_role {
 	PROBE_RETURNS,
 	PROBE_RETURN_INSTRUCTIONS,
 	PROBE_FREES, /* with live */
-	/* Returns of the functions of AP_NESTING_OUTERMOST sources. */
+	/* Returns of the functions of AP_NESTING_OUTERMOST definitions. */
 	PROBE_NEST_RETURNS,
 	PROBE_NEST_RETURN_INSTRUCTIONS,
 	PROBE_ROLES,
@@ -47,7 +47,7 @@ struct probed_allocator {
 	int watch;	     /* of its contents; 0: none */
 	__u64 since_ns;	     /* CLOCK_MONOTONIC: it is probed */
 	/* Whose functions are probed in it; NULL: the file's allocator. */
-	const struct source *source;
+	const struct definition *definition;
 	/* Why calls may have been missed; "": probed from the start. */
 	char gap[256];
 	/* With live: why its blocks are not followed; "": they are. */
@@ -68,16 +68,16 @@ struct probes_options {
 	/* Called before *@program is attached, which may not be loaded yet: then replaces it by one that
 	 * is. */
 	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
-	/* Programs at returns of AP_NESTING_OUTERMOST sources. */
+	/* Programs at returns of AP_NESTING_OUTERMOST definitions. */
 	struct bpf_program *nest_return_program, *nest_return_instruction_program;
-	struct bpf_program *usdt_program;    /* program at USDT probes of sources */
+	struct bpf_program *usdt_program;    /* program at USDT probes of definitions */
 	int usdt_sites_fd;		     /* the programs' map of USDT arguments */
 	struct bpf_program *unknown_program; /* program at functions with unknown effect */
 	const char *const
 		*ignored; /* patterns of unknown functions to skip, NULL-terminated, or NULL */
-	const struct sources *sources; /* defined sources, or NULL */
-	__u32 max_sites;	       /* 0: AP_MAX_SITES */
-	int sites_fd;		       /* maps of the programs */
+	const struct definitions *definitions; /* defined allocators, or NULL */
+	__u32 max_sites;		       /* 0: AP_MAX_SITES */
+	int sites_fd;			       /* maps of the programs */
 	int internal_returns_fd;
 	/* Called with each file that the target maps as code, before its probes are set; or
 	 * NULL. */
@@ -122,7 +122,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
  * Adds a pseudo allocator, whose sites are no probes but hit by programs of its own. Takes over
  * @allocator, also on error. Sets *@first_site to the index of its first site.
  */
-int probes__add_source(struct probes *probes, struct allocator *allocator, __u32 *first_site);
+int probes__add_definition(struct probes *probes, struct allocator *allocator, __u32 *first_site);
 
 /* Likewise for a program that the command will start, or a library that it will load; it need not
  * have an allocator. */
@@ -132,7 +132,7 @@ int probes__add_expected(struct probes *probes, const char *name, struct error *
  * allocator. */
 int probes__add_program(struct probes *probes, const char *path, struct error *error);
 
-/* Probes the sources' functions in files that they name by path. -ENOENT, -EACCES, …: the file
+/* Probes the definitions' functions in files that they name by path. -ENOENT, -EACCES, …: the file
  * cannot be read. */
 int probes__add_named_files(struct probes *probes, struct error *error);
 

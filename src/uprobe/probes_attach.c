@@ -13,8 +13,8 @@
 #include "cleanup.h"
 #include "error.h"
 #include "hash_table.h"
-#include "sources.h"
-#include "usdt_source.h"
+#include "definitions.h"
+#include "usdt_definition.h"
 
 /* If this allocator replaces the C library's malloc without a reallocarray, that of the C library
  * tail-calls its realloc. */
@@ -38,7 +38,7 @@ static __u8 blocks_of(const struct allocator *allocator, const struct site *site
 {
 	if (site->usdt && !(AP_FREEING >> site->function & 1) && !site->interface->block)
 		return AP_NO_BLOCKS;
-	return allocator->source ? allocator->source->blocks : 0;
+	return allocator->definition ? allocator->definition->blocks : 0;
 }
 
 int probes__describe_sites(struct probes *probes, const struct allocator *allocator,
@@ -79,7 +79,7 @@ int probes__describe_sites(struct probes *probes, const struct allocator *alloca
 			.must_jump = site->must_jump,
 			.own = site->is_own,
 			.behind = site->interface->behind,
-			.nesting = allocator->source ? allocator->source->nesting : 0,
+			.nesting = allocator->definition ? allocator->definition->nesting : 0,
 			.blocks = blocks_of(allocator, site),
 		};
 
@@ -242,10 +242,10 @@ static int attach_nest(struct probes *probes, struct probed_allocator *entry, in
 		       struct error *error)
 {
 	const struct probes_options *options = &probes->options;
-	const struct source *source = entry->allocator->source;
+	const struct definition *definition = entry->allocator->definition;
 	int err;
 
-	if (!source || source->nesting != AP_NESTING_OUTERMOST)
+	if (!definition || definition->nesting != AP_NESTING_OUTERMOST)
 		return 0;
 	err = attach_role(probes, entry, fd, PROBE_NEST_RETURNS, options->nest_return_program,
 			  error);
@@ -288,7 +288,7 @@ static int attach_usdt(struct probes *probes, struct probed_allocator *entry, in
 static int attach_sites(struct probes *probes, struct probed_allocator *entry, int fd,
 			struct error *error)
 {
-	if (entry->source && entry->source->is_usdt)
+	if (entry->definition && entry->definition->is_usdt)
 		return attach_usdt(probes, entry, fd, error);
 	if (is_live(probes))
 		return attach_live(probes, entry, fd, error);

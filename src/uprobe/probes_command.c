@@ -19,18 +19,18 @@
 #include "file.h"
 #include "libraries.h"
 #include "program_kind.h"
-#include "sources.h"
+#include "definitions.h"
 #include "translator.h"
 
-static bool has_source(const struct probes *probes, int fd, const char *path)
+static bool has_definition(const struct probes *probes, int fd, const char *path)
 {
-	const struct sources *sources = probes->options.sources;
+	const struct definitions *definitions = probes->options.definitions;
 
-	for (size_t i = 0; sources && i < sources->n; i++) {
+	for (size_t i = 0; definitions && i < definitions->n; i++) {
 		struct allocator *allocator;
 
-		if (allocator__parse_source(probes->options.parser, fd, path, &sources->list[i],
-					    &allocator, NULL))
+		if (allocator__parse_definition(probes->options.parser, fd, path,
+						&definitions->list[i], &allocator, NULL))
 			continue;
 		allocator__free(allocator);
 		return true;
@@ -58,7 +58,7 @@ int probes__isolate(struct probes *probes, int fd, const char *path)
 	if (!options->isolate)
 		return fd;
 	copy = options->find_isolated(fd, path, options->context);
-	if (copy == fd && (has_allocator(probes, fd, path) || has_source(probes, fd, path) ||
+	if (copy == fd && (has_allocator(probes, fd, path) || has_definition(probes, fd, path) ||
 			   options->is_wanted(fd, path, options->context)))
 		copy = options->isolate(fd, path, options->context);
 	return copy;
@@ -247,7 +247,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 	add_inner_commands(probes, argv);
 	/* Mappings are counted whatever the program is. */
 	has_nothing = kind.is_static && !probes__n_files(probes) &&
-		      !sources__has_mappings(probes->options.sources);
+		      !definitions__has_mappings(probes->options.definitions);
 	if (has_nothing && kind.is_go)
 		return error__set(error, -ENOTSUP,
 				  "%s is a Go program, " GO_HAS_NO_MALLOC COUNT_ITS_COMMANDS, path);
@@ -295,11 +295,11 @@ int probes__add_expected(struct probes *probes, const char *name, struct error *
 
 int probes__add_named_files(struct probes *probes, struct error *error)
 {
-	const struct sources *sources = probes->options.sources;
+	const struct definitions *definitions = probes->options.definitions;
 
-	for (size_t i = 0; sources && i < sources->n; i++)
-		for (size_t j = 0; j < sources->list[i].n_modules; j++) {
-			const char *path = sources->list[i].modules[j];
+	for (size_t i = 0; definitions && i < definitions->n; i++)
+		for (size_t j = 0; j < definitions->list[i].n_modules; j++) {
+			const char *path = definitions->list[i].modules[j];
 			int err;
 
 			if (!strchr(path, '/'))
@@ -310,7 +310,7 @@ int probes__add_named_files(struct probes *probes, struct error *error)
 					return error__set(error, err,
 							  "cannot open %s, where %s is looked for: "
 							  "%s",
-							  path, sources->list[i].name,
+							  path, definitions->list[i].name,
 							  strerror(errno));
 			}
 			if (probes__is_failure(err) && err != -ENOEXEC)

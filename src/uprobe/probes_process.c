@@ -14,7 +14,7 @@
 #include "mapped_file.h"
 #include "proc.h"
 #include "program_kind.h"
-#include "sources.h"
+#include "definitions.h"
 #include "user.h"
 
 static bool is_probed(const struct probed_allocator *entry)
@@ -150,7 +150,8 @@ static int add_process(struct mapped_files *files)
 		if (is_probed(&probes->list[i]) || !probes->options.run.program)
 			return 0;
 	/* Mappings are counted whatever the program is. */
-	if (!files->err && !is_ending(files->pid) && sources__has_mappings(probes->options.sources))
+	if (!files->err && !is_ending(files->pid) &&
+	    definitions__has_mappings(probes->options.definitions))
 		return 0;
 	return explain_none(probes, files);
 }

@@ -21,7 +21,7 @@
 #include "kernel_types.h"
 #include "mappings.h"
 #include "sampling.h"
-#include "sources.h"
+#include "definitions.h"
 #include "tracepoints.h"
 #include "user.h"
 
@@ -142,7 +142,7 @@ static void choose_programs(struct uprobe *uprobe)
 {
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	const struct session_options *options = &uprobe->options;
-	bool live = options->live, is_outermost = sources__any_outermost(options->sources);
+	bool live = options->live, is_outermost = definitions__any_outermost(options->definitions);
 
 	bpf_program__set_autoload(skeleton->progs.count_call, !live && !options->stacks);
 	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
@@ -158,14 +158,14 @@ static void choose_programs(struct uprobe *uprobe)
 	bpf_program__set_autoload(skeleton->progs.region_event, false);
 	bpf_program__set_autoload(skeleton->progs.unknown_call, false);
 	bpf_program__set_autoload(skeleton->progs.program_begins, uprobe->fallback != NULL);
-	bpf_program__set_autoload(skeleton->progs.source_return, is_outermost);
-	bpf_program__set_autoload(skeleton->progs.source_return_instruction, is_outermost);
+	bpf_program__set_autoload(skeleton->progs.outermost_return, is_outermost);
+	bpf_program__set_autoload(skeleton->progs.outermost_return_instruction, is_outermost);
 	bpf_program__set_autoload(skeleton->progs.usdt_count, false);
 	bpf_program__set_autoload(skeleton->progs.usdt_record, false);
 	bpf_program__set_autoload(skeleton->progs.usdt_live, false);
 	bpf_program__set_autoload(uprobe__usdt_program(uprobe),
-				  sources__any_usdt(options->sources));
-	mappings__choose(skeleton, sources__has_mappings(options->sources), options->stacks,
+				  definitions__any_usdt(options->definitions));
+	mappings__choose(skeleton, definitions__has_mappings(options->definitions), options->stacks,
 			 uprobe__is_preempted(uprobe));
 	bpf_program__set_autoload(skeleton->progs.live_entry, live && !uprobe->sessions);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
@@ -184,8 +184,8 @@ static void set_map_sizes(const struct uprobe *uprobe, int n_cpus)
 	const bool live_stacks = options->live && options->stacks;
 	const bool counts_stacks = options->stacks && !options->live;
 	const bool walks = session_options__walk(options);
-	const bool has_outermost = sources__any_outermost(options->sources);
-	const bool has_mappings = sources__has_mappings(options->sources);
+	const bool has_outermost = definitions__any_outermost(options->definitions);
+	const bool has_mappings = definitions__has_mappings(options->definitions);
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
 	const struct {
 		struct bpf_map *map;
@@ -196,7 +196,7 @@ static void set_map_sizes(const struct uprobe *uprobe, int n_cpus)
 		{ skeleton->maps.tail_calls, limits->tail_calls, true },
 		{ skeleton->maps.jumps, limits->tail_calls, true },
 		{ skeleton->maps.nests, limits->tail_calls, has_outermost },
-		{ skeleton->maps.usdt_sites, 0, sources__any_usdt(options->sources) },
+		{ skeleton->maps.usdt_sites, 0, definitions__any_usdt(options->definitions) },
 		{ skeleton->maps.unmappings, limits->threads, has_mappings },
 		{ skeleton->maps.counts_a, limits->counts, counts_stacks },
 		{ skeleton->maps.counts_b, limits->counts, counts_stacks },
@@ -264,7 +264,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.within = options->window.within != NULL,
 		.regions = options->regions,
 		.finds_unprobed = uprobe__finds_unprobed(uprobe),
-		.outermost = sources__any_outermost(options->sources),
+		.outermost = definitions__any_outermost(options->definitions),
 		.stacks = options->stacks,
 		.may_fault = may_sleep(uprobe),
 		.preempts = uprobe__is_preempted(uprobe),
@@ -317,8 +317,8 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 		skeleton->progs.usdt_count,
 		skeleton->progs.usdt_record,
 		skeleton->progs.usdt_live,
-		skeleton->progs.source_return,
-		skeleton->progs.source_return_instruction,
+		skeleton->progs.outermost_return,
+		skeleton->progs.outermost_return_instruction,
 		skeleton->progs.gate_event,
 		skeleton->progs.region_event,
 		skeleton->progs.program_begins,

@@ -20,7 +20,7 @@
 #include "regions.h"
 #include "ring_reader.h"
 #include "runtimes.h"
-#include "sources.h"
+#include "definitions.h"
 #include "stepping.h"
 #include "tracepoints.h"
 #include "uprobe_engine.h"
@@ -51,14 +51,14 @@ static __u64 missed_at(const struct uprobe *uprobe, enum ap_tracepoint at)
 }
 
 /* Times that the kernel skipped programs at system calls and USDT probes. */
-static __u64 source_recursion_misses(const struct uprobe *uprobe)
+static __u64 definition_recursion_misses(const struct uprobe *uprobe)
 {
-	const struct sources *sources = uprobe->options.sources;
+	const struct definitions *definitions = uprobe->options.definitions;
 	__u64 misses = 0;
 
-	if (sources__has_mappings(sources))
+	if (definitions__has_mappings(definitions))
 		misses += mappings__recursion_misses(uprobe->skeleton, uprobe->counters);
-	if (sources__any_usdt(sources))
+	if (definitions__any_usdt(definitions))
 		misses += recursion_misses(uprobe, uprobe__usdt_program(uprobe));
 	return misses;
 }
@@ -72,8 +72,8 @@ __u64 uprobe__recursion_misses(const struct uprobe *uprobe)
 		return uprobe->at_cut.recursion;
 	if (!uprobe->live)
 		return recursion_misses(uprobe, uprobe__entry_program(uprobe)) +
-		       source_recursion_misses(uprobe);
-	return source_recursion_misses(uprobe) +
+		       definition_recursion_misses(uprobe);
+	return definition_recursion_misses(uprobe) +
 	       recursion_misses(uprobe, uprobe__entry_program(uprobe)) +
 	       recursion_misses(uprobe, skeleton->progs.live_return_instruction) +
 	       recursion_misses(uprobe, skeleton->progs.live_free) +

@@ -30,7 +30,7 @@
 #include "regions.h"
 #include "ring_reader.h"
 #include "runtimes.h"
-#include "sources.h"
+#include "definitions.h"
 #include "target.h"
 #include "user.h"
 
@@ -240,11 +240,11 @@ static int open_mappings(struct uprobe *uprobe, struct error *error)
 	struct allocator *allocator;
 	int err;
 
-	if (!sources__has_mappings(uprobe->options.sources))
+	if (!definitions__has_mappings(uprobe->options.definitions))
 		return 0;
 	allocator = mappings__allocator();
-	err = allocator ? probes__add_source(uprobe->probes, allocator,
-					     &skeleton->bss->mappings_first_site)
+	err = allocator ? probes__add_definition(uprobe->probes, allocator,
+						 &skeleton->bss->mappings_first_site)
 			: -ENOMEM;
 	return err ? err : mappings__attach(skeleton, error);
 }
@@ -262,10 +262,10 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, bool is_fallback, struct
 		.load_program = load_program,
 		.unknown_program = uprobe->skeleton->progs.unknown_call,
 		.ignored = uprobe->options.ignored,
-		.sources = uprobe->options.sources,
-		.nest_return_program = uprobe->skeleton->progs.source_return,
+		.definitions = uprobe->options.definitions,
+		.nest_return_program = uprobe->skeleton->progs.outermost_return,
 		.nest_return_instruction_program =
-			uprobe->skeleton->progs.source_return_instruction,
+			uprobe->skeleton->progs.outermost_return_instruction,
 		.use_file =
 			session_options__walk(&uprobe->options) || uprobe->gate || uprobe->regions
 				? use_file

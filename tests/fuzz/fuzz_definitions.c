@@ -5,40 +5,40 @@
 
 #include "error.h"
 #include "fuzz.h"
-#include "sources.h"
+#include "definitions.h"
 
-static void use(struct sources *sources, int err, const struct error *error)
+static void use(struct definitions *definitions, int err, const struct error *error)
 {
 	FUZZ_CHECK(!err || error->text[0]);
-	FUZZ_CHECK(sources->n <= AP_MAX_SOURCES);
-	for (size_t i = 0; i < sources->n; i++) {
-		const struct source *source = &sources->list[i];
+	FUZZ_CHECK(definitions->n <= AP_MAX_DEFINITIONS);
+	for (size_t i = 0; i < definitions->n; i++) {
+		const struct definition *definition = &definitions->list[i];
 
-		source__is_in(source, "/usr/lib/libx.so.1", "libx.so.1");
-		for (size_t j = 0; j < source->n_functions; j++)
-			FUZZ_CHECK(source__find(source, source->functions[j].name));
+		definition__is_in(definition, "/usr/lib/libx.so.1", "libx.so.1");
+		for (size_t j = 0; j < definition->n_functions; j++)
+			FUZZ_CHECK(definition__find(definition, definition->functions[j].name));
 	}
-	sources__release(sources);
+	definitions__release(definitions);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const modules[] = { "libx.so*", NULL };
 	char *text = fuzz__text(data, size);
-	struct sources *sources = calloc(1, sizeof(*sources));
+	struct definitions *definitions = calloc(1, sizeof(*definitions));
 	struct error error = { "" };
 	const char *path;
 
-	FUZZ_CHECK(sources);
+	FUZZ_CHECK(definitions);
 	fuzz__file(data, size, &path);
-	use(sources, sources__add_files(sources, path, &error), &error);
-	memset(sources, 0, sizeof(*sources));
+	use(definitions, definitions__add_files(definitions, path, &error), &error);
+	memset(definitions, 0, sizeof(*definitions));
 	error.text[0] = '\0';
-	use(sources, sources__add_probe(sources, text, modules, &error), &error);
-	memset(sources, 0, sizeof(*sources));
+	use(definitions, definitions__add_probe(definitions, text, modules, &error), &error);
+	memset(definitions, 0, sizeof(*definitions));
 	error.text[0] = '\0';
-	use(sources, sources__add_usdt(sources, text, &error), &error);
-	free(sources);
+	use(definitions, definitions__add_usdt(definitions, text, &error), &error);
+	free(definitions);
 	free(text);
 	return 0;
 }

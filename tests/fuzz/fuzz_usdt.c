@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "usdt.h"
-#include "usdt_source.h"
+#include "usdt_definition.h"
 
 static int take_probe(const struct usdt_probe *probe, void *arg)
 {

@@ -195,7 +195,7 @@ def test_returns_that_cannot_be_seen(run, allocprof, target, tmp_path):
     ("f", b"'f' has no '='"),
     ("alloc=f(size=arg0", b"should be ',' or ')'"),
     ("nesting=beside", b"has no function"),
-    ("name=a.b, alloc=f()", b"'a.b' is no name of a source"),
+    ("name=a.b, alloc=f()", b"'a.b' is no name for an allocator"),
 ])
 def test_refused(run, allocprof, definition_text, words):
     assert words in run([allocprof, "stat", "--probe", definition_text, "--", "true"], expect=64).stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""USDT probes as sources: a pool that says by its probes what it hands out (tests/targets/usdt_pool.c) is counted as often
+"""USDT probes as definitions: a pool that says by its probes what it hands out (tests/targets/usdt_pool.c) is counted as often
 and with as many bytes as it states, in programs and in libraries that are loaded later."""
 
 import collections

@@ -17,7 +17,7 @@
 #include "elf_headers.h"
 #include "parser.h"
 #include "random.h"
-#include "sources.h"
+#include "definitions.h"
 #include "wire.h"
 
 struct fixture {

@@ -81,9 +81,9 @@ static void test_a_recording_with_any_of_them_says_so(void **state)
 	}
 }
 
-static void test_the_files_of_a_source_are_listed(void **state)
+static void test_the_files_of_a_definition_are_listed(void **state)
 {
-	struct profile_gap gap = gap_of(GAP_SOURCE_LACKING, 0);
+	struct profile_gap gap = gap_of(GAP_DEFINITION_LACKING, 0);
 	_cleanup_(free_ptr) char *two = gap_text__sentence(&gap), *three = NULL, *none = NULL;
 
 	gap.detail = "f\na\nb\nc";
@@ -153,7 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_has_a_key_of_its_own),
 		cmocka_unit_test(test_a_recording_with_any_of_them_says_so),
-		cmocka_unit_test(test_the_files_of_a_source_are_listed),
+		cmocka_unit_test(test_the_files_of_a_definition_are_listed),
 		cmocka_unit_test(test_what_older_recordings_say_is_said),
 	};
 

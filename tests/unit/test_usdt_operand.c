@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "usdt_source.h"
+#include "usdt_definition.h"
 
 /* Words of the kernel's struct pt_regs. */
 enum {

@@ -16,7 +16,7 @@
 
 struct allocator;
 struct executable_parts;
-struct source;
+struct definition;
 struct wire_reader;
 struct wire_writer;
 
@@ -71,7 +71,7 @@ struct slot {
 };
 
 /* A symbol and its address. */
-struct definition {
+struct symbol_definition {
 	const char *name;
 	__u64 vaddr;
 };
@@ -103,7 +103,7 @@ struct allocator_reader {
 	struct site_candidate *candidates;
 	size_t n_candidates, room_candidates;
 	bool has_malloc[INTERFACE_FAMILIES], has_free[INTERFACE_FAMILIES];
-	struct definition *definitions; /* sorted by name; only for described allocators */
+	struct symbol_definition *definitions; /* sorted by name; only for described allocators */
 	size_t n_definitions, room_definitions;
 	struct addresses starts;
 	struct addresses returns;
@@ -183,7 +183,7 @@ int reader__find_core(struct allocator_reader *reader);
 bool reader__is_core(const struct allocator_reader *reader, __u64 return_address);
 int reader__scan_texts(struct allocator_reader *reader);
 
-/* Sites of a defined source. -ENOENT: there are none. */
+/* Sites of a defined allocator. -ENOENT: there are none. */
 int reader__add_source_sites(struct allocator_reader *reader, struct error *error);
 
 /* allocator_place.c: selects the probed instruction. @branched_to as in struct allocator_reader. */
@@ -192,7 +192,7 @@ void reader__place_probe(const struct allocator_reader *reader, struct site *sit
 
 /* How and where returns are probed. */
 int reader__find_ends(struct allocator_reader *reader);
-/* Likewise for a source. -ENOTSUP if its nesting needs returns that cannot be found. */
+/* Likewise for a definition. -ENOTSUP if its nesting needs returns that cannot be found. */
 int reader__find_source_ends(struct allocator_reader *reader, struct error *error);
 
 /* Sets is_bypassed. */
@@ -206,10 +206,10 @@ int reader__find_unknown(struct allocator_reader *reader);
 void allocator__write(const struct allocator *allocator, struct wire_writer *to);
 
 /*
- * The allocator back, of the file at @path with code in @parts, where @source is what was asked for or NULL. -EPROTO: a
+ * The allocator back, of the file at @path with code in @parts, where @definition is what was asked for or NULL. -EPROTO: a
  * worker that is not to be trusted says what cannot be; -ENOMEM.
  */
-int allocator__take(struct wire_reader *from, const char *path, const struct source *source,
+int allocator__take(struct wire_reader *from, const char *path, const struct definition *definition,
 		    const struct executable_parts *parts, struct allocator **out);
 
 /* Detects well-known allocators in stripped programs, and in libraries that do not export them. */

@@ -72,7 +72,7 @@ int session__open_engine(struct session *session, struct error *error);
 /* Whether @err, of an engine that was opened, says that the kernel refuses uprobes or bpf(2). */
 bool session__lacks_uprobes(int err);
 
-/* Sets at->file to the next file that was found to have allocators or defined sources, probed or not; false if there are no
+/* Sets at->file to the next file that was found to have known or defined allocators, probed or not; false if there are no
  * more yet. */
 bool session__next_file(const struct session *session, struct session_files *at);
 

@@ -114,7 +114,7 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error);
 bool uprobe__is_preempted(const struct uprobe *uprobe);
 /* Program at the entries of allocating functions; with sessions it may not be loaded. */
 struct bpf_program *uprobe__entry_program(const struct uprobe *uprobe);
-/* Program at USDT probes of sources. */
+/* Program at USDT probes of definitions. */
 struct bpf_program *uprobe__usdt_program(const struct uprobe *uprobe);
 /*
  * If *@program was left out when the programs were loaded, loads it by itself, if it was not already, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sources.h"
+#include "definitions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "file.h"
 #include "path.h"
 #include "pattern.h"
-#include "source_line.h"
-#include "sources_data.h"
+#include "definition_line.h"
+#include "definitions_data.h"
 
 #define MAX_FILE_SIZE (1UL << 20)
 
@@ -31,60 +31,61 @@ static char *trim(char *text)
 	return text;
 }
 
-static int begin_source(struct sources *sources, const char *name, const char *where,
-			struct error *error)
+static int begin_definition(struct definitions *definitions, const char *name, const char *where,
+			    struct error *error)
 {
-	struct source *source;
+	struct definition *definition;
 	int index;
 
-	if (source_names__has(&sources->names, name))
+	if (definition_names__has(&definitions->names, name))
 		return error__set(error, -EINVAL,
-				  "%s: a source '%s' is defined already; give it another name",
-				  where, name);
-	index = source_names__add(&sources->names, name);
+				  "%s: '%s' is defined already; give it another name", where, name);
+	index = definition_names__add(&definitions->names, name);
 	if (index == -E2BIG)
-		return error__set(error, -EINVAL, "%s: %d sources at the most can be defined",
-				  where, AP_MAX_SOURCES);
+		return error__set(error, -EINVAL, "%s: %d allocators at the most can be defined",
+				  where, AP_MAX_DEFINITIONS);
 	if (index < 0)
 		return error__set(
 			error, -EINVAL,
-			"%s: '%s' is no name of a source; it takes letters, digits, '-' and "
+			"%s: '%s' is no name for an allocator; it takes letters, digits, '-' and "
 			"'_', %d of them at the most",
-			where, name, SOURCE_NAME_MAX);
-	source = &sources->list[sources->n];
-	*source = (struct source){
+			where, name, DEFINITION_NAME_MAX);
+	definition = &definitions->list[definitions->n];
+	*definition = (struct definition){
 		.text = strdup(name),
 		.index = index,
 		.nesting = AP_NESTING_NONE, /* unknown so far */
 		.blocks = index + 1,
 	};
-	if (!source->text)
+	if (!definition->text)
 		return -ENOMEM;
-	source->name = source->text;
-	sources->n++;
+	definition->name = definition->text;
+	definitions->n++;
 	return 0;
 }
 
-static int end_source(struct source *source, const char *where, struct error *error)
+static int end_definition(struct definition *definition, const char *where, struct error *error)
 {
-	if (!source->n_functions)
+	if (!definition->n_functions)
 		return error__set(error, -EINVAL,
-				  "%s: source '%s' has no function; it needs a line such as "
+				  "%s: definition '%s' has no function; it needs a line such as "
 				  "alloc = pool_get(size=arg0)",
-				  where, source->name);
-	if (source->is_usdt && source->nesting == AP_NESTING_OUTERMOST)
+				  where, definition->name);
+	if (definition->is_usdt && definition->nesting == AP_NESTING_OUTERMOST)
 		return error__set(
 			error, -EINVAL,
-			"%s: source '%s' cannot be outermost: a USDT probe has no return, "
+			"%s: definition '%s' cannot be outermost: a USDT probe has no return, "
 			"so it counts beside malloc",
-			where, source->name);
-	if (source->nesting == AP_NESTING_NONE)
-		source->nesting = source->is_usdt ? AP_NESTING_BESIDE : AP_NESTING_OUTERMOST;
-	if (source->nesting == AP_NESTING_BESIDE && source->blocks == AP_BLOCKS_OF_MALLOC)
-		return error__set(error, -EINVAL,
-				  "%s: source '%s' has blocks = malloc, and counts beside malloc: "
-				  "each block would count twice; take nesting = outermost",
-				  where, source->name);
+			where, definition->name);
+	if (definition->nesting == AP_NESTING_NONE)
+		definition->nesting =
+			definition->is_usdt ? AP_NESTING_BESIDE : AP_NESTING_OUTERMOST;
+	if (definition->nesting == AP_NESTING_BESIDE && definition->blocks == AP_BLOCKS_OF_MALLOC)
+		return error__set(
+			error, -EINVAL,
+			"%s: definition '%s' has blocks = malloc, and counts beside malloc: "
+			"each block would count twice; take nesting = outermost",
+			where, definition->name);
 	return 0;
 }
 
@@ -101,9 +102,10 @@ static char *next_line(char *text, char **next)
 }
 
 /* Parses the sections of a definition; modifies @text. @path is for messages. */
-static int parse_file(struct sources *sources, char *text, const char *path, struct error *error)
+static int parse_file(struct definitions *definitions, char *text, const char *path,
+		      struct error *error)
 {
-	struct source *source = NULL;
+	struct definition *definition = NULL;
 	unsigned int number = 1;
 	char where[300];
 	int err = 0;
@@ -117,28 +119,28 @@ static int parse_file(struct sources *sources, char *text, const char *path, str
 			continue;
 		if (*line == '[' && line[len - 1] == ']') {
 			line[len - 1] = '\0';
-			if (source)
-				err = end_source(source, where, error);
+			if (definition)
+				err = end_definition(definition, where, error);
 			if (!err)
-				err = begin_source(sources, trim(line + 1), where, error);
-			source = err ? NULL : &sources->list[sources->n - 1];
-		} else if (!source) {
+				err = begin_definition(definitions, trim(line + 1), where, error);
+			definition = err ? NULL : &definitions->list[definitions->n - 1];
+		} else if (!definition) {
 			err = error__set(error, -EINVAL,
 					 "%s: '%s' is in no section; a definition begins with a "
 					 "line such as [pool]",
 					 where, line);
 		} else {
-			err = source__parse_line(source, line, where, error);
+			err = definition__parse_line(definition, line, where, error);
 		}
 	}
 	if (err)
 		return err;
-	if (!source)
+	if (!definition)
 		return error__set(error, -EINVAL,
 				  "%s defines nothing; a definition begins with a line such as "
 				  "[pool]",
 				  path);
-	return end_source(source, path, error);
+	return end_definition(definition, path, error);
 }
 
 static int read_text(const char *path, char **out, struct error *error)
@@ -168,7 +170,7 @@ static int read_text(const char *path, char **out, struct error *error)
 	return 0;
 }
 
-const char *const *sources__shipped(void)
+const char *const *definitions__shipped(void)
 {
 	return shipped_names;
 }
@@ -189,7 +191,7 @@ static int read_definition(const char *name, char **out, struct error *error)
 		snprintf(known + len, sizeof(known) - len, "%s, ", shipped[i].name);
 	}
 	return error__set(error, -ENOENT,
-			  "no definition '%s' comes with allocprof; it has %s" SOURCES_MAPPINGS
+			  "no definition '%s' comes with allocprof; it has %s" DEFINITIONS_MAPPINGS
 			  ", and takes the path "
 			  "of a file of your own with a / in it",
 			  name, known);
@@ -210,50 +212,51 @@ static enum ap_nesting take_nesting(char *name)
 	return nesting;
 }
 
-/* With nesting = beside, blocks that were malloc's become the source's own. */
-static void set_nesting(struct source *source, enum ap_nesting nesting)
+/* With nesting = beside, blocks that were malloc's become the definition's own. */
+static void set_nesting(struct definition *definition, enum ap_nesting nesting)
 {
-	source->nesting = nesting;
-	if (nesting == AP_NESTING_BESIDE && source->blocks == AP_BLOCKS_OF_MALLOC)
-		source->blocks = source->index + 1;
+	definition->nesting = nesting;
+	if (nesting == AP_NESTING_BESIDE && definition->blocks == AP_BLOCKS_OF_MALLOC)
+		definition->blocks = definition->index + 1;
 }
 
-static int add_mappings(struct sources *sources, enum ap_nesting nesting, struct error *error)
+static int add_mappings(struct definitions *definitions, enum ap_nesting nesting,
+			struct error *error)
 {
 	if (nesting == AP_NESTING_OUTERMOST)
 		return error__set(
 			error, -EINVAL,
 			"mmap:outermost is not possible: a system call has no calls beneath "
 			"it; take mmap");
-	sources->mappings = true;
+	definitions->mappings = true;
 	return 0;
 }
 
-static int add_file(struct sources *sources, char *name, struct error *error)
+static int add_file(struct definitions *definitions, char *name, struct error *error)
 {
 	enum ap_nesting nesting = take_nesting(name);
 	_cleanup_(free_ptr) char *text = NULL;
-	size_t first = sources->n;
+	size_t first = definitions->n;
 	int err;
 
-	if (!strcmp(name, SOURCES_MAPPINGS))
-		return add_mappings(sources, nesting, error);
+	if (!strcmp(name, DEFINITIONS_MAPPINGS))
+		return add_mappings(definitions, nesting, error);
 	err = read_definition(name, &text, error);
 	if (!err)
-		err = parse_file(sources, text, name, error);
-	for (size_t i = first; i < sources->n && nesting && !err; i++)
-		set_nesting(&sources->list[i], nesting);
+		err = parse_file(definitions, text, name, error);
+	for (size_t i = first; i < definitions->n && nesting && !err; i++)
+		set_nesting(&definitions->list[i], nesting);
 	return err;
 }
 
-int sources__add_files(struct sources *sources, const char *list, struct error *error)
+int definitions__add_files(struct definitions *definitions, const char *list, struct error *error)
 {
 	_cleanup_(free_ptr) char *copy = strdup(list);
 	char *rest = copy, *name;
 	int err = copy ? 0 : -ENOMEM;
 
 	while (!err && (name = strsep(&rest, ",")))
-		err = add_file(sources, name, error);
+		err = add_file(definitions, name, error);
 	return err;
 }
 
@@ -270,10 +273,10 @@ static char *find_comma(char *text)
 }
 
 /* "probe", or "probe2" and so on if that is taken. */
-static void choose_name(const struct sources *sources, char *name, size_t size)
+static void choose_name(const struct definitions *definitions, char *name, size_t size)
 {
 	snprintf(name, size, "probe");
-	for (int i = 2; source_names__has(&sources->names, name); i++)
+	for (int i = 2; definition_names__has(&definitions->names, name); i++)
 		snprintf(name, size, "probe%d", i);
 }
 
@@ -293,20 +296,21 @@ static bool takes_name(char *line, char **name)
 }
 
 /* The @first piece of a --probe may be its name. */
-static int begin_probe(struct sources *sources, char *first, bool *is_name, struct error *error)
-{
-	char name[SOURCE_NAME_MAX + 1], *given = name;
-
-	choose_name(sources, name, sizeof(name));
-	*is_name = takes_name(first, &given);
-	return begin_source(sources, given, "--probe", error);
-}
-
-int sources__add_probe(struct sources *sources, const char *text, const char *const *modules,
+static int begin_probe(struct definitions *definitions, char *first, bool *is_name,
 		       struct error *error)
 {
+	char name[DEFINITION_NAME_MAX + 1], *given = name;
+
+	choose_name(definitions, name, sizeof(name));
+	*is_name = takes_name(first, &given);
+	return begin_definition(definitions, given, "--probe", error);
+}
+
+int definitions__add_probe(struct definitions *definitions, const char *text,
+			   const char *const *modules, struct error *error)
+{
 	_cleanup_(free_ptr) char *copy = strdup(text);
-	struct source *source = NULL;
+	struct definition *definition = NULL;
 	bool more = true;
 	int err = copy ? 0 : -ENOMEM;
 
@@ -316,17 +320,17 @@ int sources__add_probe(struct sources *sources, const char *text, const char *co
 
 		more = *end == ',';
 		*end = '\0';
-		if (!source) {
-			err = begin_probe(sources, line, &is_name, error);
-			source = err ? NULL : &sources->list[sources->n - 1];
+		if (!definition) {
+			err = begin_probe(definitions, line, &is_name, error);
+			definition = err ? NULL : &definitions->list[definitions->n - 1];
 		}
 		if (!err && !is_name)
-			err = source__parse_line(source, trim(line), "--probe", error);
+			err = definition__parse_line(definition, trim(line), "--probe", error);
 		line = end + 1;
 	}
-	for (; !err && !source->n_modules && modules && *modules; modules++)
-		err = source__add_module(source, *modules);
-	return err ? err : end_source(source, "--probe", error);
+	for (; !err && !definition->n_modules && modules && *modules; modules++)
+		err = definition__add_module(definition, *modules);
+	return err ? err : end_definition(definition, "--probe", error);
 }
 
 /* The colon between file and definition, which begins with a word and '='; NULL if there is
@@ -344,72 +348,72 @@ static const char *find_definition(const char *text)
 	return NULL;
 }
 
-int sources__add_usdt(struct sources *sources, const char *text, struct error *error)
+int definitions__add_usdt(struct definitions *definitions, const char *text, struct error *error)
 {
-	const char *definition = find_definition(text), *files[2] = { NULL };
+	const char *lines = find_definition(text), *files[2] = { NULL };
 	_cleanup_(free_ptr) char *file = NULL;
-	const struct source *source;
+	const struct definition *definition;
 	int err;
 
-	if (!definition || definition == text)
+	if (!lines || lines == text)
 		return error__set(error, -EINVAL,
 				  "--usdt '%s' names no file, or no probes; it has to be such as "
 				  "FILE:alloc=pool:get(size=arg0)->arg1",
 				  text);
-	file = strndup(text, definition - text);
+	file = strndup(text, lines - text);
 	if (!file)
 		return -ENOMEM;
 	files[0] = file;
-	err = sources__add_probe(sources, definition + 1, files, error);
+	err = definitions__add_probe(definitions, lines + 1, files, error);
 	if (err)
 		return err;
-	source = &sources->list[sources->n - 1];
-	if (source->is_usdt)
+	definition = &definitions->list[definitions->n - 1];
+	if (definition->is_usdt)
 		return 0;
 	return error__set(error, -EINVAL,
 			  "--usdt: %s is no USDT probe, which are called provider:name; functions "
 			  "are for --probe",
-			  source->functions[0].name);
+			  definition->functions[0].name);
 }
 
-void sources__release(struct sources *sources)
+void definitions__release(struct definitions *definitions)
 {
-	for (size_t i = 0; i < sources->n; i++) {
-		struct source *source = &sources->list[i];
+	for (size_t i = 0; i < definitions->n; i++) {
+		struct definition *definition = &definitions->list[i];
 
-		for (size_t j = 0; j < source->n_modules; j++)
-			free(source->modules[j]);
-		for (size_t j = 0; j < source->n_functions; j++)
-			free(source->functions[j].name);
-		free(source->modules);
-		free(source->functions);
-		free(source->text);
+		for (size_t j = 0; j < definition->n_modules; j++)
+			free(definition->modules[j]);
+		for (size_t j = 0; j < definition->n_functions; j++)
+			free(definition->functions[j].name);
+		free(definition->modules);
+		free(definition->functions);
+		free(definition->text);
 	}
-	*sources = (struct sources){ 0 };
+	*definitions = (struct definitions){ 0 };
 }
 
-bool sources__any(const struct sources *sources)
+bool definitions__any(const struct definitions *definitions)
 {
-	return sources->n || sources->mappings;
+	return definitions->n || definitions->mappings;
 }
 
-bool sources__has_mappings(const struct sources *sources)
+bool definitions__has_mappings(const struct definitions *definitions)
 {
-	return sources && sources->mappings;
+	return definitions && definitions->mappings;
 }
 
-bool sources__any_usdt(const struct sources *sources)
+bool definitions__any_usdt(const struct definitions *definitions)
 {
-	for (size_t i = 0; sources && i < sources->n; i++)
-		if (sources->list[i].is_usdt)
+	for (size_t i = 0; definitions && i < definitions->n; i++)
+		if (definitions->list[i].is_usdt)
 			return true;
 	return false;
 }
 
-bool sources__any_outermost(const struct sources *sources)
+bool definitions__any_outermost(const struct definitions *definitions)
 {
-	for (size_t i = 0; sources && i < sources->n; i++)
-		if (sources->list[i].nesting == AP_NESTING_OUTERMOST)
+	for (size_t i = 0; definitions && i < definitions->n; i++)
+		if (definitions->list[i].nesting == AP_NESTING_OUTERMOST)
 			return true;
 	return false;
 }
@@ -436,18 +440,19 @@ static bool module__matches(const char *module, const char *path, const char *so
 	return matches;
 }
 
-bool source__is_in(const struct source *source, const char *path, const char *soname)
+bool definition__is_in(const struct definition *definition, const char *path, const char *soname)
 {
-	for (size_t i = 0; i < source->n_modules; i++)
-		if (module__matches(source->modules[i], path, soname))
+	for (size_t i = 0; i < definition->n_modules; i++)
+		if (module__matches(definition->modules[i], path, soname))
 			return true;
-	return !source->n_modules;
+	return !definition->n_modules;
 }
 
-const struct source_function *source__find(const struct source *source, const char *name)
+const struct definition_function *definition__find(const struct definition *definition,
+						   const char *name)
 {
-	for (size_t i = 0; i < source->n_functions; i++)
-		if (!strcmp(source->functions[i].name, name))
-			return &source->functions[i];
+	for (size_t i = 0; i < definition->n_functions; i++)
+		if (!strcmp(definition->functions[i].name, name))
+			return &definition->functions[i];
 	return NULL;
 }

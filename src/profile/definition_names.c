@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Names of functions, of reasons for lost calls and of ends of stacks, as in the data file. */
-#include "source_names.h"
+#include "definition_names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,24 +9,24 @@
 #include "profile.h"
 #include "reasons.h"
 
-static const char *const kinds[AP_SOURCE_KINDS] = {
-	[AP_SOURCE_ALLOC] = "alloc",
-	[AP_SOURCE_REALLOC] = "realloc",
-	[AP_SOURCE_FREE] = "free",
+static const char *const kinds[AP_DEFINED_KINDS] = {
+	[AP_DEFINED_ALLOC] = "alloc",
+	[AP_DEFINED_REALLOC] = "realloc",
+	[AP_DEFINED_FREE] = "free",
 };
 
 static const char name_characters[] =
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 
-const char *source_kind__name(enum ap_source_kind kind)
+const char *defined_kind__name(enum ap_defined_kind kind)
 {
 	return kinds[kind];
 }
 
-static int find_source(const struct source_names *names, const char *name, size_t len)
+static int find_definition(const struct definition_names *names, const char *name, size_t len)
 {
 	for (size_t i = 0; i < names->n; i++) {
-		const char *known = names->functions[i * AP_SOURCE_KINDS];
+		const char *known = names->functions[i * AP_DEFINED_KINDS];
 
 		if (!strncmp(known, name, len) && known[len] == '.')
 			return (int)i;
@@ -34,67 +34,68 @@ static int find_source(const struct source_names *names, const char *name, size_
 	return -ENOENT;
 }
 
-static int add_source(struct source_names *names, const char *name, size_t len)
+static int add_definition(struct definition_names *names, const char *name, size_t len)
 {
-	int index = find_source(names, name, len);
+	int index = find_definition(names, name, len);
 
-	if (!len || len > SOURCE_NAME_MAX || strspn(name, name_characters) < len)
+	if (!len || len > DEFINITION_NAME_MAX || strspn(name, name_characters) < len)
 		return -EINVAL;
 	if (index >= 0)
 		return index;
-	if (names->n == AP_MAX_SOURCES)
+	if (names->n == AP_MAX_DEFINITIONS)
 		return -E2BIG;
-	for (int kind = 0; kind < AP_SOURCE_KINDS; kind++)
-		snprintf(names->functions[names->n * AP_SOURCE_KINDS + kind],
+	for (int kind = 0; kind < AP_DEFINED_KINDS; kind++)
+		snprintf(names->functions[names->n * AP_DEFINED_KINDS + kind],
 			 sizeof(names->functions[0]), "%.*s.%s", (int)len, name, kinds[kind]);
 	return (int)names->n++;
 }
 
-int source_names__add(struct source_names *names, const char *name)
+int definition_names__add(struct definition_names *names, const char *name)
 {
-	return add_source(names, name, strlen(name));
+	return add_definition(names, name, strlen(name));
 }
 
-bool source_names__has(const struct source_names *names, const char *name)
+bool definition_names__has(const struct definition_names *names, const char *name)
 {
-	return find_source(names, name, strlen(name)) >= 0;
+	return find_definition(names, name, strlen(name)) >= 0;
 }
 
-const char *source_names__function(const struct source_names *names, enum ap_function function)
+const char *definition_names__function(const struct definition_names *names,
+				       enum ap_function function)
 {
 	size_t at = (size_t)function - AP_DEFINED;
 
-	if (function < AP_DEFINED || !names || at >= names->n * AP_SOURCE_KINDS)
+	if (function < AP_DEFINED || !names || at >= names->n * AP_DEFINED_KINDS)
 		return profile__function_name(function);
 	return names->functions[at];
 }
 
-int source_names__find(const struct source_names *names, const char *function)
+int definition_names__find(const struct definition_names *names, const char *function)
 {
 	int known = profile__function_by_name(function);
 
 	if (known >= 0 || !names)
 		return known;
-	for (size_t i = 0; i < names->n * AP_SOURCE_KINDS; i++)
+	for (size_t i = 0; i < names->n * AP_DEFINED_KINDS; i++)
 		if (!strcmp(names->functions[i], function))
 			return AP_DEFINED + (int)i;
 	return -ENOENT;
 }
 
-int source_names__take(struct source_names *names, const char *function)
+int definition_names__take(struct definition_names *names, const char *function)
 {
-	int known = source_names__find(names, function), source;
+	int known = definition_names__find(names, function), definition;
 	const char *dot = strrchr(function, '.');
 
 	if (known >= 0 || !dot)
 		return known;
-	for (int kind = 0; kind < AP_SOURCE_KINDS; kind++) {
+	for (int kind = 0; kind < AP_DEFINED_KINDS; kind++) {
 		if (strcmp(dot + 1, kinds[kind]) != 0)
 			continue;
-		source = add_source(names, function, dot - function);
-		if (source < 0)
-			return source == -EINVAL ? -ENOENT : source;
-		return source__function(source, kind);
+		definition = add_definition(names, function, dot - function);
+		if (definition < 0)
+			return definition == -EINVAL ? -ENOENT : definition;
+		return definition__function(definition, kind);
 	}
 	return -ENOENT;
 }

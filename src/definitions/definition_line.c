@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "source_line.h"
+#include "definition_line.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
-#include "sources.h"
+#include "definitions.h"
 
 /* Highest argument number of functions (in registers), and of USDT probes. */
 #define MAX_ARGUMENT	  5
 #define MAX_USDT_ARGUMENT 11
 /* Maximum of a constant size. */
 #define MAX_SIZE 0xffffffffUL
-/* Maximum numbers of functions and of file patterns per source. */
+/* Maximum numbers of functions and of file patterns per definition. */
 #define MAX_FUNCTIONS 128
 #define MAX_MODULES   32
 
@@ -248,7 +248,7 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 			  cursor->where, (int)len, word);
 }
 
-static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
+static int parse_result(struct cursor *cursor, enum ap_defined_kind kind,
 			struct interface_function *interface)
 {
 	struct value_location location;
@@ -256,7 +256,7 @@ static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
 
 	if (err)
 		return err;
-	if (kind == AP_SOURCE_FREE)
+	if (kind == AP_DEFINED_FREE)
 		return error__set(cursor->error, -EINVAL,
 				  "%s: a function that frees returns no block; omit ->",
 				  cursor->where);
@@ -266,7 +266,7 @@ static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
 	}
 	if (!location.argument)
 		return 0;
-	if (kind != AP_SOURCE_ALLOC || !location.is_behind || interface->pointer)
+	if (kind != AP_DEFINED_ALLOC || !location.is_behind || interface->pointer)
 		return error__set(cursor->error, -EINVAL,
 				  "%s: a new block is in ret, or of a function that takes none, "
 				  "in what an argument points to (*arg0)",
@@ -276,23 +276,23 @@ static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
 	return 0;
 }
 
-static int check_function(struct cursor *cursor, enum ap_source_kind kind,
+static int check_function(struct cursor *cursor, enum ap_defined_kind kind,
 			  const struct interface_function *interface)
 {
-	if (kind != AP_SOURCE_ALLOC && !interface->pointer)
+	if (kind != AP_DEFINED_ALLOC && !interface->pointer)
 		return error__set(cursor->error, -EINVAL,
 				  "%s: %s needs the block that it is given: ptr=arg0, for example",
-				  cursor->where, source_kind__name(kind));
-	if (kind == AP_SOURCE_FREE && (has_size(interface) || interface->count))
+				  cursor->where, defined_kind__name(kind));
+	if (kind == AP_DEFINED_FREE && (has_size(interface) || interface->count))
 		return error__set(cursor->error, -EINVAL,
 				  "%s: what is freed is known by its ptr; omit its size",
 				  cursor->where);
-	if (kind == AP_SOURCE_REALLOC && cursor->is_usdt && !interface->block)
+	if (kind == AP_DEFINED_REALLOC && cursor->is_usdt && !interface->block)
 		return error__set(cursor->error, -EINVAL,
 				  "%s: realloc of a USDT probe needs the new block: ->arg2, for "
 				  "example",
 				  cursor->where);
-	if (kind == AP_SOURCE_ALLOC && interface->pointer && !interface->result)
+	if (kind == AP_DEFINED_ALLOC && interface->pointer && !interface->result)
 		return error__set(cursor->error, -EINVAL,
 				  "%s: a function that is given a block and returns one is no "
 				  "alloc but a realloc",
@@ -316,23 +316,25 @@ static size_t take_name(struct cursor *cursor, const char **name)
 	return cursor__take_word(cursor, &probe) ? (size_t)(cursor->at - *name) : 0;
 }
 
-/* A source has either functions or USDT probes, since these are found in different ways. */
-static int check_kind(const struct source *source, const struct cursor *cursor)
+/* A definition has either functions or USDT probes, since these are found in different ways. */
+static int check_kind(const struct definition *definition, const struct cursor *cursor)
 {
-	if (!source->n_functions || source->is_usdt == cursor->is_usdt)
+	if (!definition->n_functions || definition->is_usdt == cursor->is_usdt)
 		return 0;
 	return error__set(
 		cursor->error, -EINVAL,
-		"%s: source '%s' has functions and USDT probes (provider:name); define two "
-		"sources",
-		cursor->where, source->name);
+		"%s: definition '%s' has functions and USDT probes (provider:name); define two "
+		"definitions",
+		cursor->where, definition->name);
 }
 
 /* Parses "pool_get(size=arg0) -> ret". */
-static int parse_function(struct source *source, enum ap_source_kind kind, struct cursor *cursor)
+static int parse_function(struct definition *definition, enum ap_defined_kind kind,
+			  struct cursor *cursor)
 {
-	struct interface_function interface = { .function = source__function(source->index, kind) };
-	struct source_function *grown;
+	struct interface_function interface = { .function = definition__function(definition->index,
+										 kind) };
+	struct definition_function *grown;
 	enum interface_family family;
 	const char *name;
 	size_t len = take_name(cursor, &name);
@@ -344,7 +346,7 @@ static int parse_function(struct source *source, enum ap_source_kind kind, struc
 				  "%s: '%s' is no function; it has to be such as "
 				  "pool_get(size=arg0)",
 				  cursor->where, name);
-	err = check_kind(source, cursor);
+	err = check_kind(definition, cursor);
 	if (err)
 		return err;
 	if (!cursor__take(cursor, ")")) {
@@ -368,10 +370,11 @@ static int parse_function(struct source *source, enum ap_source_kind kind, struc
 	copy = strndup(name, len);
 	if (!copy)
 		return -ENOMEM;
-	grown = interface__find(copy, &family) || source__find(source, copy) ||
-				source->n_functions == MAX_FUNCTIONS
+	grown = interface__find(copy, &family) || definition__find(definition, copy) ||
+				definition->n_functions == MAX_FUNCTIONS
 			? NULL
-			: reallocarray(source->functions, source->n_functions + 1, sizeof(*grown));
+			: reallocarray(definition->functions, definition->n_functions + 1,
+				       sizeof(*grown));
 	if (!grown) {
 		err = error__set(cursor->error, -EINVAL,
 				 "%s: %s is known already, or is one too many", cursor->where,
@@ -379,28 +382,28 @@ static int parse_function(struct source *source, enum ap_source_kind kind, struc
 		free(copy);
 		return err;
 	}
-	source->functions = grown;
-	source->is_usdt = cursor->is_usdt;
+	definition->functions = grown;
+	definition->is_usdt = cursor->is_usdt;
 	interface.name = copy;
-	grown[source->n_functions++] = (struct source_function){ copy, interface };
+	grown[definition->n_functions++] = (struct definition_function){ copy, interface };
 	return 0;
 }
 
-int source__add_module(struct source *source, const char *module)
+int definition__add_module(struct definition *definition, const char *module)
 {
-	char **grown = reallocarray(source->modules, source->n_modules + 1, sizeof(*grown));
+	char **grown = reallocarray(definition->modules, definition->n_modules + 1, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	source->modules = grown;
-	grown[source->n_modules] = strdup(module);
-	if (!grown[source->n_modules])
+	definition->modules = grown;
+	grown[definition->n_modules] = strdup(module);
+	if (!grown[definition->n_modules])
 		return -ENOMEM;
-	source->n_modules++;
+	definition->n_modules++;
 	return 0;
 }
 
-static int parse_modules(struct source *source, char *value, struct cursor *cursor)
+static int parse_modules(struct definition *definition, char *value, struct cursor *cursor)
 {
 	char *word;
 	int err = 0;
@@ -408,10 +411,10 @@ static int parse_modules(struct source *source, char *value, struct cursor *curs
 	while (!err && (word = strsep(&value, blanks))) {
 		if (!*word)
 			continue;
-		if (source->n_modules == MAX_MODULES)
+		if (definition->n_modules == MAX_MODULES)
 			return error__set(cursor->error, -EINVAL, "%s: %d files at the most",
 					  cursor->where, MAX_MODULES);
-		err = source__add_module(source, word);
+		err = definition__add_module(definition, word);
 	}
 	return err;
 }
@@ -428,27 +431,27 @@ static int choose(const char *key, const char *value, const char *const *words,
 			  words[2] ? words[2] : "");
 }
 
-static int parse_setting(struct source *source, const char *key, const char *value,
+static int parse_setting(struct definition *definition, const char *key, const char *value,
 			 const struct cursor *cursor)
 {
 	static const char *const nestings[] = { "outermost", "beside", NULL };
 	static const char *const returns[] = { "instructions", "probes", NULL };
 	static const char *const blocks[] = { "own", "malloc", "none", NULL };
-	const __u8 block_values[] = { source->index + 1, AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS };
+	const __u8 block_values[] = { definition->index + 1, AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS };
 	int choice;
 
 	if (!strcmp(key, "nesting")) {
 		choice = choose(key, value, nestings, cursor);
 		if (choice >= 0)
-			source->nesting = choice ? AP_NESTING_BESIDE : AP_NESTING_OUTERMOST;
+			definition->nesting = choice ? AP_NESTING_BESIDE : AP_NESTING_OUTERMOST;
 	} else if (!strcmp(key, "returns")) {
 		choice = choose(key, value, returns, cursor);
 		if (choice >= 0)
-			source->returns_probed = choice;
+			definition->returns_probed = choice;
 	} else if (!strcmp(key, "blocks")) {
 		choice = choose(key, value, blocks, cursor);
 		if (choice >= 0)
-			source->blocks = block_values[choice];
+			definition->blocks = block_values[choice];
 	} else {
 		choice = error__set(cursor->error, -EINVAL,
 				    "%s: '%s' is not known; it takes alloc, realloc, free, "
@@ -458,7 +461,8 @@ static int parse_setting(struct source *source, const char *key, const char *val
 	return choice < 0 ? choice : 0;
 }
 
-int source__parse_line(struct source *source, char *line, const char *where, struct error *error)
+int definition__parse_line(struct definition *definition, char *line, const char *where,
+			   struct error *error)
 {
 	struct cursor cursor = { .where = where, .error = error };
 	char *equals = strchr(line, '='), *key = line, *end;
@@ -472,10 +476,10 @@ int source__parse_line(struct source *source, char *line, const char *where, str
 		;
 	*end = '\0';
 	cursor.at = equals + 1 + strspn(equals + 1, blanks);
-	for (int kind = 0; kind < AP_SOURCE_KINDS; kind++)
-		if (!strcmp(key, source_kind__name(kind)))
-			return parse_function(source, kind, &cursor);
+	for (int kind = 0; kind < AP_DEFINED_KINDS; kind++)
+		if (!strcmp(key, defined_kind__name(kind)))
+			return parse_function(definition, kind, &cursor);
 	if (!strcmp(key, "modules"))
-		return parse_modules(source, equals + 1, &cursor);
-	return parse_setting(source, key, cursor.at, &cursor);
+		return parse_modules(definition, equals + 1, &cursor);
+	return parse_setting(definition, key, cursor.at, &cursor);
 }

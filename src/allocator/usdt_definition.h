@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finds the USDT probes of a source in a file; each location of a probe is a site
+/* Finds the USDT probes of a definition in a file; each location of a probe is a site
  * (allocprof-allocators(5)). */
-#ifndef ALLOCPROF_USDT_SOURCE_H
-#define ALLOCPROF_USDT_SOURCE_H
+#ifndef ALLOCPROF_USDT_DEFINITIONS_H
+#define ALLOCPROF_USDT_DEFINITIONS_H
 
 #include <linux/types.h>
 
@@ -10,9 +10,9 @@
 
 struct allocator;
 struct error;
-struct source;
+struct definition;
 
-/* Maximum number of locations of one source in one file: an inlined function may have many. */
+/* Maximum number of locations of one definition in one file: an inlined function may have many. */
 #define USDT_MAX_SITES 512
 
 /* USDT part of a site. */
@@ -22,12 +22,12 @@ struct usdt_site {
 };
 
 /*
- * Finds the probes of @source, a source of USDT probes, in the file @fd, which the caller keeps;
- * @path is for messages. -ENOENT: it has none, or its name does not match the source's modules;
+ * Finds the probes of @definition, a definition of USDT probes, in the file @fd, which the caller keeps;
+ * @path is for messages. -ENOENT: it has none, or its name does not match the definition's modules;
  * -ENOTSUP: one of them cannot be counted; -ENOEXEC, -EFBIG, -ENOMEM.
  */
-int usdt_source__read(int fd, const char *path, const struct source *source, struct allocator **out,
-		      struct error *error);
+int usdt_definition__read(int fd, const char *path, const struct definition *definition,
+			  struct allocator **out, struct error *error);
 
 /* Parses the argument descriptions of USDT notes, which are assembler operands. */
 

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sources that the user defines besides the known allocators: pools, a program's own allocators
+ * Allocators that the user defines besides the known ones: pools, a program's own allocators
  * (allocprof-allocators(5)). Their functions have rows like those of interface.h.
  */
-#ifndef ALLOCPROF_SOURCES_H
-#define ALLOCPROF_SOURCES_H
+#ifndef ALLOCPROF_DEFINITIONS_H
+#define ALLOCPROF_DEFINITIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "abi.h"
 #include "interface.h"
-#include "source_names.h"
+#include "definition_names.h"
 
 struct error;
 
 /* Pseudo definition of the kernel's anonymous mappings. */
-#define SOURCES_MAPPINGS "mmap"
+#define DEFINITIONS_MAPPINGS "mmap"
 
-struct source_function {
+struct definition_function {
 	char *name; /* symbol name, or "provider:name" */
 	struct interface_function interface;
 };
 
-struct source {
+struct definition {
 	const char *name; /* from the section head */
 	char *text;	  /* owns @name */
-	__u32 index;	  /* in sources.names */
+	__u32 index;	  /* in definitions.names */
 	enum ap_nesting nesting;
 	__u8 blocks;	     /* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or index + 1 */
 	bool is_usdt;	     /* its functions are USDT probes, "provider:name" */
 	bool returns_probed; /* return probes are allowed: nothing unwinds through its functions */
 	char **modules;	     /* patterns of file names or SONAMEs, or paths; none: any file */
 	size_t n_modules;
-	struct source_function *functions;
+	struct definition_function *functions;
 	size_t n_functions;
 };
 
-struct sources {
-	struct source list[AP_MAX_SOURCES];
+struct definitions {
+	struct definition list[AP_MAX_DEFINITIONS];
 	size_t n;
-	struct source_names names;
+	struct definition_names names;
 	bool mappings; /* count anonymous mappings; not with live */
 };
 
@@ -49,38 +49,39 @@ struct sources {
  * with an optional ":beside" or ":outermost" that overrides its nesting. With *@error set: -EINVAL
  * for a malformed definition, -ENOENT, -EFBIG, or the error of reading; or -ENOMEM.
  */
-int sources__add_files(struct sources *sources, const char *list, struct error *error);
+int definitions__add_files(struct definitions *definitions, const char *list, struct error *error);
 
 /*
  * Adds the argument of --probe: lines of a definition, separated by commas. @modules,
  * NULL-terminated, are the files to search unless the text names any. Errors as above.
  */
-int sources__add_probe(struct sources *sources, const char *text, const char *const *modules,
-		       struct error *error);
+int definitions__add_probe(struct definitions *definitions, const char *text,
+			   const char *const *modules, struct error *error);
 
 /*
  * Adds the argument of --usdt: a file, a colon, and lines of a definition of USDT probes, separated
  * by commas. Errors as above.
  */
-int sources__add_usdt(struct sources *sources, const char *text, struct error *error);
+int definitions__add_usdt(struct definitions *definitions, const char *text, struct error *error);
 
-void sources__release(struct sources *sources);
+void definitions__release(struct definitions *definitions);
 
 /* Whether anything counts besides the allocators. */
-bool sources__any(const struct sources *sources);
-bool sources__has_mappings(const struct sources *sources);
-bool sources__any_usdt(const struct sources *sources);
+bool definitions__any(const struct definitions *definitions);
+bool definitions__has_mappings(const struct definitions *definitions);
+bool definitions__any_usdt(const struct definitions *definitions);
 
-/* Whether some source is AP_NESTING_OUTERMOST. */
-bool sources__any_outermost(const struct sources *sources);
+/* Whether some definition is AP_NESTING_OUTERMOST. */
+bool definitions__any_outermost(const struct definitions *definitions);
 
-/* Whether the file at @path with @soname ("" if it has none) matches the source's modules. */
-bool source__is_in(const struct source *source, const char *path, const char *soname);
+/* Whether the file at @path with @soname ("" if it has none) matches the definition's modules. */
+bool definition__is_in(const struct definition *definition, const char *path, const char *soname);
 
-/* The source's function @name, or NULL. */
-const struct source_function *source__find(const struct source *source, const char *name);
+/* The definition's function @name, or NULL. */
+const struct definition_function *definition__find(const struct definition *definition,
+						   const char *name);
 
 /* Names of the definitions shipped with allocprof, NULL-terminated. */
-const char *const *sources__shipped(void);
+const char *const *definitions__shipped(void);
 
 #endif

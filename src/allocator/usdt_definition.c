@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "usdt_source.h"
+#include "usdt_definition.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,11 @@
 #include "elf_file.h"
 #include "error.h"
 #include "function_code.h"
-#include "sources.h"
+#include "definitions.h"
 #include "usdt.h"
 
 struct search {
-	const struct source *source;
+	const struct definition *definition;
 	const char *path;
 	struct elf_file *elf;
 	struct allocator *allocator;
@@ -76,7 +76,7 @@ static int find_site(struct search *search, const struct usdt_probe *probe, stru
 }
 
 static int add_site(struct search *search, const struct usdt_probe *probe,
-		    const struct source_function *function)
+		    const struct definition_function *function)
 {
 	struct allocator *allocator = search->allocator;
 	struct site *site = &allocator->sites[allocator->n_sites];
@@ -85,7 +85,7 @@ static int add_site(struct search *search, const struct usdt_probe *probe,
 	if (allocator->n_sites == USDT_MAX_SITES)
 		return error__set(search->error, -E2BIG,
 				  "it has more than %d locations of USDT probes of %s",
-				  USDT_MAX_SITES, search->source->name);
+				  USDT_MAX_SITES, search->definition->name);
 	*site = (struct site){
 		.function = function->interface.function,
 		.names = 1ULL << function->interface.function,
@@ -104,29 +104,29 @@ static int add_site(struct search *search, const struct usdt_probe *probe,
 
 static int consider(const struct usdt_probe *probe, void *arg)
 {
-	const struct source_function *function;
+	const struct definition_function *function;
 	struct search *search = arg;
 	char name[256];
 
 	if (snprintf(name, sizeof(name), "%s:%s", probe->provider, probe->name) >=
 	    (int)sizeof(name))
 		return 0;
-	function = source__find(search->source, name);
+	function = definition__find(search->definition, name);
 	if (function)
 		search->err = add_site(search, probe, function);
 	return search->err;
 }
 
-/* If some of the source's probes exist, a missing one is most likely misspelt. */
+/* If some of the definition's probes exist, a missing one is most likely misspelt. */
 static int check_missing(struct search *search)
 {
 	const struct allocator *allocator = search->allocator;
 
 	if (!allocator->n_sites)
 		return error__set(search->error, -ENOENT, "%s has no USDT probe of %s",
-				  search->path, search->source->name);
-	for (size_t i = 0; i < search->source->n_functions; i++) {
-		const struct source_function *function = &search->source->functions[i];
+				  search->path, search->definition->name);
+	for (size_t i = 0; i < search->definition->n_functions; i++) {
+		const struct definition_function *function = &search->definition->functions[i];
 		bool is_there = false;
 
 		for (size_t j = 0; j < allocator->n_sites; j++)
@@ -155,22 +155,22 @@ static int read_notes(struct search *search, int fd)
 	return err ? err : check_missing(search);
 }
 
-int usdt_source__read(int fd, const char *path, const struct source *source, struct allocator **out,
-		      struct error *error)
+int usdt_definition__read(int fd, const char *path, const struct definition *definition,
+			  struct allocator **out, struct error *error)
 {
-	struct search search = { .source = source, .path = path, .error = error };
+	struct search search = { .definition = definition, .path = path, .error = error };
 	int err = elf_file__open(fd, path, &search.elf, error);
 
 	if (err)
 		return err;
-	if (!source__is_in(source, path, elf_file__soname(search.elf))) {
+	if (!definition__is_in(definition, path, elf_file__soname(search.elf))) {
 		elf_file__free(search.elf);
 		return error__set(error, -ENOENT, "%s is none of the files of %s", path,
-				  source->name);
+				  definition->name);
 	}
 	search.allocator = calloc(1, sizeof(*search.allocator));
 	if (search.allocator) {
-		search.allocator->source = source;
+		search.allocator->definition = definition;
 		search.allocator->path = strdup(path);
 		search.allocator->sites = calloc(USDT_MAX_SITES, sizeof(*search.allocator->sites));
 		snprintf(search.allocator->build_id, sizeof(search.allocator->build_id), "%s",
