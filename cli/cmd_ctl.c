@@ -71,9 +71,10 @@ static int check(const struct ctl_options *options, struct error *error)
 		return error__set(error, -EINVAL,
 				  "-o, --reset and --no-hold mean nothing without dump");
 	if (options->resets && options->no_hold)
-		return error__set(error, -EINVAL,
-				  "--reset and --no-hold together; only a recording with --live is "
-				  "held, and that cannot be reset: leave one of them out");
+		return error__set(
+			error, -EINVAL,
+			"--reset and --no-hold cannot be used together; only a recording with --live is "
+			"held, and that cannot be reset: leave one of them out");
 	return 0;
 }
 
@@ -152,8 +153,8 @@ static int make_request(const struct ctl_options *options, char *request, size_t
 	if (*output && *output != '/') {
 		directory = getcwd(NULL, 0);
 		if (!directory)
-			return error__set(error, -errno, "cannot tell where %s is: %s", output,
-					  strerror(errno));
+			return error__set(error, -errno, "cannot make %s an absolute path: %s",
+					  output, strerror(errno));
 	}
 	if (strcmp(options->verb, "dump"))
 		len = snprintf(request, size, "%s", options->verb);

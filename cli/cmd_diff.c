@@ -97,7 +97,7 @@ static int check_options(const struct diff_command *options, struct error *error
 	if (options->per && options->diff.cost == COST_PEAK)
 		return error__set(
 			error, -EINVAL,
-			"--per and --cost=peak together; a peak does not grow with what is "
+			"--per and --cost=peak cannot be used together; a peak does not grow with what is "
 			"done: leave one out");
 	if (options->data.choice.json && options->folded)
 		return error__set(error, -EINVAL,

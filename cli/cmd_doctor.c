@@ -92,7 +92,7 @@ static void print_obstacle(const char *sentence, void *context)
 	snprintf(text, sizeof(text), "%s", sentence);
 	utf8__clean(text);
 	if (*is_first)
-		printf("\nIn the way, or perhaps:\n");
+		printf("\nIn the way, certainly or perhaps:\n");
 	*is_first = false;
 	printf("  %s.\n", text);
 }

@@ -145,13 +145,15 @@ static int check_record(struct record_options *options, struct error *error)
 				  "--throttle means nothing without --events: other recordings "
 				  "count in the kernel, and wait by themselves");
 	if (options->events && session->sample_bytes)
-		return error__set(error, -EINVAL,
-				  "--events and --sample together; the log has every event: leave "
-				  "one of them out");
+		return error__set(
+			error, -EINVAL,
+			"--events and --sample cannot be used together; the log has every event: leave "
+			"one of them out");
 	if (options->events && options->series.runs)
-		return error__set(error, -EINVAL,
-				  "--events and -r together; a log is of one run: leave one of "
-				  "them out");
+		return error__set(
+			error, -EINVAL,
+			"--events and -r cannot be used together; a log is of one run: leave one of "
+			"them out");
 	session->live |= options->events;
 	if (!session->live && (session->max_live || session->max_records || session->interval_ns))
 		return error__set(error, -EINVAL,

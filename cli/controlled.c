@@ -312,9 +312,9 @@ static void end_dump(struct controlled *controlled)
 	else if (dump->text[0] == '2')
 		said = dump->held_ns
 			       ? "the target's live memory could not be read in the two seconds for which "
-				 "it is held; ask when it is idle"
+				 "it is held; try again when it is idle"
 			       : "the target allocated or freed memory during each attempt; with "
-				 "--live ask when it is idle, or without --no-hold";
+				 "--live try again when it is idle, or without --no-hold";
 	if (dump->resets && dump->text[0] != '0')
 		session__lose_forgotten(controlled->session);
 	if (dump->is_checkpoint)
@@ -344,8 +344,9 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 	if (dump->pid && dump->is_checkpoint)
 		abandon_checkpoint(controlled);
 	if (dump->pid)
-		return error__set(error, -EBUSY,
-				  "another dump is being written; ask again when it is");
+		return error__set(
+			error, -EBUSY,
+			"another dump is still being written; try again when it has finished");
 	err = resets ? session__check_forget(controlled->session, error) : 0;
 	if (!err)
 		err = dump_path(controlled, asked, &dump->path);

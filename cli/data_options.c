@@ -46,7 +46,7 @@ static int parse_by(struct view_choice *choice, const char *list, struct error *
 		} else {
 			return error__set(
 				error, -EINVAL,
-				"unknown root '%.*s'; --by is process, thread or both with a "
+				"unknown root '%.*s'; --by takes process, thread, or both with a "
 				"comma",
 				(int)len, list);
 		}

@@ -36,7 +36,7 @@ enum {
 	{ "lines", OPT_LINES, NULL, 0, "Distinguish source lines, and print them", 2 }, \
 	{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 }, \
 	{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers and the inner functions of the C++ library too", 2 }, \
-	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "More functions to leave out, as FILE lists them", 2 }
+	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "Also leave out the functions that FILE lists", 2 }
 #define VIEW_OPTIONS(by_default) \
 	VIEW_FRAME_OPTIONS, \
 	{ "by", OPT_BY, "LIST", 0, "Begin stacks with the names of these: process, thread, or both " \

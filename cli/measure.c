@@ -405,15 +405,18 @@ int series__check(struct series *series, const struct measure *measure, struct e
 	if (series->has_warmup && !series->runs)
 		err = error__set(error, -EINVAL, "--warmup means nothing without -r");
 	else if (series->runs && measure->pid)
-		err = error__set(error, -EINVAL,
-				 "-r and -p together; only a command can be run again");
+		err = error__set(
+			error, -EINVAL,
+			"-r and -p cannot be used together; only a command can be run again");
 	else if (series->runs && measure->duration_ns)
-		err = error__set(error, -EINVAL,
-				 "-r and --duration together; a command that goes on is not run "
-				 "again beside itself");
+		err = error__set(
+			error, -EINVAL,
+			"-r and --duration cannot be used together; a command that goes on is not run "
+			"again beside itself");
 	else if (series->runs && measure->session.window.paused)
-		err = error__set(error, -EINVAL,
-				 "-r and --paused together; only a single run can be controlled");
+		err = error__set(
+			error, -EINVAL,
+			"-r and --paused cannot be used together; only a single run can be controlled");
 	if (series->runs && !series->has_warmup)
 		series->warmup = 1;
 	return err;

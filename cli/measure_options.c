@@ -210,7 +210,7 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 		if (measure->pid)
 			return error__set(
 				input->error, -EINVAL,
-				"-p %d and -p %s together; one process is measured at a time",
+				"-p %d and -p %s cannot be used together; one process is measured at a time",
 				measure->pid, arg);
 		return number__parse_pid(arg, &measure->pid, input->error);
 	case 'e':
@@ -297,10 +297,11 @@ int measure__check(struct measure *measure, const char *command, struct error *e
 	int err;
 
 	if (measure->pid && measure->argv)
-		return error__set(error, -EINVAL,
-				  "-p %d and the command '%s' together; give one target or the "
-				  "other",
-				  measure->pid, measure->argv[0]);
+		return error__set(
+			error, -EINVAL,
+			"-p %d and the command '%s' cannot be used together; give one target or the "
+			"other",
+			measure->pid, measure->argv[0]);
 	if (!measure->pid && !measure->argv)
 		return error__set(error, -EINVAL,
 				  "no target; give a command (allocprof %s ./app) or a process "
@@ -309,13 +310,14 @@ int measure__check(struct measure *measure, const char *command, struct error *e
 	if (measure->pid && measure->user)
 		return error__set(
 			error, -EINVAL,
-			"--user %s and -p %d together; the user is that of a command, and a "
+			"--user %s and -p %d cannot be used together; the user is that of a command, and a "
 			"process has one",
 			measure->user, measure->pid);
 	if (measure->session.live && measure->selected)
-		return error__set(error, -EINVAL,
-				  "-e and --live together; --live has to see every function to "
-				  "know what becomes of a block");
+		return error__set(
+			error, -EINVAL,
+			"-e and --live cannot be used together; --live has to see every function to "
+			"know what becomes of a block");
 	err = measure__resolve(measure, error);
 	if (!err && measure->selected)
 		err = select_functions(measure, error);
@@ -349,10 +351,11 @@ int window_options__check(const struct window_options *options, struct error *er
 	if (options->delay_ns && options->start_on)
 		return error__set(
 			error, -EINVAL,
-			"--delay and --start-on together; give one beginning or the other");
+			"--delay and --start-on cannot be used together; give one beginning or the other");
 	if (options->delay_ns && options->paused)
-		return error__set(error, -EINVAL,
-				  "--delay and --paused together; give one beginning or the other");
+		return error__set(
+			error, -EINVAL,
+			"--delay and --paused cannot be used together; give one beginning or the other");
 	return 0;
 }
 

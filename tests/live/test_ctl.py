@@ -236,7 +236,7 @@ def test_live_dump_without_hold(controlled):
     result = one.run([one.allocprof, "ctl", "-p", one.pid, "dump", "--no-hold"])
     one.target.expect_line("done")
     if result.status:
-        assert b"with --live ask when it is idle" in result.stderr
+        assert b"with --live try again when it is idle" in result.stderr
     else:
         ledger = one.recording(one.output.with_name("record.out.1")).ledger
         assert ledger["allocations"] + ledger["unfinished"] == ledger["attributed"]
@@ -439,8 +439,8 @@ def test_what_is_refused(controlled):
 
 
 @pytest.mark.parametrize("options, sentence", [
-    (["--paused", "--delay", "1s"], "--delay and --paused together"),
-    (["--paused", "-r", "2"], "-r and --paused together"),
+    (["--paused", "--delay", "1s"], "--delay and --paused cannot be used together"),
+    (["--paused", "-r", "2"], "-r and --paused cannot be used together"),
 ])
 def test_options_that_exclude_each_other(run, allocprof, options, sentence):
     assert sentence.encode() in run([allocprof, "stat", *options, "true"], expect=64).stderr

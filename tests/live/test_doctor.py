@@ -12,7 +12,7 @@ import support
 from support import unavailable
 
 USER = 65531
-TITLE = "In the way, or perhaps:"
+TITLE = "In the way, certainly or perhaps:"
 
 
 def said(result):

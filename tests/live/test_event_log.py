@@ -194,8 +194,8 @@ def test_throttled(recorded, same, target):
 
 
 REFUSED = [
-    (["--events", "--sample=4K"], "--events and --sample together"),
-    (["--events", "-r", "2"], "--events and -r together"),
+    (["--events", "--sample=4K"], "--events and --sample cannot be used together"),
+    (["--events", "-r", "2"], "--events and -r cannot be used together"),
     (["--throttle"], "--throttle means nothing without --events"),
     (["--events", "--engine=preload"], "--events cannot be used with the engine preload"),
 ]
