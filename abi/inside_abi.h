@@ -156,7 +156,7 @@ struct inside_thread_regions {
 		[AP_MAX_REGION_SETS]; /* by number of the set: offsets of struct inside_region_counts */
 };
 
-/* And by a set of open regions. */
+/* What a thread has counted while a set of regions was open. */
 struct inside_region_counts {
 	struct ap_site_counts functions[AP_DEFINED];
 	__u64 stats[AP_STATS]; /* LIVE: as the programs of bpf/ count them by set */
@@ -225,7 +225,7 @@ struct inside_live {
 	__u32 n_threads;
 	__u32 epoch_shift;
 	__u32 pad; /* 0 */
-	/* As in struct ap_live. */
+	/* The same sums as in struct ap_live. */
 	__s64 size_bytes __attribute__((aligned(64)));
 	__s64 blocks;
 	__s64 entries; /* blocks in the tables; only where their number is limited */
@@ -341,7 +341,7 @@ struct inside_region {
 struct inside_regions {
 	__u64 unnumbered; /* begins of further regions, for which there is no number */
 	__u64 unnamed;	  /* begins of regions whose name is none */
-	/* As in struct ap_regions. */
+	/* The same masks as in struct ap_regions. */
 	__u64 masks[AP_MAX_REGION_SETS];
 	struct inside_region list[AP_MAX_REGIONS];
 };

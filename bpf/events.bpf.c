@@ -23,7 +23,7 @@ static __noinline __u32 thread__id(void)
 	struct upid upid;
 	struct pid *pid;
 
-	/* Or clang merges this load with that of the other number, whose pointer is of another kind. */
+	/* Without this clang merges the load with that of the other number, whose pointer is of another kind. */
 	barrier_var(id);
 	if (!level)
 		return id;

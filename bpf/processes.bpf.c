@@ -307,7 +307,7 @@ out:
 	return 0;
 }
 
-/* The user could not trace the program that @process, of @tgid, executes, so that it is not followed any more. */
+/* Stops following @process, of @tgid: it executes a program that the user is not allowed to trace. */
 static __always_inline void process__refuse(const struct process *process, __u32 tgid,
 					    struct task_struct *task)
 {
@@ -441,7 +441,7 @@ static __noinline int process__exit(struct task_struct *task, enum ap_tracepoint
 	__u32 ended_space = 0;
 
 	tracepoint__see(AP_TRACEPOINT_EXIT, program, task->pid);
-	/* Also if the process has ended: its last two threads may exit at once. */
+	/* This is done also if the process has ended: its last two threads may exit at once. */
 	if (config.live)
 		live__end_thread(thread);
 	hit__end_thread(thread);

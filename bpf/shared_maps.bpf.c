@@ -181,7 +181,7 @@ __noinline int significant_bits(__u64 value)
 	return n + (value != 0);
 }
 
-/* Which user space stores before load; tests/twin has its own. */
+/* User space stores these before load; tests/twin has its own. */
 #ifndef config
 const volatile struct ap_config config = {};
 #endif

@@ -23,7 +23,7 @@ enum verdict {
 	VERDICT_UNKNOWN, /* the incomplete stack does not show it */
 };
 
-/* By the walk that the scratch holds. */
+/* The verdict by the stack that the scratch holds. */
 static __always_inline enum verdict scratch__verdict(const struct scratch *scratch)
 {
 	if (!config.within || scratch->within)

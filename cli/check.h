@@ -17,7 +17,7 @@ struct profile;
 enum check_outcome {
 	CHECK_WITHIN,
 	CHECK_IMPROVED, /* below a lower limit, which passes */
-	CHECK_STALE,	/* the same with --strict-limits */
+	CHECK_STALE,	/* below a lower limit, which fails with --strict-limits */
 	CHECK_OVER,
 	CHECK_INCOMPLETE,
 	CHECK_FAILED,  /* the command failed, or the test has no limits */

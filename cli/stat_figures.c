@@ -60,7 +60,7 @@ static void add_bytes(__u64 *sum, __u64 size_bytes)
 	*sum = profile__add_up(*sum, size_bytes);
 }
 
-/* Of the run, or of @region. */
+/* Adds up the totals of the run, or of @region if there is one. */
 static struct stat_totals add_up(const struct measure *measure, const struct profile *profile,
 				 const struct region *region)
 {

@@ -32,7 +32,8 @@ const struct ap_site_counts *stat_totals__counts(const struct profile *profile,
 /* Whether function @i was selected and probed. */
 bool stat_totals__shows(const struct measure *measure, const struct profile *profile, int i);
 struct stat_totals stat_totals__of(const struct measure *measure, const struct profile *profile);
-/* Those of allocations and of reallocations, saturating at PROFILE_MAX as all sums of bytes here. */
+/* Requested bytes of allocations and reallocations together; like all sums of bytes here they saturate at
+ * PROFILE_MAX. */
 __u64 stat_totals__total_bytes(const struct stat_totals *totals);
 /* stat_totals__of() for one region. */
 struct stat_totals stat_totals__of_region(const struct measure *measure,

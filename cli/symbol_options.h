@@ -34,7 +34,7 @@ struct symbol_options {
 	bool no_debuginfod;
 	unsigned int debuginfod_timeout_ms; /* 0: the default of the library */
 	const char *demangle_command;
-	/* As in struct symbols_options; set by the command, not by an option. */
+	/* Whether to stop, as in struct symbols_options; set by the command, not by an option. */
 	bool (*stop)(void *context);
 	void *stop_context;
 };

@@ -147,7 +147,7 @@ static int read_code(struct allocator_reader *reader, enum site_policy policy, s
 		return err;
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		reader__place_probe(reader, &allocator->sites[i], reader->branched_to[i], policy);
-	err = allocator->definition ? reader__find_source_ends(reader, error)
+	err = allocator->definition ? reader__find_definition_ends(reader, error)
 				    : reader__find_ends(reader);
 	if (err)
 		return err;
@@ -173,7 +173,7 @@ static int find_sites(struct allocator_reader *reader, struct error *error)
 	int err;
 
 	if (allocator->definition)
-		return reader__add_source_sites(reader, error);
+		return reader__add_definition_sites(reader, error);
 	err = reader__choose_symbols(reader);
 	if (err)
 		return err;

@@ -31,7 +31,7 @@ enum site_policy {
 	SITE_ENTRY, /* the entry, at any cost */
 };
 
-/* How the return values of an allocator's functions are observed. */
+/* How returns of an allocator's functions, and their values, are observed. */
 enum allocator_returns {
 	/* By return probes. Only for a C library or another well-known allocator: no unwinder,
 	 * exception or longjmp passes its functions while they run. */
@@ -60,8 +60,9 @@ struct site {
 	char reason[192];     /* why @emulated is false, a clause for the user; else "" */
 	__u64 tail_calls;     /* mask of the functions that it may tail-call */
 	const struct interface_function *interface; /* its arguments */
-	/* By the number of an argument, from 1: that of the argument in whose register it is at
-	 * the probe, or AP_RESULT_REGISTER; 0: in its own. */
+	/* argument_at[n], for argument n from 1: the argument whose register has its value at the probe, or
+	 * AP_RESULT_REGISTER; 0: its own
+	 * register has it. */
 	__u8 argument_at[SITE_ARGUMENTS + 1];
 	__u32 lowered_bytes;	    /* a multiple of 8 up to SITE_MAX_LOWERED */
 	char entry_instruction[64]; /* that of the entry, if @lowered_bytes is not 0 */
@@ -114,8 +115,8 @@ struct allocator {
 	/* File offsets of all return instructions of the functions with RETURNS_AT_INSTRUCTIONS. */
 	__u64 *return_offsets;
 	size_t n_return_offsets;
-	/* Likewise of the functions of an AP_NESTING_OUTERMOST definition, unless they are
-	 * RETURNS_PROBED. */
+	/* File offsets of all return instructions of the functions of an AP_NESTING_OUTERMOST definition, unless
+	 * they are RETURNS_PROBED. */
 	__u64 *nest_offsets;
 	size_t n_nest_offsets;
 	const struct definition

@@ -428,6 +428,6 @@ int reader__find_bypass(struct allocator_reader *reader)
 	free(bypass.inner.at);
 	free(bypass.called.at);
 	free(bypass.clones.at);
-	/* What leads to too much is not judged. */
+	/* A search that became too large decides nothing. */
 	return err == -EFBIG ? 0 : err;
 }

@@ -246,7 +246,7 @@ static int read_allocator(struct parser_task *task)
 	return put_allocator(task, err, allocator);
 }
 
-static int read_source_allocator(struct parser_task *task)
+static int read_defined_allocator(struct parser_task *task)
 {
 	const void *address = wire__get_bytes(&task->parameters, sizeof(struct definition *));
 	struct allocator *allocator = NULL;
@@ -293,7 +293,7 @@ int allocator__parse_definition(struct parser *parser, int fd, const char *path,
 {
 	struct wire_writer parameters = { 0 };
 	const struct parser_call call = {
-		.run = read_source_allocator,
+		.run = read_defined_allocator,
 		.fd = fd,
 		.path = path,
 		.parameters = &parameters,

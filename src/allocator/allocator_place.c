@@ -21,11 +21,12 @@ struct arguments {
 	/* Arguments that are read, and those of them that are only read from their own registers:
 	 * masks, 1 << number. */
 	unsigned int read, fixed;
-	/* By general register: the argument that it has, 0: none. */
+	/* held[r]: the argument that general register r has; 0: none. */
 	unsigned char held[DISASM_REGISTERS];
 };
 
-/* As hit__read_arguments(), hit__read_described_arguments() and live__follow() read them at a hit. */
+/* Sets which arguments the BPF programs read at a hit: this follows hit__read_arguments(),
+ * hit__read_described_arguments() and live__follow(). */
 static void set_read(struct arguments *arguments, const struct allocator *allocator,
 		     const struct site *site)
 {
@@ -388,7 +389,7 @@ static bool leaves_to_malloc(const struct site *site)
 }
 
 /* Like an allocator that is not well-known, unless the definition allows return probes. */
-int reader__find_source_ends(struct allocator_reader *reader, struct error *error)
+int reader__find_definition_ends(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	const struct definition *definition = allocator->definition;

@@ -548,7 +548,7 @@ static int find(struct finding *finding)
 	return elf_file__for_each_further_symbol(finding->reader->elf, choose, finding);
 }
 
-int reader__add_source_sites(struct allocator_reader *reader, struct error *error)
+int reader__add_definition_sites(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	const struct definition *definition = allocator->definition;

@@ -90,8 +90,8 @@ bool budget_limit__lower(const struct budget_limit *limit, enum budget_figure fi
 enum budget_verdict budget_limit__judge(const struct budget_limit *limit, enum budget_figure figure,
 					__s64 value);
 
-/* Limits for a measured @value: exactly it below 1000, else the next multiple of 50 above it, with
- * 1000 of slack below. */
+/* The limit to write for a measured @value: exactly @value if that is below 1000, else the next multiple of 50 above
+ * it, which passes values up to 999 less. */
 struct budget_limit budget__slack(__s64 value);
 
 /* Takes the test's limit of allocations from the environment variable MAX_ALLOCS_ALLOWED_<name>, if

@@ -290,7 +290,8 @@ static int follow(struct collector *collector, const struct ap_process_record *r
 	follower = find_follower(collector, record->pid);
 	if (follower && !follower->end_ns && record->event != AP_PROCESS_FORKED)
 		return 0;
-	/* Its slot in the index is the new one's, and it moves behind the others. */
+	/* The new follower takes the slot in the index; the earlier one of the same pid moves to the end of the
+	 * list. */
 	if (follower) {
 		if (!follower->end_ns)
 			follower->end_ns = next.begin_ns;

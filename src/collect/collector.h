@@ -74,7 +74,7 @@ void collector__finish_tables(struct collector *collector);
 
 /* Handles a mapping of any process, followed or not. 0, or -ENOMEM: the mapping is lost. */
 int collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
-/* Likewise all mappings that a process has. 0 or a negative errno, also where they cannot be read. */
+/* Handles all mappings that process @pid has now. 0 or a negative errno, also where they cannot be read. */
 int collector__scan_process(struct collector *collector, pid_t pid);
 /* Whether @pid was followed at @time_ns (CLOCK_MONOTONIC). */
 bool collector__is_followed(const struct collector *collector, pid_t pid, __u64 time_ns);
@@ -96,7 +96,7 @@ int collector__name_jit_frames(struct collector *collector);
 /* collector_options.profile. */
 struct profile *collector__profile(struct collector *collector);
 
-/* Writes the paths of files in stacks that have no unwind table, one per line. */
+/* Writes, one per line, the paths of files that occur in stacks and have no unwind table. */
 void collector__list_without_table(const struct collector *collector, FILE *to);
 
 /* Calls of AP_FUNCTION_UNDECIDED stack dumps: with a frame of a --within function, and with an

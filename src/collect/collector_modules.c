@@ -105,7 +105,7 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	return err;
 }
 
-/* Equal in two recordings of a file that was not written to in between. */
+/* A number that is the same in two recordings if the file was not written to between them. */
 static __u64 file_number(const struct module *module)
 {
 	struct file_identity identity = module->identities[0];

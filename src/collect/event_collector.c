@@ -224,7 +224,7 @@ static void add_event(struct event_collector *events, const struct ap_event_reco
 			event.old_address = moved.address;
 			event.old_size_bytes = moved.size_bytes;
 		} else {
-			/* What it was moved to is lost. */
+			/* The block that it was moved to is lost. */
 			moved.kind = AP_EVENT_FREE;
 			write_event(events, &moved);
 		}

@@ -18,7 +18,8 @@ struct diff_reader {
 	struct diff *diff;
 	const struct diff_input *inputs;
 	struct diff_modules modules;
-	struct hash_table name_index, stack_index; /* index + 1 */
+	struct hash_table name_index,
+		stack_index; /* their values are the index in the list, plus 1 */
 	__u64 seed;
 	size_t names_room, frames_room, stacks_room;
 };

@@ -43,7 +43,7 @@ enum disasm_sp {
 	DISASM_SP_UNKNOWN,
 };
 
-/* Likewise the frame pointer. */
+/* What the instruction does to the frame pointer. */
 enum disasm_fp {
 	DISASM_FP_KEPT,
 	DISASM_FP_PUSHED,  /* kept, and stored where sp points to afterwards */

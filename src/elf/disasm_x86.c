@@ -45,7 +45,7 @@ static enum disasm_class classify(const struct decoded *decoded)
 	const ZydisDecodedOperand *operand = &decoded->operands[0];
 	bool is_direct = operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand->imm.is_relative;
 
-	/* By prefix 66, which Intel's processors ignore. */
+	/* Prefix 66 makes the operand 16 bits wide for AMD's processors; Intel's ignore it. */
 	if (is_direct && operand->size == 16)
 		return DISASM_TRAP;
 	switch (decoded->insn.meta.category) {

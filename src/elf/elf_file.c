@@ -64,7 +64,7 @@ static bool has_few_sections(int fd)
 	} header;
 
 	if (pread(fd, &header, sizeof(header), 0) < (ssize_t)sizeof(header.as_32))
-		return true; /* libelf says what it is */
+		return true; /* libelf will report that the file is too short */
 	if (header.ident[EI_CLASS] == ELFCLASS32) {
 		if (header.as_32.e_shnum || !header.as_32.e_shoff)
 			return true;

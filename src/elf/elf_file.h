@@ -16,9 +16,10 @@
 struct elf_file;
 
 /*
- * As elf_begin(3), for files that others have written: what all sections and segments of one kind have together is not
- * much more than the file, so that reading each of them once costs no more than that; holes of a sparse file do not
- * count. Compressed sections unpack to a limited multiple, and tables of strings end with one. -ENOEXEC: no ELF file, or one of these does not hold.
+ * Opens an ELF file as elf_begin(3) does, but checks files that others have written: all sections, and all segments
+ * of one kind, together are not much larger than the file, so that reading each once costs no more than that (holes
+ * of a sparse file do not count); compressed sections unpack to a limited multiple; tables of strings end with a
+ * zero byte. -ENOEXEC: no ELF file, or one of these does not hold.
  */
 int elf_open__begin(int fd, Elf_Cmd command, Elf **out);
 

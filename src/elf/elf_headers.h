@@ -19,7 +19,7 @@ struct elf_headers;
 /* 0, with *@out the caller's; -ENOEXEC: no program or library of 64 bits for this processor; -ENOMEM, or the error of
  * reading. @fd stays the caller's. */
 int elf_headers__read(int fd, struct elf_headers **out);
-/* As above, also of files that are not linked, as the common files that dwz makes of debug information. */
+/* The same also for ELF files that are not linked, such as the common files into which dwz puts debug information. */
 int elf_headers__read_any(int fd, struct elf_headers **out);
 /* Accepts NULL. */
 void elf_headers__free(struct elf_headers *headers);

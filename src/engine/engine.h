@@ -42,8 +42,9 @@ struct followed_by_other {
 
 /* What a session offers to an engine that cannot measure all processes. */
 struct engine_others {
-	/* 0: another engine measures what the process executes from now on, from its exec until it tells
-	 * that its own engine does. -EPERM, -EOPNOTSUPP: no engine does so in this session. */
+	/* Hands the process over. 0: another engine counts the calls of what the process executes from now on, from
+	 * its exec until the process tells that its own engine counts (INSIDE_BEGINS). -EPERM, -EOPNOTSUPP: no
+	 * engine of this session does so. */
 	int (*take)(void *context, const struct handover *process);
 	/* Whether another engine follows the process with that number. */
 	bool (*find)(void *context, __u32 program, struct followed_by_other *out);
@@ -128,7 +129,7 @@ struct engine_operations {
 	int (*add_modules)(const struct engine *engine, struct symbols *symbols, bool files);
 	/* Names frames that no module names, of JIT code. -ENOMEM. */
 	int (*name_frames)(struct engine *engine);
-	/* Writes the paths of files in stacks that have no unwind table, one per line. */
+	/* Writes, one per line, the paths of files that occur in stacks and have no unwind table. */
 	void (*list_without_table)(const struct engine *engine, FILE *to);
 
 	/* The @index-th file with functions that are measured, or should be; false if there are

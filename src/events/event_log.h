@@ -22,7 +22,7 @@ struct event_log_id {
 	unsigned char bytes[EVENT_LOG_ID_BYTES];
 };
 
-/* Its 32 hexadecimal digits, as in the data file's meta "events_id". */
+/* The id as 32 hexadecimal digits, as the data file's meta "events_id" has it. */
 struct event_log_id_text {
 	char text[2 * EVENT_LOG_ID_BYTES + 1];
 };
@@ -69,8 +69,8 @@ struct event_log_process {
 	__u8 start;   /* enum event_log_start */
 	__u32 parent; /* program that forked or executed it, or 0 */
 	__u32 pid;
-	__u32 space;	   /* number of its address space */
-	__u32 ended_space; /* EXECED: that of the program before, whose blocks are discarded, or 0 */
+	__u32 space; /* number of its address space */
+	__u32 ended_space; /* EXECED: address space of the program before, whose blocks ended with it; else 0 */
 	__u64 time_ns;
 	const char *comm;
 };
@@ -86,7 +86,7 @@ struct event_log_exit {
 struct event_log_results {
 	bool is_logged; /* there is a log; else all is 0 */
 	__u64 logged;	/* events in the file */
-	__u64 lost;	/* events that are not */
+	__u64 lost;	/* events that did not get into the log */
 	int err;	/* negative errno of the write that ended the log early, or 0 */
 	struct event_log_id_text id;
 };

@@ -24,7 +24,7 @@
 #include "stack_view.h"
 
 #define VERSION 48
-/* Of the format that Firefox itself writes, which is the source of no file of ours. */
+/* Version of Firefox's own format ("gecko"), from which none of our files was converted. */
 #define GECKO_VERSION 30
 
 #define NS_PER_MS 1e6

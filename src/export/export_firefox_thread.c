@@ -200,7 +200,7 @@ static void print_frames(struct firefox *firefox)
 		const struct profile_frame *frame = profile_frame_of(firefox, frames->used[i]);
 		__u64 address = frame && frame->module ? export__address(frame) : UINT64_MAX;
 
-		/* Those of the vsyscall page are no numbers that JavaScript has. */
+		/* Addresses of the vsyscall page are too large for JavaScript's integers. */
 		firefox__number(firefox, address < MAX_INTEGER ? (__s64)address : -1);
 	}
 	end_list(firefox);

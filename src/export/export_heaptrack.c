@@ -476,7 +476,7 @@ static void end_peak(struct heaptrack *track)
 	}
 }
 
-/* Its time, and memory in pages as print_all() states their size. */
+/* Prints the sample's time, and its resident memory in pages of the size that print_all() states. */
 static void print_sample(struct heaptrack *track, const struct timeline_sample *sample)
 {
 	print_number(track, "c ", sample->time_ns / NS_PER_MS);

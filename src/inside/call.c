@@ -58,7 +58,7 @@ static bool is_within(struct thread *current, struct call call, const __u64 *fra
 	struct claim claim;
 	bool is, is_whole;
 
-	/* Its stack is not recorded either. */
+	/* Stacks of frees are not recorded, so there is nothing to walk. */
 	if (process.has_stacks && AP_FREEING >> call.function & 1)
 		return false;
 	thread = thread__claim(current, &claim, frame);
@@ -111,7 +111,7 @@ static bool is_within_last(const struct last_call *last, const __u64 *frame)
 
 	if (last->frame <= frame)
 		return false;
-	/* What is above on the same page of a stack is mapped. */
+	/* The rest of this page of the stack is mapped, so that it can be read directly. */
 	if (((__u64)frame ^ (__u64)&last->frame[1]) < 4096)
 		return last->frame[1] == last->return_address;
 	return !memory__read((__u64)&last->frame[1], &return_address, sizeof(return_address)) ||

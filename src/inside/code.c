@@ -56,7 +56,7 @@ static void keep(__u64 address, __u32 generation, const struct code_range *range
 {
 	__u64 bias = (__s64)range->bias >> PAGE_BITS, value = bias << MODULE_BITS | range->module;
 
-	/* What is known only to walkers would not be found when it is unmapped. */
+	/* A page that is missing in code_pages would not be found when it is unmapped, so all is dropped at once. */
 	if (!kept__put(&code_pages, kept__key(&code_pages, address >> PAGE_BITS, generation),
 		       value))
 		code__change();

@@ -93,7 +93,7 @@ bool sys__permits(__u32 number, long c, long d)
 	return (n == 1 && is_permitted(found)) || !sys__is_limited();
 }
 
-/* What a filter may load: seccomp permits words only, aligned ones. */
+/* seccomp(2) permits a filter to load aligned words only. */
 static __u32 load(const struct seccomp_data *data, __u32 offset)
 {
 	if (offset >= sizeof(*data) || offset & 3)
@@ -253,7 +253,7 @@ struct sys_limits confine__strictly(void)
 {
 	struct sys_limits before = begin(0);
 
-	/* Nor may the processor's clock be read. */
+	/* The processor's own clock (rdtsc) must not be read either. */
 	sys_limits.no_ticks = true;
 	forbid((1ULL << N_USED) - 1);
 	return before;

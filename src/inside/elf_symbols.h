@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Program headers of a file behind these are not read. */
+/* At most so many program headers of a file are read. */
 #define ELF_MAX_PROGRAM_HEADERS 64
 
 /* Memory that has hash tables. */

@@ -6,7 +6,7 @@
 #include "counting.h"
 #include "process.h"
 
-/* What a thread remembers of its entries is not that of the thread that has had the memory. */
+/* A thread that takes over the memory of an ended one must not use what that one remembered of its entries. */
 void live_memory__forget(struct live_memory *memory);
 
 /* A call between its entry and its return. */

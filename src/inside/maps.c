@@ -137,7 +137,7 @@ static bool read_line(struct reader *reader, struct mapping *out, char *path, __
 	return true;
 }
 
-/* As query(), on kernels that have none. */
+/* Does what query() does on kernels that have no such request: searches /proc/self/maps. */
 static int search(struct reader *reader, __u64 address, struct mapping *out, char *path,
 		  __u32 path_bytes)
 {

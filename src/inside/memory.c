@@ -255,7 +255,7 @@ void memory__await(const __u32 *word, __u32 value)
 	__u64 begin_ns, now_ns, limit_ns = memory.header->settings.wait_ms * NS_PER_MS;
 	struct inside_waits *waits = &memory.header->waits;
 
-	/* Time does not go on where no clock may be read. */
+	/* Where the target's filter forbids reading the clock, a wait could not end in time, so there is none. */
 	if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value || !sys__may(__NR_nanosleep) ||
 	    !sys__may(__NR_clock_gettime))
 		return;

@@ -385,7 +385,7 @@ __u64 objects__linker_code(void)
 	return &_r_debug ? _r_debug.code : 0;
 }
 
-/* As <link.h> has it. */
+/* The first members of struct dl_phdr_info in <link.h>. */
 struct object_info {
 	__u64 bias;
 	const char *path;
@@ -394,7 +394,7 @@ struct object_info {
 	unsigned long long n_loaded, n_unloaded;
 };
 
-/* Its lock is held for moments only, and never while the allocator is called. */
+/* libc holds its lock for moments only, and never while it calls the allocator, so this cannot deadlock. */
 extern int dl_iterate_phdr(int (*fn)(struct object_info *info, size_t size, void *context),
 			   void *context) __attribute__((weak));
 

@@ -60,7 +60,7 @@ bool objects__is_preceded(const char *name);
 /* The object's own definition of the function. */
 bool object__defines(const struct object *object, const char *name, struct definition *out);
 
-/* Whether it has the function from elsewhere. */
+/* Whether the object imports the function. */
 bool object__imports(const struct object *object, const char *name);
 
 /* Whether the dynamic linker looks into the object itself first (-Bsymbolic). */
@@ -99,7 +99,7 @@ struct object_span {
 /* The object that has @address. */
 bool objects__span(__u64 address, struct object_span *out);
 
-/* As objects__find_function(), for variables. Returns the address, or NULL if there is none. */
+/* objects__find_function() for variables. Returns the address, or NULL if there is none. */
 void *objects__find(const char *name);
 
 /* An address in the code of the dynamic linker; 0 where it is not a library of its own (musl), which does not

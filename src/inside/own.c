@@ -28,7 +28,7 @@ static struct {
 	__u32 is_busy, is_missed;
 	__u32 n_loads, n_walks, n_forks; /* that are under way */
 	bool began, awaits_end, is_stopped;
-	/* As of the last look, after which there was nothing left to look at. */
+	/* The last look found all objects, so that none is needed until they change. */
 	bool is_complete;
 	struct objects_changes changes;
 	/* The last object that the program began with: names are looked up in all up to it first. */
@@ -65,7 +65,7 @@ static bool has_family(const struct object *object, enum interface_family family
 	return true;
 }
 
-/* As allocator.c has it. */
+/* Whether the object only wraps another allocator: it follows the rule in src/allocator/allocator.c. */
 static bool is_wrapper(const struct object *object)
 {
 	static const char *const sources[] = { "mmap",	 "mmap64", "__mmap",   "sbrk",
@@ -105,7 +105,7 @@ static __u32 families_of(const struct object *object)
 	return families | 1U << INTERFACE_CPLUSPLUS;
 }
 
-/* Those that this library defines itself. */
+/* Whether this library defines the function itself. */
 static bool is_ours(const char *name)
 {
 #define IS(function, ...)                                                                          \
@@ -184,7 +184,7 @@ static void find_allocators(void)
 		known.allocators[i].object = object;
 		if (i == known.n_allocators)
 			known.n_allocators++;
-		/* Its collector frees blocks without a call. */
+		/* The object's garbage collector frees blocks without a call. */
 		if (families >> INTERFACE_GC & 1 && memory__header()->settings.mode == INSIDE_LIVE)
 			memory__add_gap(INSIDE_GAP_COLLECTED);
 		object__each_function(object, add_function, &families);
@@ -474,7 +474,7 @@ bool own__is_body(__u64 return_address)
 	for (__u32 i = 0; i < n; i++) {
 		const struct own_function *function = &own_functions.list[i];
 
-		/* What a copying function asks for counts. */
+		/* Requests of functions that copy (such as strdup) count. */
 		if (return_address - (__u64)function->address - 1 < function->size &&
 		    function->row &&
 		    (function->row->kind == INTERFACE_REQUEST ||

@@ -12,7 +12,7 @@
 
 struct interface_function;
 
-/* As many stubs there are. */
+/* Number of stubs, and so of functions that can be followed. */
 #define OWN_FUNCTIONS 512
 
 struct own_function {

@@ -188,7 +188,7 @@ static __u64 copy_text(const struct own_function *function, const struct own_fra
 	return result;
 }
 
-/* As with C's functions, but for that the result may be elsewhere. */
+/* Follows a call of an allocator's own function. Unlike with C's functions the result may be in memory. */
 __attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *own,
 					       const __u64 *frame)
 {

@@ -193,7 +193,7 @@ static bool program__has_malloc(int fd, const Elf64_Ehdr *header)
 	       has_hidden_names(fd, header);
 }
 
-/* As the kernel reads of a file that is executed. */
+/* Bytes that the kernel reads of a file that is executed (BINPRM_BUF_SIZE). */
 #define HEAD_BYTES 256
 
 /* Interpreters of interpreters, as in the kernel. */
@@ -204,7 +204,7 @@ static bool program__has_malloc(int fd, const Elf64_Ehdr *header)
 
 static int open_program(const struct program *program)
 {
-	/* Not for reading alone: a FIFO would wait. */
+	/* O_NONBLOCK: opening a FIFO would wait for a writer otherwise. */
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 	if (!*program->path)
@@ -379,7 +379,7 @@ int program__refusal(const struct program *program, bool looks)
 			return refusal;
 		}
 		sys__close(fd);
-		/* What the kernel does not know is no program, or one of binfmt_misc's. */
+		/* Any other file is no program, or one that binfmt_misc's interpreters run. */
 		if (n < 3 || !text__begins(head.text, "#!") || !take_interpreter(head.text, n))
 			return -1;
 		now = (struct program){ AT_FDCWD, head.text };

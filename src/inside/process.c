@@ -255,7 +255,7 @@ static __u32 begin_process(void)
 /* In a forked child, at its first call: it has one thread. */
 static bool begin_child(void)
 {
-	/* What other threads of the parent had is not found again. */
+	/* The memory of the parent's other threads is not used again. */
 	local.threads = local.hand = NULL;
 	stand_ins__forget();
 	thread_names__forget();

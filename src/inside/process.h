@@ -147,7 +147,7 @@ bool process__is_alone(void);
 /* Others may count from now on. */
 void process__is_joined(void);
 
-/* As allocprof sees it. */
+/* The entry of this process's program in the shared memory, which allocprof reads. */
 struct inside_program *process__program(void);
 
 /* Sums over the process's live blocks that its threads have already added to struct inside_live. */
@@ -196,7 +196,7 @@ void process__renamed(void);
 /* In the child of a fork, which may never allocate. */
 void process__forked(void);
 
-/* What process.c and stand_ins.c show each other of threads. */
+/* Threads' state that process.c and stand_ins.c share. */
 
 /* All stand-ins of the process, linked by next. */
 struct thread *stand_ins__first(void);
@@ -207,7 +207,7 @@ void stand_ins__forget(void);
 /* A thread begins with the memory of one that has ended: so have its calls. */
 void thread__drop_claims(struct thread *thread);
 
-/* What follows is of process.c. */
+/* The functions below are in process.c. */
 
 /* A thread's memory, with counters of their own; NULL if there is none. */
 struct thread *thread__new(__u32 tid, const char *comm);

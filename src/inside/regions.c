@@ -273,7 +273,7 @@ void regions__begin_thread(struct thread *thread, const struct ap_region_thread 
 
 static void begin(struct thread *thread, struct mark *mark)
 {
-	/* As the programs of bpf/ do, begins are counted whatever becomes of them. */
+	/* A begin is counted whatever becomes of it, as the BPF programs do it. */
 	if (!make_regions(thread)) {
 		count_gap(thread, AP_REGION_GAP_THREADS);
 		return;

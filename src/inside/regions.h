@@ -17,7 +17,7 @@ struct regions {
 	__u8 taken[REGION_COPIES]; /* 1: a change is being made to it */
 	struct ap_region_thread copies[REGION_COPIES];
 	struct inside_thread_regions *shared;
-	/* Of shared->sets, as this process has them mapped; NULL: not yet. */
+	/* sets[n] is shared->sets[n] as this process has it mapped; NULL: not mapped yet. */
 	struct inside_region_counts *sets[AP_MAX_REGION_SETS];
 };
 
@@ -37,7 +37,7 @@ static inline const struct ap_region_thread *regions__open(const struct thread *
 /* Counters of a call with @sp; NULL if it is in no region, or these are not known. */
 struct inside_region_counts *regions__at_call(struct thread *thread, __u64 sp);
 
-/* Those of the set that the thread is in. */
+/* The counters of the set of regions that the thread is in; NULL: it is in none. */
 static inline struct inside_region_counts *regions__counts(const struct thread *thread)
 {
 	const struct ap_region_thread *open;

@@ -18,9 +18,10 @@
 static struct kept stacks[1 << STACKS_SHIFT], reads[1 << READ_SHIFT];
 
 static const struct kept_table
-	/* By page of sp: the number of pages above, and of those below in BELOW_BITS. */
+	/* Keys are the pages of stack pointers; values are how many pages of the stack lie above that, and in
+	 * BELOW_BITS how many below. */
 	stack_pages = { stacks, STACKS_SHIFT, 20 },
-	/* By page that could be read. */
+	/* Keys are pages that could be read. */
 	read_pages = { reads, READ_SHIFT, 20 };
 
 static struct {
@@ -77,8 +78,9 @@ static void keep(__u64 key, __u64 page, const struct stack_range *range)
 }
 
 /*
- * The data of a thread that is not the first one is at the upper end of its stack, in the same mapping, if the C library has made
- * both; below them is a guard, so that no other memory is a part of this mapping there.
+ * Whether the stack at @sp lies in @around alone. For a thread other than the first, the C library puts the thread's
+ * data at the upper end of the mapping that has its stack, with a guard page below: so if both are in @around,
+ * nothing else is.
  */
 static bool is_own(__u64 sp, __u64 thread_data, const struct mapping *around, void *buffer,
 		   __u32 size)

@@ -26,7 +26,7 @@ void stack__unmapped(__u64 address, __u64 size);
 /* To be called before @block is freed: glibc unmaps what it has mapped for one block by a system call of its own. */
 static inline bool stack__may_unmap(__u64 block)
 {
-	/* Its header is 16 bytes at the begin of the mapping. */
+	/* glibc's header of such a block is the first 16 bytes of the mapping, which begins at a page. */
 	return (block & 4095) == 16;
 }
 

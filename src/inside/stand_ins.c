@@ -174,7 +174,8 @@ static void look_for_left(struct thread *thread, const struct claim *claim)
 		thread->n_to_pass = 0;
 }
 
-/* Those further in, as far as addresses tell, were left. Where stacks lie otherwise a few more or less may be interrupted. */
+/* Counts the claims that @claim interrupts. Claims with frames further in than this one were left by a jump, as far
+ * as addresses tell; on stacks that lie in another order the number may be off by a few. */
 static __u32 count_interrupted(const struct thread *thread, const struct claim *claim)
 {
 	__u32 n = 0;
@@ -247,7 +248,7 @@ static struct thread *borrow(struct thread *thread, __u32 index)
 		}
 		sys__restore_signals(signals);
 	}
-	/* Its last owner's stack may be unmapped. */
+	/* The stack that the walker knows is that of the last owner and may be unmapped by now. */
 	if (other && other->walker && other->owner != thread)
 		walker__leave_stack(other->walker);
 	if (other)

@@ -230,11 +230,12 @@ void sys__wake(const __u32 *word)
 
 #define BIT(signal) (1ULL << (signal - 1))
 
-/* What an instruction raises ends the process where it is blocked. */
+/* Signals that instructions raise: where they are blocked, the process would end. */
 #define BY_INSTRUCTIONS                                                                            \
 	(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) | BIT(SIGSYS))
 
-/* By one kind of calls, which a filter of the target permits or not (confine.c). */
+/* The mask is set and restored by the same system call, so that one look at the target's filter of system calls is
+ * enough (confine.c). */
 static long set_mask(const __u64 *mask, __u64 *before)
 {
 	return sys(__NR_rt_sigprocmask, SIG_SETMASK, (long)mask, (long)before, sizeof(*mask), 0, 0);

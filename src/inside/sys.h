@@ -107,8 +107,8 @@ static inline void counter__add(__u64 *counter, __u64 n)
 	__asm__("addq %1, %0" : "+m"(*counter) : "re"(n) : "cc");
 }
 
-/* Likewise for sums of requested sizes, which saturate at AP_MAX_SUM. A handler that interrupts just then may add to a sum that is
- * over it already. */
+/* Adds to a sum of requested sizes, which saturates at AP_MAX_SUM. If a handler interrupts just then, its own
+ * addition may exceed that. */
 static inline void counter__add_bytes(__u64 *counter, __u64 n)
 {
 	bool is_over;

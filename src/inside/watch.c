@@ -203,7 +203,7 @@ static void *map(mmap_t next, void *address, size_t size, int protection, int fl
 	if (flags & MAP_FIXED && spared__overlaps((__u64)address, size))
 		process__give_up();
 	result = next(address, size, protection, flags, fd, offset);
-	/* What was there before is gone, whatever comes in its place. */
+	/* MAP_FIXED unmaps what was there before. */
 	if (flags & MAP_FIXED)
 		unmapped((__u64)address, size);
 	if (protection & PROT_EXEC)
@@ -299,7 +299,7 @@ EXPORT int munmap(void *address, size_t size)
 
 extern int *__errno_location(void) __attribute__((weak));
 
-/* What is this library's is not the target's to move. */
+/* mremap(2) of this library's own memory fails for the target. */
 static void *fail_to_move(void)
 {
 	if (&__errno_location)
@@ -424,7 +424,7 @@ static const struct {
 	{ __NR_mremap, mremap_by_number },
 };
 
-/* What syscall() goes on to, with the registers and the stack of its caller. */
+/* Returns the function to which syscall() jumps, with the registers and the stack of its caller. */
 static __attribute__((used)) void *find_syscall(long number, long a)
 {
 	bool sets = number == __NR_seccomp

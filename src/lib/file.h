@@ -25,13 +25,13 @@ int regular_file__reopen(int path_fd);
  * what is in @to. */
 int fd__read_all(int fd, void *to, size_t size);
 
-/* Likewise at @offset, by pread(2), which says -EINVAL of an offset that no file has. */
+/* The same at @offset, by pread(2). -EINVAL if no file can have that offset. */
 int fd__read_all_at(int fd, void *to, size_t size, __u64 offset);
 
 /* Writes @size bytes by as many write(2) as it takes. 0 or a negative errno. */
 int fd__write_all(int fd, const void *from, size_t size);
 
-/* Likewise at @offset, by pwrite(2). */
+/* The same at @offset, by pwrite(2). */
 int fd__write_all_at(int fd, const void *from, size_t size, __u64 offset);
 
 /*

@@ -27,7 +27,7 @@ static inline __u32 file_identity__device(unsigned int major, unsigned int minor
 	return major << 20 | minor;
 }
 
-/* As /proc/PID/maps shows it. */
+/* The device and inode that /proc/PID/maps shows. */
 struct file_identity file_identity__of_mapping(const struct proc_mapping *mapping);
 
 /* Callback that has a BPF program report which file is mapped at @address of this process. 0 or a

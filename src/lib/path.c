@@ -13,7 +13,7 @@
 #include "cleanup.h"
 #include "user.h"
 
-/* As many links as the kernel follows. */
+/* The kernel follows as many links (MAXSYMLINKS). */
 #define MAX_LINKS 40
 
 struct walk {

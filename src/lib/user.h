@@ -49,7 +49,7 @@ int target_user__find(const char *name, struct target_user *out, struct error *e
 /* Makes this process one of @user. 0 or a negative errno. */
 int target_user__become(const struct target_user *user);
 
-/* Also of a zeroed one. */
+/* Accepts a zeroed @user. */
 void target_user__release(struct target_user *user);
 
 /* Signal mask, limits, environment and user that a launched command inherits: those that allocprof was started with. */

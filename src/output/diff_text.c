@@ -91,7 +91,7 @@ void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct 
 /* The difference of two profiles as text. */
 
 #define COLUMNS 6
-/* Equal frames that are printed beside those that differ. */
+/* Number of equal frames that are printed before and after those that differ. */
 #define CONTEXT 2
 
 static const char *const titles[DIFF_SECTIONS] = {

@@ -418,8 +418,8 @@ int folded__write(const struct profile *profile, const struct stack_view *view,
 
 struct diff_fold {
 	const struct diff *diff;
-	/* Its names: each one of the diff twice, followed by ';', and by ' ' as the last of a line. Its
-	 * lines: entries by index. */
+	/* folded.names has each name of the diff twice: with ';' behind it for inner frames, with ' ' for the last
+	 * frame of a line. folded.lines are indexes of entries of the diff. */
 	struct folded_lines folded;
 };
 

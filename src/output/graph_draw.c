@@ -674,7 +674,7 @@ static int finish(const struct ink *ink, cairo_surface_t *surface, enum graph_fo
 		return errno ? -errno : -EIO;
 	if (status == CAIRO_STATUS_WRITE_ERROR)
 		return -EIO;
-	/* What else cairo may say is about what it was asked to draw. */
+	/* cairo's other errors are about what it was asked to draw. */
 	return !status ? 0 : status == CAIRO_STATUS_NO_MEMORY ? -ENOMEM : -ENOTSUP;
 }
 

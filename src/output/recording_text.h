@@ -28,8 +28,8 @@ int recording_text__beside(const struct profile *profile, bool attached_only, ch
 int recording_text__goes_on(const struct profile *profile, char **text);
 int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal);
 /*
- * Likewise a sentence for each runtime whose heap is no allocator's, by the lines "RUNTIME PATH" of @own_heaps, which may be
- * NULL.
+ * Sets *@text to a sentence for each runtime that has a heap of its own, as the lines "RUNTIME PATH" of @own_heaps
+ * tell, which may be NULL.
  */
 int recording_text__own_heaps(const char *own_heaps, char **text);
 /*

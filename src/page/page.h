@@ -14,7 +14,7 @@
  * policy in it forbids everything else. web/ has their sources, which embed.py puts into the library.
  */
 
-/* The parts of a page, between which its title and its data are. */
+/* The fixed parts of a page: before the title, between title and data, and after the data. */
 struct page {
 	const char *head, *middle, *tail;
 };

@@ -516,7 +516,7 @@ static int write_buckets(const struct writer *writer, const char *kind, const do
 	return err ? err : page_data__f64(name_of(writer, name).text, blocks, n, writer->to);
 }
 
-/* As report__histograms(): of all blocks of the selected counts. */
+/* Writes the histograms of all blocks of the selected counts, as report__histograms() makes them. */
 static int write_histograms(const struct writer *writer)
 {
 	const struct profile *profile = writer->recording->input.profile;

@@ -11,7 +11,8 @@
  * change the direction of what follows are left out.
  */
 void page_text__print(const char *text, FILE *to);
-/* The same, but prints @newline, as it is, for each newline: in an attribute "&#10;", as XML takes others for spaces. */
+/* The same, but replaces each newline by @newline, which is printed as it is. In attributes it is "&#10;", since XML
+ * parsers turn newlines there into spaces. */
 void page_text__print_lines(const char *text, const char *newline, FILE *to);
 
 #endif

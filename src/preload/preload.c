@@ -42,7 +42,7 @@ static int look_at_program(struct reader *reader, __u32 index, const void *eleme
 	struct retiring *retiring = reader->context;
 	const struct inside_program *program = element;
 
-	/* Those of a chunk that cannot be read have not. */
+	/* Programs in chunks that cannot be read stay zero: they count as running. */
 	if (array__reserve_zeroed(&retiring->has_ended, &retiring->programs_room, index + 1UL,
 				  sizeof(*retiring->has_ended)))
 		return -ENOMEM;

@@ -88,7 +88,7 @@ struct preload_refused {
 	char path[INSIDE_PATH_BYTES];
 };
 
-/* By region: sums over all threads, which saturate at AP_MAX_SUM. */
+/* Counters of regions, summed over all threads; sums saturate at AP_MAX_SUM. */
 struct preload_regions {
 	__u64 begins[AP_MAX_REGIONS]; /* by number of the region */
 	struct inside_region_counts sets[AP_MAX_REGION_SETS];

@@ -77,7 +77,7 @@ static int announce(struct preload_engine *engine, int fd)
 	mapped_file__path(fd, path, sizeof(path));
 	record.device = identity.device;
 	record.inode = identity.inode;
-	/* What finds no room is met later, or not. */
+	/* A file for which there is no room is announced when a process maps it, if then. */
 	if (preload__announce(engine->preload, identity.device, identity.inode, path, &record.id))
 		return 0;
 	return collector__handle_module_at(engine->collector, &record, path);
@@ -113,7 +113,7 @@ static void prepare_file(const char *path, void *context)
 		preparing->err = announce(preparing->engine, fd);
 }
 
-/* Its frames are left out of stacks, but for that the walk passes them. */
+/* Tells the unwinder which module the library is: walks pass its frames, and stacks do not show them. */
 static void announce_library(struct preload_engine *engine)
 {
 	const char *path = preload__library(engine->preload);

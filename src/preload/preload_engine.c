@@ -119,7 +119,7 @@ int preload_engine__take_no_more(struct preload_engine *engine)
 	return err ? err : preload_engine__take_refused(engine);
 }
 
-/* Also where only the program's own code calls it. */
+/* Whether the program defines malloc, also if it does not export it and only its own code can call it. */
 static bool has_malloc(const struct preload_engine *engine, const char *path)
 {
 	_cleanup_(close_fd) int fd = regular_file__open(path);
@@ -223,7 +223,7 @@ static void close_engine(struct engine *base)
 	leave(engine);
 	if (!engine->is_snapshot)
 		preload_attach__free(engine->attached);
-	/* Its tables are written into the shared memory. */
+	/* The collector comes first: its loader may still be writing tables into the shared memory. */
 	collector__free(engine->collector);
 	preload_within__free(engine->within);
 	live_collector__free(engine->live);

@@ -16,7 +16,7 @@ struct live_reading {
 	struct preload_live *out;
 	size_t room;
 	__u64 generation;
-	/* By program: whether it had ended before the last generation of the peak began. */
+	/* was_gone[n]: program n had ended before the last generation of the peak began. */
 	bool *was_gone;
 };
 
@@ -180,7 +180,7 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 	if (err)
 		return err;
 	reading.generation = reader.header.live.generation;
-	/* As where a process ends: the peak may be now. */
+	/* The peak may be now: a new generation begins, as it does where a process ends. */
 	if ((__s64)reader.header.live.size_bytes > 0 &&
 	    (__u64)reader.header.live.size_bytes > reader.header.live.mark_bytes)
 		reading.generation++;
@@ -216,7 +216,7 @@ struct block_reading {
 	void *context;
 };
 
-/* What the weight was rounded down to follows from the size. */
+/* The weight of a block, which is rounded down, follows from its size. */
 static __u32 weight_of(const struct ap_config *sampling, __u64 size, __u64 size_bytes)
 {
 	__u64 chance = sampling->sample ? ap_sample__chance(sampling, size_bytes) : 0;

@@ -232,7 +232,7 @@ static int wake_at(int fd, __u64 offset)
 	__u64 page = offset & ~(__u64)(INSIDE_PAGE - 1);
 	char *mapped = mmap(NULL, INSIDE_PAGE, PROT_READ, MAP_SHARED, fd, page);
 
-	/* Those that nobody wakes look again themselves. */
+	/* Without a mapping nobody can be woken; waiting processes also look again by themselves. */
 	if (mapped == MAP_FAILED)
 		return 0;
 	preload__wake_waiting(mapped + (offset - page));

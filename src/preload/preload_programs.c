@@ -31,7 +31,8 @@ static int handle(struct preload_engine *engine, const struct ap_process_record 
 	return err;
 }
 
-/* Of the peak, when the program ended; one that could not say so may have been live in the last one. */
+/* The generation of the peak in which the program ended. One that could not say so may have been live in the last
+ * one. */
 static __u64 end_generation(const struct preload_program *program)
 {
 	return program->end == INSIDE_RUNS ? ~0ULL : program->end_generation;
@@ -52,7 +53,7 @@ static int begin_program(struct preload_engine *engine, const struct preload_res
 	};
 	struct followed_by_other other;
 
-	/* Its begin and end are the other engine's. */
+	/* The other engine records begin and end of a program that it follows. */
 	if (preload_engine__is_followed_by_other(engine, index, &other)) {
 		engine->programs[index] = PROGRAM_FOLLOWED_BY_OTHER;
 		engine->processes_of_other +=
@@ -87,7 +88,7 @@ static int end_program(struct preload_engine *engine, const struct preload_resul
 		.event = AP_PROCESS_EXITED,
 		.id = index + 1,
 		.pid = program->pid,
-		/* Of those that do not say so it is known when the command's process ended; the others did so
+		/* The command's end is known without its telling; other programs that did not tell ended some time
 		 * before now. */
 		.time_ns = program->end == INSIDE_RUNS ? preload_engine__end_ns(engine)
 						       : program->end_ns,

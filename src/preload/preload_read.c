@@ -195,7 +195,7 @@ int reader__each(struct reader *reader, const struct inside_array *array, __u32 
 
 		if (n > end - begins)
 			n = end - begins;
-		/* Its elements were taken, and there was no memory for them. */
+		/* Processes took elements of this chunk when there was no memory for it. */
 		if (!array->chunks[chunk]) {
 			reader->n_unfinished += n;
 			reader->n_without_chunk += n;
@@ -233,7 +233,7 @@ static int take_program(struct reader *reader, __u32 index, const void *element)
 			   sizeof(*results->programs)))
 		return -ENOMEM;
 	to = &results->programs[results->n_programs++];
-	/* Its number stays taken, so that the numbers of the others are right. */
+	/* Also an unfinished entry gets an element, so that the numbers of the later ones stay right. */
 	*to = (struct preload_program){ .before = -1, .parent_program = -1 };
 	if (program->state != INSIDE_READY) {
 		to->writer = program->pid;

@@ -192,7 +192,7 @@ static int interpreter(char *line, const char *path_env, char **out)
 		if (behind)
 			return command_path__find(behind, path_env, out);
 	}
-	/* Not searched in PATH, other than a command. */
+	/* An interpreter is not searched for in PATH, other than a command. */
 	return find_exact(program, out);
 }
 

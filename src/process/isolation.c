@@ -200,7 +200,8 @@ static bool gives_privileges(int fd, const struct stat *st)
 	       fgetxattr(fd, "security.capability", none, sizeof(none)) >= 0 || errno == ERANGE;
 }
 
-/* As mount(8) shows them of the mount that the original is in; the copy cannot be written to, since that would be lost. */
+/* Attributes of the mount that has the original, so that mount(8) shows the same for the copy, and read-only: what
+ * is written to a copy would be lost. */
 static __u64 mount_attributes(int fd)
 {
 	struct statvfs at;

@@ -430,7 +430,7 @@ static bool load_from_list(struct search *search, const char *list, const char *
 	return false;
 }
 
-/* As glibc: DT_RPATH of the objects that led to this one, unless it has a DT_RUNPATH. */
+/* Searches in DT_RPATH of the objects that led to this one, unless it has a DT_RUNPATH: glibc does so, too. */
 static bool load_from_rpath(struct search *search, const char *name, size_t needed_by)
 {
 	if (search->objects[needed_by].dynamic.runpath)

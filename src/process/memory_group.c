@@ -151,7 +151,7 @@ static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *d
 	return true;
 }
 
-/* What is left in the group of @directory itself. */
+/* Reads how much memory the group of @directory may still use, without regard to its parents. */
 static bool read_group(const char *directory, const struct hierarchy *hierarchy, __u64 most,
 		       struct memory_group *out)
 {

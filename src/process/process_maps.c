@@ -30,7 +30,7 @@ struct process_maps {
 	size_t n, capacity;
 	size_t n_free;
 	__u64 settled_ns; /* no lookup is for a time before this */
-	/* By pid. A removed process stays in it under pid 0, which is never looked up. */
+	/* Finds processes by pid. A removed one stays in the index with pid 0, which is never looked up. */
 	struct hash_table index;
 };
 

@@ -305,9 +305,9 @@ void target__close(struct target *target)
 
 /* Reads the command line, the resident memory and the children of a running process from /proc. */
 
-/* What is kept of a command line; arguments can have megabytes. */
+/* At most so many bytes of a command line are kept; arguments can have megabytes. */
 #define MOST_COMMAND_BYTES 4096
-/* What is kept of a child's. */
+/* The same for the command line of a child. */
 #define MOST_CHILD_BYTES 60
 /* A server may have thousands of children; a reader needs only some of them. */
 #define MOST_CHILDREN 64

@@ -26,7 +26,8 @@ struct target {
 	struct rusage usage; /* of the child and of its own reaped children */
 	__u64 start_ns; /* CLOCK_MONOTONIC, of the start of the recording; the session sets it */
 	__u64 end_ns;	/* CLOCK_MONOTONIC, of the end; 0: it has not been seen */
-	/* Of a command that sees copies of the files that are added until it goes; NULL: none. */
+	/* With --isolate: the private copies of files that the command will see; files can be added until
+	 * target__go(). NULL: without it. */
 	struct isolation *isolation;
 };
 

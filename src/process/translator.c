@@ -77,8 +77,8 @@ struct wanted_file {
 	char path[PATH_MAX]; /* without links */
 };
 
-/* By inode and name: the device that a mapping has is another one than stat(2)'s on btrfs, and in each container that
- * has the file from the same layer. */
+/* Compares inode and name, not the device: mappings have another device than stat(2) says on btrfs, and in each
+ * container that has the file from the same layer. */
 static int is_wanted(void *context, const struct proc_mapping *mapping)
 {
 	const struct wanted_file *file = context;

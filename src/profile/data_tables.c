@@ -103,7 +103,7 @@ COLUMNS(timeline) = {
 #undef ROW
 /* clang-format on */
 
-/* As man/allocprof-data.5 has them; tests/unit/test_query.c holds both together. */
+/* The same tables and columns are described in man/allocprof-data.5; tests/unit/test_query.c compares them. */
 const struct data_table data_tables[] = {
 	{ "meta", "Text about the recording. This table is the same in every version.",
 	  .columns = meta },

@@ -359,7 +359,7 @@ __u32 profile__fold_epoch(__u32 epoch, __u32 by)
 	return by < 32 ? epoch >> by : 0;
 }
 
-/* Works in place: no folded number is longer than the original. */
+/* Rewrites the packed numbers in place: a number that was shifted right never takes more bytes than before. */
 void profile__fold_lifetimes(struct profile *profile, __u32 by)
 {
 	struct profile_index *index = profile->index;

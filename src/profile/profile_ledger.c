@@ -311,7 +311,8 @@ int profile__add_old_gap(struct profile *profile, __u32 run, const char *key, co
 	return err ? err : 1;
 }
 
-/* Those of all buckets, and the least and the greatest sum of sizes that so many blocks have. */
+/* Sets the number of blocks in all buckets, and the least and the greatest sum of sizes that so many blocks can
+ * have. */
 static void sum_sizes(const __u64 buckets[PROFILE_BUCKETS], __u64 *blocks, double *least,
 		      double *greatest)
 {
@@ -430,7 +431,7 @@ bool profile__blocks_add_up(const struct profile *profile)
 			return false;
 		allocations = profile__add_up(allocations, blocks.allocations);
 	}
-	/* Those of blocks that are in no count are none of these figures. */
+	/* Blocks that belong to no count are in none of these figures. */
 	return !profile__has_blocks(profile) || !profile__meta(profile, "epoch_ns") ||
 	       lifetimes_add_up(profile, allocations);
 }

@@ -21,7 +21,7 @@ struct profile;
 __u32 profile__n_runs(const struct profile *profile);
 /* The run of @count, from 1 to profile__n_runs(). */
 __u32 profile__count_run(const struct profile *profile, const struct profile_count *count);
-/* As profile__meta() and profile__ledger() of @run alone. */
+/* profile__meta() and profile__ledger() for @run alone. */
 const char *profile__run_meta(const struct profile *profile, __u32 run, const char *key);
 __u64 profile__run_ledger(const struct profile *profile, __u32 run, const char *name);
 

@@ -96,7 +96,7 @@ struct stepped_totals {
 
 struct profile_totals {
 	struct function_totals functions[AP_FUNCTIONS];
-	/* One engine sets these: with live there is no second one. */
+	/* Figures of live memory come from one engine: with --live there is no fallback engine. */
 	bool has_live;
 	struct live_totals live;
 	struct region *regions; /* sorted by name */

@@ -72,7 +72,7 @@ int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct er
 	int err = -ENOMEM;
 
 	session__take_shares(&options, &group);
-	/* Those that were loaded before may count yet. */
+	/* Programs that were loaded before may still be charged to the group, so its free memory says nothing. */
 	options.free_bytes = UINT64_MAX;
 	if (engine_options.profile)
 		err = uprobe_engine.open(&engine_options, &engine, error);
@@ -325,7 +325,8 @@ static void look_at_refusals(const struct search *search)
 	}
 }
 
-/* The least limit of the directory @path below @mount and those above it. */
+/* Lowers *@least to the smallest limit that the group @path or one of its parents below @mount has in @file. Changes
+ * @path. */
 static void take_limits(const char *mount, char *path, const char *file, unsigned long long *least)
 {
 	char name[PATH_MAX], text[TEXT_SIZE];

@@ -113,7 +113,7 @@ int session__symbolize(const struct session *session, struct symbols *symbols, b
 /* Name of the engine that measures, as --engine takes it. */
 const char *session__engine(const struct session *session);
 
-/* Of the last reset, if any. */
+/* When the recording started, or was last reset. */
 __u64 session__start_realtime_ns(const struct session *session);
 /* When the run's gate was opened or closed last. */
 __u64 session__gate_realtime_ns(const struct session *session);

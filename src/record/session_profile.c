@@ -407,7 +407,7 @@ static int set_numbers(const struct session *session)
 					      memory_group__own_bytes());
 }
 
-/* What was not there, or could not be read, has no key. */
+/* Adds what is known of the process that was attached to; what could not be read has no key. */
 static int set_attached(const struct session *session)
 {
 	const struct attached *attached = &session->attached;

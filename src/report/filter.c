@@ -256,7 +256,7 @@ bool filter__selects_all(const struct filter_options *options)
 
 /* A shorter recording is all beginning and end. */
 #define LEAST_EPOCHS 16
-/* What is freed at an end is so many times what is allocated in the same epoch. */
+/* An epoch belongs to the end only if it frees so many times the bytes that it allocates. */
 #define FREED_BY_ALLOCATED 4
 /* --leaks goes back before the end only if that freed a quarter (one part in LEAST_SHARE) of what was live, and LEAST_BYTES. */
 #define LEAST_SHARE 4
@@ -286,7 +286,7 @@ static void sum_up(const struct profile *profile, struct change *changes, __u64 
 		if (lifetime.born < n)
 			changes[lifetime.born].allocated_bytes = profile__add_up(
 				changes[lifetime.born].allocated_bytes, lifetime.size_bytes);
-		/* What an exit took along is as good as freed. */
+		/* Blocks that an exit took along count as freed. */
 		if (end < n)
 			changes[end].freed_bytes =
 				profile__add_up(changes[end].freed_bytes, lifetime.size_bytes);

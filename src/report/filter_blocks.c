@@ -206,7 +206,7 @@ static void apportion_samples(const struct block_filter *filter, struct selectio
 				    ratio(selection->live_bytes, whole->live_bytes));
 }
 
-/* By the average: single sizes are known only by bucket. */
+/* Compares the average size: single sizes are known only by bucket. */
 static bool has_size(const struct filter_options *options, const struct selection *whole)
 {
 	unsigned __int128 bytes = whole->size_bytes;

@@ -25,9 +25,10 @@ struct graph_series {
 	size_t n_stacks;
 	__u64 peak_bytes;	/* maximum over the ends of epochs */
 	__u64 live, live_bytes; /* not freed, also by processes that have ended */
-	/* By point, owned: blocks that are never freed, until their process ends where another one goes
-	 * on, and the others, with those that the end found at an age at which most are not freed yet: where
-	 * a group's freed blocks are not fewer than these, and 100 at least, the age that 99 % of them did not exceed. */
+	/* For each point, owned by the graph: live bytes that stay, and those that are freed later. Blocks stay that
+	 * are never freed until their process ends (where another one goes on); and those that the end of the
+	 * recording found younger than most of their group get: where at least 100 blocks of a group were freed, and
+	 * not fewer than are left, that is the age that 99 % of the freed ones did not exceed. */
 	__u64 *stays_bytes, *freed_bytes;
 };
 

@@ -60,7 +60,7 @@ enum report_sort {
 	REPORT_OLDEST = COSTS,
 };
 
-/* By whose name stacks are distinguished. */
+/* What stacks are told apart by, besides their frames. */
 enum report_by {
 	REPORT_BY_STACK,
 	REPORT_BY_PROCESS,

@@ -104,7 +104,7 @@ bool dwarf_sound__check(Elf *elf, struct dwarf_sections *sections)
 		data = elf_rawdata(section, NULL);
 		if (!data || !data->d_buf || !data->d_size)
 			continue;
-		/* Which of two libdw takes depends on more than their names. */
+		/* Of two sections of a kind it is not known which libdw takes. */
 		if (found.data[kind] || !is_sound(kind, data))
 			return false;
 		found.data[kind] = data;

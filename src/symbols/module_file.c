@@ -130,7 +130,7 @@ int module_file__open(const struct profile *profile, const struct profile_module
 			fd = try_below(*debug_dirs, "%s/.build-id/%s", name, module);
 		if (fd < 0)
 			fd = try_below(*debug_dirs, "%s%s", module->path, module);
-		/* By its name alone it is the file only if there is a build id to compare. */
+		/* A file of the same name in another directory is only trusted if there is a build id to compare. */
 		if (fd < 0 && name)
 			fd = try_below(*debug_dirs, "%s/%s", path__name(module->path), module);
 	}

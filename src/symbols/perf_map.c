@@ -33,7 +33,7 @@ struct perf_map {
 int perf_map__open(int root_fd, pid_t pid, uid_t uid)
 {
 	struct open_how how = {
-		/* Not opened yet: a device may act. */
+		/* O_PATH: opening a device for reading may have effects. */
 		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
 		/* Links in the path resolve within the process's root. */
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,

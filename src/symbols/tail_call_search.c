@@ -35,8 +35,7 @@ struct chain_search {
 	struct function on_chain[TAIL_CALLS_MAX];
 	__u32 depth, n_looked;
 	struct tail_call found[TAIL_CALLS_MAX];
-	/* Of the paths found: the length of the first, and how many sites all have in common at
-	 * each end. */
+	/* The length of the first path found, and how many sites all paths have in common at each end. */
 	__u32 length, common_outer, common_inner;
 	__u32 n_found;
 	bool is_uncertain;
@@ -122,7 +121,7 @@ static bool is_reached(struct finder *finder, const struct function *function,
 	       code_map__is_named(finder->maps[function->module - 1], function->entry, to->name);
 }
 
-/* As gdb: of several paths, the sites that all have in common at both ends are certain. */
+/* Notes a path. As in gdb, of several paths the sites are certain that all have in common at both ends. */
 static void note_way(struct chain_search *search)
 {
 	__u32 n = search->depth, same;

@@ -212,7 +212,7 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t 
 
 struct cfi_frames {
 	struct cfi_file *file;
-	/* Of the first address that is looked up on. */
+	/* The entries have been read, as they are when the first address is looked up. */
 	bool has_entries;
 	struct cfi_section sections[MAX_SECTIONS];
 	struct cfi_entries entries[MAX_SECTIONS];

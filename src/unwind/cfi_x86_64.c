@@ -267,7 +267,7 @@ bool cfi_bare__ends_thread_x86_64(const __u8 *code, size_t size, size_t at, __u6
 
 #define NOWHERE ((size_t)-1)
 
-/* As instructions number registers. */
+/* Numbers of registers in the encoding of instructions. */
 enum {
 	INSN_RDX = 2,
 	INSN_RBP = 5,

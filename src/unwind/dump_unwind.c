@@ -212,7 +212,7 @@ int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_r
 		n = ask(unwinder, dump, frames, max_frames, end);
 	if (!err && n >= 0)
 		return n;
-	/* As where there are no rules for the first step. */
+	/* The stack is the caller's frame alone, as where there are no rules for the first step. */
 	*end = dump->end;
 	if (!dump->is_in_caller || !max_frames)
 		return 0;

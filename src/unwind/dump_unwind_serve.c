@@ -103,7 +103,7 @@ static int step(const struct frame_rules *rules, struct dwarf_machine *machine)
 	return 0;
 }
 
-/* As dump_unwinder__unwind(). */
+/* Does in the worker what dump_unwinder__unwind() asks for. */
 static int unwind(const struct dump_server *server, const struct dump_question *question,
 		  const void *bytes, struct ap_frame *frames, enum ap_stack_end *end)
 {

@@ -57,7 +57,8 @@ static void find_missing_capabilities(char *missing, size_t size)
 	}
 }
 
-/* As a process without privileges could do them, too: what comes back does not matter. */
+/* Makes the calls that a filter may forbid, with arguments that need no privileges: only whether the filter acts
+ * matters. */
 static void make_calls(void)
 {
 	syscall(SYS_bpf, -1, NULL, 0);

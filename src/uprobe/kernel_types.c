@@ -201,7 +201,7 @@ int kernel_types__tracepoint_parameters(const struct kernel_types *types, const 
 	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : 0;
 }
 
-/* The types that are picked, and what is written of them. */
+/* The kernel's types that the programs need, with new ids: what is written for libbpf to read. */
 struct pick {
 	const struct kernel_types *types;
 	__u32 *new_ids; /* by id; 0: not picked */

@@ -360,7 +360,7 @@ int live__stop(struct live *live, __u64 end_ns)
 	struct ap_live *shared = live->options.shared;
 
 	__atomic_store_n(&shared->stopped, 1, __ATOMIC_RELEASE);
-	/* As where a process ends: the peak may be now. */
+	/* The peak may be now: a new generation begins, as it does where a process ends. */
 	if (shared->size_bytes > 0 && (__u64)shared->size_bytes > shared->mark_bytes)
 		shared->generation++;
 	live_collector__end(live->collector, end_ns);

@@ -124,7 +124,7 @@ int live_pool__keep_ready(struct live_pool *pool)
 	int err;
 
 	refill_queue(pool);
-	/* Not for a few at a time, since each call costs a grace period. */
+	/* Arrays are added for many records at a time, since each addition costs a grace period. */
 	if (pool->n_chunks && used + ahead / 2 < (__u64)pool->n_chunks << bits)
 		return 0;
 	if (used / 2 > ahead)

@@ -82,7 +82,8 @@ struct probes_options {
 	/* Called with each file that the target maps as code, before its probes are set; or
 	 * NULL. */
 	void (*use_file)(int fd, const char *path, void *context);
-	/* As in struct gate_options, until probes__end_copies(); NULL: files are probed where they are. */
+	/* Makes a private copy of the file (--isolate), as in struct gate_options; until probes__end_copies(). NULL:
+	 * files are probed where they are. */
 	int (*isolate)(int fd, const char *path, void *context);
 	/* The same for a file that has a copy already. */
 	int (*find_isolated)(int fd, const char *path, void *context);
@@ -124,12 +125,10 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
  */
 int probes__add_definition(struct probes *probes, struct allocator *allocator, __u32 *first_site);
 
-/* Likewise for a program that the command will start, or a library that it will load; it need not
- * have an allocator. */
+/* Adds a program that the command will start, or a library that it will load; it need not have an allocator. */
 int probes__add_expected(struct probes *probes, const char *name, struct error *error);
 
-/* Likewise for a program that a process is about to execute, with its libraries. It may be static, and need no
- * allocator. */
+/* Adds a program that a process is about to execute, with its libraries. It may be static, and need no allocator. */
 int probes__add_program(struct probes *probes, const char *path, struct error *error);
 
 /* Probes the definitions' functions in files that they name by path. -ENOENT, -EACCES, …: the file
@@ -165,7 +164,7 @@ void probes__blame(struct probes *probes, const struct unprobed_program *program
 struct site;
 bool probes__uses(const struct probes *probes, const struct site *site);
 
-/* As the list's readers see it; its strings are owned by @entry. */
+/* The entry as readers of the list see it; its strings are owned by @entry. */
 struct probed_file probed_allocator__file(const struct probed_allocator *entry);
 
 /* All allocators, probed or not; valid until the next one is added. */

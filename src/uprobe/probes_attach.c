@@ -336,7 +336,7 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 		return error__set(error, err, "cannot write the probes of %s to the BPF maps: %s",
 				  entry->path, strerror(-err));
 	entry->first_site = probes->n_sites;
-	/* Also where it fails: some may have been hit. */
+	/* The sites keep their numbers also where this fails: some may have been hit. */
 	probes->n_sites += n_sites;
 	err = attach_nest(probes, entry, fd, error);
 	if (!err)

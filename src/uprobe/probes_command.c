@@ -257,7 +257,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 			"%s is a static executable without a malloc that can be found by "
 			"name; link it dynamically, or leave its symbols in (no strip)" COUNT_ITS_COMMANDS,
 			path);
-	/* Also for a static program, which may run others. */
+	/* The system's C library is probed also for a static program, which may run others. */
 	err = add_system_libc(probes, error);
 	return kind.is_static ? 0 : err;
 }

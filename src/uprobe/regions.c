@@ -68,7 +68,7 @@ static void add_gap(struct regions *regions, const struct profile_gap *gap)
 	(void)profile__add_gap(regions->options.profile, gap);
 }
 
-/* Of a file, those that are probed. */
+/* The marks of one file that are probed. */
 struct marks {
 	struct regions *regions;
 	const char *path;

@@ -378,7 +378,7 @@ static int open_skeleton(struct uprobe *uprobe, struct allocprof_bpf **out)
 	return 0;
 }
 
-/* Opens the object, and writes the types that it uses the first time. */
+/* Opens the skeleton. The first call also writes the file of kernel types that the programs use, for the later ones. */
 static int open_object(struct uprobe *uprobe, struct error *error)
 {
 	bool are_picked = uprobe->types_fd >= 0;

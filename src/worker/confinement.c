@@ -191,7 +191,7 @@ static int add_parser(scmp_filter_ctx filter)
 
 static int add_client(scmp_filter_ctx filter)
 {
-	/* Its own threads may be signalled, as abort() does. */
+	/* The worker may signal its own threads, as abort() does. */
 	const struct scmp_arg_cmp others = SCMP_A0(SCMP_CMP_NE, getpid());
 	int err = add_all(filter, SCMP_ACT_ERRNO(EPERM), refused_to_clients,
 			  ARRAY_SIZE(refused_to_clients));
@@ -253,7 +253,7 @@ bool confinement__outlives(void (*call)(void))
 	return pid < 0 || waitpid(pid, &status, 0) != pid || WIFEXITED(status);
 }
 
-/* Those that a large process has mapped, at once. */
+/* So many files may be open at once: a large process has mapped as many. */
 #define MAX_FILES 4096
 
 void confinement__reset_signals(void)

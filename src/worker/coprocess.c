@@ -220,7 +220,7 @@ static int run(struct exchange *exchange, struct error *error)
 	if (!err)
 		err = await(exchange);
 	if (exchange->child > 0) {
-		/* Also the child's own children. */
+		/* The whole group is killed, with the child's own children. */
 		kill(-exchange->child, SIGKILL);
 		waitpid(exchange->child, &status, 0);
 	}

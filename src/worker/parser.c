@@ -81,10 +81,12 @@ int parser__new(struct parser **out, struct error *error)
 	parser->worker = new_worker(true);
 	if (parser->worker)
 		err = worker__start(parser->worker);
-	/* Not as if uprobes were refused: each engine needs this. */
+	/* -EPERM would mean that uprobes are refused, for which there is another engine; but each engine needs the
+	 * parser. */
 	if (err == -EPERM)
 		err = -ECHILD;
-	/* What ended or stopped this one need not happen to the next, and is said of each file that it happens to. */
+	/* A file that ended or stopped the worker is no reason to give up: the next one gets a new worker, and the
+	 * message names the file. */
 	else if (err == -ECHILD || err == -ETIMEDOUT)
 		err = 0;
 	if (err) {

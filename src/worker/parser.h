@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A worker that reads the files of targets while they are recorded: one file for each call, whose result the caller
- * checks. A worker that has read a file that others than root may write to reads no other one: it might be theirs by
- * then, and know what to say of libraries that all processes use.
+ * A worker that reads the files of targets while they are recorded, one file for each call; the caller checks the
+ * result. After a file that users other than root may write to, the worker is replaced: that file may have taken it
+ * over, and it could then lie about libraries that all processes use.
  */
 #ifndef ALLOCPROF_PARSER_H
 #define ALLOCPROF_PARSER_H

@@ -253,7 +253,7 @@ void wire__put_struct(struct wire_writer *writer, const struct wire_struct *type
 {
 	const struct passage passage = { .to = writer, .context = context };
 
-	/* It is not changed. */
+	/* The cast is safe: with passage.to set, pass_struct() only reads the object. */
 	pass_struct(&passage, type, (char *)object);
 }
 

@@ -184,7 +184,7 @@ bool reader__is_core(const struct allocator_reader *reader, __u64 return_address
 int reader__scan_texts(struct allocator_reader *reader);
 
 /* Sites of a defined allocator. -ENOENT: there are none. */
-int reader__add_source_sites(struct allocator_reader *reader, struct error *error);
+int reader__add_definition_sites(struct allocator_reader *reader, struct error *error);
 
 /* allocator_place.c: selects the probed instruction. @branched_to as in struct allocator_reader. */
 void reader__place_probe(const struct allocator_reader *reader, struct site *site,
@@ -192,8 +192,8 @@ void reader__place_probe(const struct allocator_reader *reader, struct site *sit
 
 /* How and where returns are probed. */
 int reader__find_ends(struct allocator_reader *reader);
-/* Likewise for a definition. -ENOTSUP if its nesting needs returns that cannot be found. */
-int reader__find_source_ends(struct allocator_reader *reader, struct error *error);
+/* The same for functions of a definition. -ENOTSUP if its nesting needs returns that cannot be found. */
+int reader__find_definition_ends(struct allocator_reader *reader, struct error *error);
 
 /* Sets is_bypassed. */
 int reader__find_bypass(struct allocator_reader *reader);

@@ -34,7 +34,7 @@ int elf_segments__add(struct elf_segments *segments, const Elf64_Phdr *header, _
 int elf_segments__vaddr_to_offset(const struct elf_segments *segments, __u64 vaddr, __u64 *offset);
 int elf_segments__offset_to_vaddr(const struct elf_segments *segments, __u64 offset, __u64 *vaddr);
 
-/* Reads what the file's headers say is there: 0, -ENOEXEC: it is not; or what pread(2) says. */
+/* Reads bytes that the file's headers refer to. 0; -ENOEXEC if the file ends before them; or the error of pread(2). */
 static inline int elf_bytes__read(int fd, void *to, size_t size, __u64 offset)
 {
 	int err = fd__read_all_at(fd, to, size, offset);

@@ -177,7 +177,7 @@ void preload_engine__leave_out_forgotten(struct preload_engine *engine);
 int preload_engine__move_counts(struct preload_engine *engine, bool goes_on);
 int preload_engine__read_stacks(struct preload_engine *engine);
 __u64 preload_engine__count_processes(const struct preload_results *counted);
-/* Of the recording, or the snapshot. */
+/* When the recording ended, or the snapshot was taken. */
 __u64 preload_engine__end_ns(const struct preload_engine *engine);
 
 /* Reads everything. The gate is closed. */

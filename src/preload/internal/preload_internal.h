@@ -58,7 +58,7 @@ struct pid_program {
 	int not_exited; /* likewise, if it did not say that it exits; else -1 */
 };
 
-/* By process number. Zeroed but for @seed, of hash_seed(), it is empty. */
+/* Processes by their number. An empty one is zeroed but for @seed, which hash_seed() makes. */
 struct pid_programs {
 	__u64 seed;
 	struct hash_table index;
@@ -129,7 +129,7 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 void preload_results__add_thread(struct preload_results *results,
 				 const struct inside_thread *thread);
 
-/* Likewise by region. -ENOMEM. */
+/* Adds what the thread has counted by region. -ENOMEM. */
 int preload_results__add_regions(struct preload_results *results, struct reader *reader,
 				 const struct inside_thread *thread);
 /* @results, a copy of others, gets regions of its own. -ENOMEM. */

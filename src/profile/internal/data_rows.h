@@ -40,7 +40,7 @@ int data_table__get_row(const struct data_table *table, sqlite3_stmt *statement,
  * The row of meta that has it, by this key, does not count.
  */
 #define DATA_DIGEST_KEY "digest"
-/* Its value in a file that was made from one whose digest did not fit. */
+/* The digest of a file that was made from one with a wrong digest, so that it stays wrong. */
 #define DATA_DIGEST_WRONG "wrong"
 
 struct data_digest_text {

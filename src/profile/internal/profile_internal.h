@@ -24,7 +24,7 @@ struct profile_index {
 	size_t n_blocks, blocks_room; /* bytes */
 	unsigned char *lifetimes;     /* packed: a third of struct profile_lifetime each */
 	size_t lifetimes_bytes, lifetimes_room;
-	/* By profile__free_stacks(): whether these did. */
+	/* profile__free_stacks() keeps in these whether the sums over the stacks agreed. */
 	bool is_without_stacks, ledger_adds_up, blocks_add_up;
 };
 

@@ -128,7 +128,7 @@ struct cfi_go {
 
 /* Functions that have to be unwound by their instructions (cfi_code.c). */
 struct cfi_bare {
-	/* As struct cfi_go has them. */
+	/* The callback and its argument are the same as in struct cfi_go. */
 	const __u8 *(*code)(void *file, __u64 vaddr, __u64 size);
 	void *file;
 	struct cfi_fde *fdes; /* sorted, disjoint; owned by the cfi_file */
@@ -261,7 +261,7 @@ int cfi_code__run(__u64 lo, const __u8 *code, size_t size, cfi_rule_fn rule, voi
 /* Adds a section for the functions without a table of a C library, or of a program that it is linked into. 0 or
  * -ENOMEM. */
 int cfi_bare__find(struct cfi_file *file);
-/* As of Go's table. */
+/* Does for these functions what cfi_go__entries() does for those of Go's table. */
 int cfi_bare__entries(const struct cfi_bare *bare, struct cfi_entries *out);
 int cfi_bare__run(const struct cfi_bare *bare, const struct cfi_fde *fde, cfi_rule_fn rule,
 		  void *ctx);

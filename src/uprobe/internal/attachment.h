@@ -16,7 +16,7 @@
 
 /* enum bpf_attach_type of Linux 6.6 */
 #define ATTACH_TYPE_UPROBE_MULTI 48
-/* Likewise of Linux 6.13 */
+/* enum bpf_attach_type of Linux 6.13 */
 #define ATTACH_TYPE_UPROBE_SESSION 57
 
 enum uprobe_kind {

@@ -27,7 +27,7 @@ struct regions_options {
 	struct counters *counters;
 	struct parser *parser; /* reads the files */
 	struct profile *profile;
-	/* As in struct probes_options. */
+	/* Called as in struct probes_options. */
 	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
 	void *context;
 };
