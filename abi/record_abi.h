@@ -99,7 +99,7 @@ struct ap_dump_record {
 	__u32 pad; /* 0 */
 };
 
-/* One call for whose counter the map had no room. */
+/* A call for whose counter the map had no room. */
 struct ap_count_record {
 	__u32 type;
 	__u32 weight; /* calls that this one stands for; 1 without sampling */
@@ -107,7 +107,7 @@ struct ap_count_record {
 	__u64 size_bytes;
 };
 
-/* One block that ended and for which the lifetimes map had no room. */
+/* A block that ended and for which the lifetimes map had no room. */
 struct ap_lifetime_record {
 	__u32 type;
 	__u32 weight; /* blocks that this one stands for; 1 without sampling */

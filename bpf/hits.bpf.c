@@ -87,7 +87,7 @@ static __always_inline void record_entry(struct pt_regs *ctx)
 		return;
 	}
 	scratch__enter(scratch, thread, process);
-	/* One read for the return address and for the walk. */
+	/* One read gets the return address and the words that the walk needs. */
 	if (stack__read(scratch, &hit, true))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
@@ -120,7 +120,7 @@ int outermost_return(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The same, like live_return_instruction. */
+/* Counts the return of such a function at its return instruction, as live_return_instruction does. */
 SEC("uprobe")
 int outermost_return_instruction(struct pt_regs *ctx)
 {

@@ -198,7 +198,7 @@ static __always_inline bool brk__read(struct mapping *mapping, const struct pt_r
 {
 	__u64 asked = pages(arch__syscall_arg1(regs)), now = pages(result), before;
 
-	/* It was entered before the process was followed. */
+	/* The system call was entered before the process was followed. */
 	if (process->brk_calls <= 0)
 		return false;
 	before = pages(__sync_lock_test_and_set(&process->brk, result));

@@ -189,7 +189,7 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	return id;
 }
 
-/* It has no more fields, since the stack frames of all active functions may take 512 bytes in Linux 6.1. */
+/* The struct has no more fields, since the stack frames of all active functions may take 512 bytes in Linux 6.1. */
 struct list_search {
 	struct vma_answer *answer; /* its vma.seq is the one looked for */
 	__u64 address;

@@ -24,7 +24,7 @@ struct process {
 	__u32 generation;
 	__u64 exec_pages;
 	__u32 closed; /* 1: its measured window is closed */
-	/* These tell the process from an earlier one with its id, and its programs apart. */
+	/* The following tell the process from an earlier one with its id, and its programs apart. */
 	__u64 start_ns, execs;
 	/* For mappings: brk(2) calls under way, and the current end of the heap. */
 	__s32 brk_calls;

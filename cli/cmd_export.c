@@ -151,7 +151,7 @@ static int prepare_export(void *context, struct error *error)
 	int err;
 
 	choice->view.options.with_locations = options->format != EXPORT_COLLAPSED;
-	/* These have the lines beside the names, whether or not they are in the names. */
+	/* These formats have the lines beside the names, whether or not they are in the names. */
 	if (options->format != EXPORT_SPEEDSCOPE && options->format != EXPORT_COLLAPSED)
 		choice->view.options.lines = false;
 	err = selected__open(selected, choice, options->cost, error);
@@ -198,7 +198,7 @@ static char *without(const char *path, const char *suffix)
 	return strndup(path, strlen(path) - (has_suffix(path, suffix) ? strlen(suffix) : 0));
 }
 
-/* Both to be freed. Of a recording that was cut off the data file is the checkpoint. */
+/* Both names are to be freed. The data file of a recording that was cut off is its checkpoint. */
 static int find_files(const char *input, char **log_path, char **data_path)
 {
 	_cleanup_(free_ptr) char *data = without(input, DATA_FILE_CHECKPOINT);

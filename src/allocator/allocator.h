@@ -107,7 +107,7 @@ struct allocator {
 	/* Only forwards to another allocator: it looks symbols up, or calls glibc's functions by their other names, and
 	 * cannot get memory from the kernel. Its calls would be counted twice. */
 	bool is_wrapper;
-	/* It has such names (__libc_malloc): libraries that stand in front of malloc do not see its calls. */
+	/* The library has such names (__libc_malloc): libraries that stand in front of malloc do not see its calls. */
 	bool goes_past;
 	/* A program's, whose code does without its functions: they are inlined, or have clones. */
 	bool is_bypassed;

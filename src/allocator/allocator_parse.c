@@ -164,7 +164,7 @@ static bool allocator_is_sound(const void *object, const void *context)
 	const struct definition *definition = ((const struct wire_context *)context)->definition;
 	const struct allocator *allocator = object;
 
-	/* They are searched by halves. */
+	/* The list is searched by bisection, so it has to be sorted. */
 	for (size_t i = 1; i < allocator->n_internal_returns; i++)
 		if (allocator->internal_returns[i - 1] >= allocator->internal_returns[i])
 			return false;

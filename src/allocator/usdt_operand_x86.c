@@ -151,7 +151,7 @@ static int parse(const char *text, struct ap_operand *operand)
 	}
 	operand->kind = AP_OPERAND_MEMORY;
 	take_number(&text, &operand->value);
-	/* Else it is an absolute address or a symbol's. */
+	/* Anything else is an absolute address or that of a symbol. */
 	return *text == '(' ? take_memory_operand(text, operand) : -ENOTSUP;
 }
 

@@ -344,7 +344,7 @@ static bool is_intact(const struct module *module)
 
 	if (now.tv_sec == module->modified.tv_sec && now.tv_nsec == module->modified.tv_nsec)
 		return true;
-	/* It may only have been touched. */
+	/* The times alone may differ, if the file was only touched. */
 	if (!module->elf || !elf_headers__build_id(module->elf)[0] ||
 	    elf_headers__read(module->fd, &elf))
 		return false;

@@ -40,7 +40,7 @@ void live_collector__free(struct live_collector *live);
 void live_collector__start(struct live_collector *live, __u64 now_ns, bool is_new);
 /* Number of records and lifetimes whose numbers cannot be right, and were cut to what can be. */
 __u64 live_collector__implausible(const struct live_collector *live);
-/* It has ended, at @end_ns. */
+/* The recording has ended, at @end_ns. */
 void live_collector__end(struct live_collector *live, __u64 end_ns);
 bool live_collector__has_ended(const struct live_collector *live);
 

@@ -58,7 +58,7 @@ struct engine_options {
 	const struct target *target; /* likewise; not started yet */
 	/* Other engines, or none: then the functions are NULL. */
 	struct engine_others others;
-	/* It measures only what take_over() names, and what that executes. */
+	/* This engine measures only what take_over() names, and what that executes. */
 	bool is_fallback;
 };
 

@@ -217,7 +217,7 @@ static int print_site(struct events_writer *writer, __u32 id)
 		return -ENOMEM;
 	fputs(text, writer->to);
 	writer->kept_bytes += strlen(text);
-	/* One whose stack is not known yet may get it. */
+	/* An event whose stack is not known yet may still get it. */
 	if (writer->kept_bytes < MOST_KEPT_BYTES &&
 	    event_log_reader__site(writer->log, id)->stack) {
 		kept->text = text;

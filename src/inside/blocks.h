@@ -36,7 +36,7 @@ static inline bool blocks__may_have(__u64 address)
 	return __atomic_load_n(blocks__followed(address), __ATOMIC_RELAXED);
 }
 
-/* How many are there; 0 where their number is not limited. */
+/* Number of blocks in the tables; 0 where their number is not limited. */
 __s64 blocks__count(void);
 
 /* Whether the block is there. */

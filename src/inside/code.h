@@ -32,7 +32,7 @@ void code__publish(__u64 address);
 /* Maps the unwind tables, and finds the dynamic linker; once, before anything else here. */
 void code__begin(void);
 
-/* This library's; 0 if it is not known. */
+/* Module number of this library; 0 if it is not known. */
 __u32 code__own_module(void);
 
 /* To be called at each hit: the dynamic linker calls the allocator whenever it has unloaded an object, before
@@ -48,7 +48,7 @@ void code__loaded(void);
 /* To be called when other code may have been mapped. */
 void code__change(void);
 
-/* The same, if what was there is known as code. */
+/* Does what code__change() does, if what was unmapped there is known as code. */
 void code__unmapped(__u64 address, __u64 size);
 
 /* A number that changes when code may be mapped where other code was. */

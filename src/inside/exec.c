@@ -148,7 +148,7 @@ void shown__end(void)
 	__u64 mask;
 
 	lock(&mask);
-	/* It is 0 in a child that a signal's handler has forked in this thread. */
+	/* The count is 0 in a child that a signal's handler has forked in this thread. */
 	if (shown.callers && !--shown.callers)
 		hide(environment__variable());
 	unlock(&mask);

@@ -62,7 +62,7 @@ void live__share(void);
  * processes no more. Not in a child of vfork(2). Also without live. */
 void live__leave(enum inside_end how);
 
-/* It goes on: the program could not be executed. */
+/* The process goes on: the program could not be executed. */
 void live__stay(void);
 
 /* What is live in all processes, and its peak. */

@@ -282,7 +282,7 @@ void *memory__take_pages(size_t size, __u64 *offset)
 	size_t failed = __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
 
 	size = (size + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
-	/* Else each call of the target would try in vain, by several system calls. */
+	/* Without this each call of the target would try in vain, by several system calls. */
 	if (unlikely(failed && size >= failed))
 		return NULL;
 	*offset = __atomic_fetch_add(&memory.header->next, size, __ATOMIC_RELAXED);
@@ -361,7 +361,7 @@ static void *pool__take_new(struct pool *pool, __u64 before, size_t size, __u64 
 	*is_late = !pool__begin_extend(pool, before, tid);
 	if (*is_late)
 		return NULL;
-	/* It may have been extended just before this thread was the one to do so. */
+	/* Another thread may have extended the pool just before it was this one's turn. */
 	*is_late = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE) != before;
 	if (!*is_late)
 		taken = pool__extend(pool, before, size, offset);

@@ -35,7 +35,7 @@ void own__update(void);
 /* Objects are being loaded, by one more thread: they may be in the list before their words have values. */
 void own__begin_load(void);
 
-/* One that own__begin_load() was called for has ended. */
+/* A load that own__begin_load() announced has ended. */
 void own__end_load(void);
 
 /* Objects may be loaded that own__update() is not called for. */

@@ -88,7 +88,7 @@ static struct call call_of(const struct interface_function *row, const struct ow
 		.size = argument(own, row->size) + row->size_bytes,
 	};
 
-	/* The old block is read only with a function that has one. */
+	/* Only functions that take a block have an old one to read. */
 	if (!(AP_FREEING >> call.function & 1) && !(AP_REALLOCATING >> call.function & 1))
 		call.pointer = 0;
 	if (row->count)

@@ -332,10 +332,10 @@ static bool can_open(const char *directory, const char *name, int flags)
 	fd = end ? sys__open(path, flags) : -1;
 	if (fd < 0)
 		return false;
-	/* Capabilities by which this process may still open it may be gone after the exec. */
+	/* The process may be able to open it only by capabilities that are gone after the exec. */
 	may = !sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0) &&
 	      (!(flags & O_RDWR) || ((!user || status.st_uid == user) &&
-				     /* It is smaller when the measurement is over. */
+				     /* The file is smaller when the measurement is over. */
 				     status.st_size >= (long)sizeof(struct inside_header)));
 	sys__close(fd);
 	return may;
@@ -367,7 +367,7 @@ int program__refusal(const struct program *program, bool looks)
 		if (is_translator(now.path))
 			return INSIDE_REFUSES_TRANSLATOR;
 		fd = open_program(&now);
-		/* One that is not found, or may not be executed, will not run; others may. */
+		/* An interpreter that is not found, or may not be executed, will not run; others may. */
 		if (fd == -EACCES && !sys(__NR_faccessat, now.at, (long)now.path, X_OK, 0, 0, 0))
 			return INSIDE_REFUSES_UNREADABLE;
 		if (fd < 0)

@@ -47,7 +47,7 @@ bool memory__read(__u64 address, void *out, __u32 size);
 /* A word of memory that is not unmapped but by what calls stack__unmapped(), and was read before in most cases. */
 bool memory__read_kept(__u64 address, __u64 *value);
 
-/* Some words of a stack, as they were a moment ago; of @size 0 it is empty. */
+/* A copy of some words of a stack; empty if @size is 0. */
 struct stack_copy {
 	__u64 start, size;
 	__u64 words[64];

@@ -79,14 +79,16 @@ bool stacks__publish(const struct walker *walker, __u64 hash)
 				return true;
 			if (has)
 				continue;
-			/* It is in none of the fuller tables, or it will be in two. */
+			/* The stack was in none of the fuller tables. If another thread has just added it to one of
+			 * them, it is in two. */
 			if (__atomic_load_n(n, __ATOMIC_RELAXED) > mask / 2)
 				break;
 			if (!value.offset)
 				value.offset = write_frames(walker, hash);
 			if (!value.offset)
 				return false;
-			/* Both words at once: a process that is killed leaves no hash without its frames. */
+			/* Both words are written at once: a process that is killed leaves no hash without its
+			 * frames. */
 			if (pair__replace(&slot->hash, 0, 0, value.hash, value.offset)) {
 				__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
 				return true;

@@ -80,7 +80,7 @@ static __attribute__((noinline)) bool known_code__find(struct no_code *none, __u
 	table = tables__of(range.module);
 	if (table)
 		out->state = __atomic_load_n(&table->state, __ATOMIC_ACQUIRE);
-	/* It may come yet. */
+	/* The table may still come. */
 	if (out->state == UNWIND_TABLE_AWAITED)
 		return true;
 	out->address = address;

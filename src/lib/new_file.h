@@ -25,7 +25,7 @@ struct new_file {
 	char temporary[NAME_MAX + 1]; /* its name beside the entry; "": it has none */
 	bool is_old;		      /* the file that was there, to be written in place */
 };
-/* One that has not been begun, or was released. */
+/* A file that has not been begun, or was released. */
 #define NEW_FILE_NONE ((struct new_file){ .fd = -1, .entry.directory = -1 })
 
 /*
@@ -46,7 +46,7 @@ int new_file__finish(struct new_file *file);
 int new_file__finish_keeping(struct new_file *file);
 /* Gives it a name beside its path, file->temporary, for good. 0 or a negative errno. */
 int new_file__keep(struct new_file *file);
-/* Closes it, and removes it if it has not come to its path. */
+/* Closes the file, and removes it if it has not been given its path. */
 void new_file__release(struct new_file *file);
 /* Makes a directory. 0 or a negative errno. */
 int new_file__make_directory(const char *path, mode_t mode);

@@ -25,7 +25,7 @@ typedef int proc_maps_visit(void *context, const struct proc_mapping *mapping);
  */
 int proc_maps__each(pid_t pid, proc_maps_visit *visit, void *context);
 
-/* Some of /proc/PID/stat (proc_pid_stat(5)). */
+/* Some fields of /proc/PID/stat (proc_pid_stat(5)). */
 struct proc_stat {
 	char state;	       /* 'Z': its first thread has ended */
 	pid_t parent;	       /* 0: it is not in this PID namespace */

@@ -45,7 +45,7 @@ bool sudo_user__find(uid_t *uid, gid_t *gid)
 
 bool borrowed__is_any(void)
 {
-	/* It is also set where a security module changes root's domain. */
+	/* The flag is also set where a security module changes root's domain. */
 	return getauxval(AT_SECURE) && getuid();
 }
 

@@ -465,7 +465,7 @@ static void print_number(const struct svg *svg, double value)
 static void print_share(const struct svg *svg, double part, double whole, const char *what)
 {
 	fputc('\n', svg->to);
-	/* It may be less than the least that is printed: "<0.1 %". */
+	/* The share may be less than the least that is printed: "<0.1 %". */
 	page_text__print(number__share(magnitude(part), magnitude(whole)).text, svg->to);
 	fprintf(svg->to, " of %s", what);
 }

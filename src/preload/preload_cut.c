@@ -254,7 +254,7 @@ void preload_engine__forget(struct engine *base)
 		at_cut.stats[AP_STAT_EVENTS] = count_events(engine);
 	at_cut.programs = NULL;
 	at_cut.refused = NULL;
-	/* Nobody reads those of the cut any more. */
+	/* Nobody reads the lists of the cut any more. */
 	engine->at_cut.regions = NULL;
 	free(engine->forgotten.regions);
 	engine->n_forgotten_processes = count_ended(engine);

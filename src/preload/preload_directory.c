@@ -327,7 +327,8 @@ int preload__make_directory(struct preload *preload, struct error *error)
 	if (preload->directory_fd < 0)
 		return error__set(error, -errno, "cannot open '%s': %s", preload->directory,
 				  strerror(errno));
-	/* One that sweeps holds it for a moment. A file system without locks is swept by nobody. */
+	/* A process that removes old directories holds the lock for a moment. A file system without locks is swept
+	 * by nobody. */
 	(void)flock(preload->directory_fd, LOCK_EX);
 	return 0;
 }

@@ -182,7 +182,7 @@ static int handle_lifetime(void *context, const struct ap_lifetime_key *key,
 static int add_record(struct preload_engine *engine, const struct preload_record *record,
 		      __u32 number)
 {
-	/* Nobody has called by it, or the thread that did was killed before it could say so. */
+	/* No call has used the record, or the thread that did was killed before it could say so. */
 	if (!record->key.stack || !record->blocks.calls)
 		return 0;
 	engine->memory.records++;

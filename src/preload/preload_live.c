@@ -141,7 +141,7 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 	record->blocks.freed_bytes += share.freed_bytes;
 	record->blocks.temporary += share.temporary;
 	record->blocks.temporary_bytes += share.temporary_bytes;
-	/* It has not changed since before the last generation of the peak began. */
+	/* The count has not changed since before the last generation of the peak began. */
 	if (share.generation != reading->generation) {
 		bool was_gone = reading->was_gone[thread->program - 1];
 

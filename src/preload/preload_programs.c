@@ -134,7 +134,7 @@ int preload_engine__take_programs(struct preload_engine *engine,
 		return -ENOMEM;
 	engine->n_programs = counted->n_programs > had ? counted->n_programs : had;
 	for (size_t i = 0; i < counted->n_programs && !err; i++)
-		/* One whose process was killed before it was ready has no pid. */
+		/* A program whose process was killed before it was ready has no pid. */
 		if (engine->programs[i] == PROGRAM_UNKNOWN && counted->programs[i].pid)
 			err = begin_program(engine, counted, i);
 	for (size_t i = 0; i < counted->n_programs && !err; i++)

@@ -13,7 +13,7 @@ static bool any_runs(const struct preload_engine *engine, const struct preload_r
 {
 	const struct target *target = engine->target;
 
-	/* It may not have written its number yet. */
+	/* The process may not have written its number yet. */
 	if (!target->waited && preload_engine__runs(engine, target->pid))
 		return true;
 	for (size_t i = 0; i < counted->n_programs && clock__now_ns() < until_ns; i++) {

@@ -98,7 +98,7 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 	if (reader->sampling->sample)
 		count.estimate = ((const struct inside_sampled_count *)from)->estimate;
 
-	/* It was published a moment ago. */
+	/* The table was published a moment ago. */
 	if (!from->stack || !from->calls)
 		return 0;
 	if (from->function >= AP_DEFINED || from->calls > AP_MAX_SUM) {

@@ -167,7 +167,7 @@ static void let_go(struct held_thread *thread, pid_t child)
 		usleep(LOOK_US);
 	if (!ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal))
 		return;
-	/* It was killed: whoever traces it hears of its end first. */
+	/* The thread was killed: its tracer hears of the end first. */
 	if (thread->tid != child)
 		waitpid(thread->tid, NULL, __WALL | WNOHANG);
 }

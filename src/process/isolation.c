@@ -310,7 +310,7 @@ int isolation__find(const struct isolation *isolation, const struct stat *st)
 	return copy ? copy->fd : -ENOENT;
 }
 
-/* The same file by its path without the child's root. */
+/* The file by its path without the child's root. */
 static int reopen(const struct isolation *isolation, int fd, const struct stat *st)
 {
 	const size_t len = strlen(isolation->root);

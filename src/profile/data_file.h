@@ -35,7 +35,7 @@ int data_file__check_writable(const char *path, struct error *error);
  */
 int data_file__write(const struct profile *profile, const char *path, struct error *error);
 
-/* The same, but an older file goes. */
+/* The same, but removes an older file. */
 int data_file__replace(const struct profile *profile, const char *path, struct error *error);
 
 /* Identifies the file that data_file__write_first() wrote. */
@@ -60,7 +60,7 @@ int data_file__write_names(const struct profile *profile, const char *path,
  * or an older allocprof; or another negative errno; @error is set.
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);
-/* Whether the file that @profile was read from is not as it was written: its digest is another one, or it has none. */
+/* Whether the file that @profile was read from was changed since it was written: its digest differs or is missing. */
 bool data_file__is_altered(const struct profile *profile);
 
 #endif

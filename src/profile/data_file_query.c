@@ -117,7 +117,7 @@ static int fail(struct data_query *query, struct error *error)
 	case SQLITE_IOERR:
 		return data_reader__fail(query->path, -EIO, "", error);
 	default:
-		/* It has no code of its own. */
+		/* An overflow has no error code of its own. */
 		if (!strcmp(sqlite3_errmsg(db), "integer overflow"))
 			return error__set(error, -EOVERFLOW,
 					  "a number of the query is beyond 2^63-1; add up with "

@@ -401,7 +401,7 @@ static bool lifetimes_add_up(const struct profile *profile, __u64 allocations)
 	struct profile_blocks blocks;
 	__u64 of_epochs;
 
-	/* Nothing is known of the file then, and nothing is wrong with it. */
+	/* Without memory for the sums nothing is known, and the file counts as sound. */
 	if (!sums)
 		return true;
 	of_epochs = sum_lifetimes(profile, sums);

@@ -125,7 +125,7 @@ void site_counts__add(struct ap_site_counts *sum, const struct ap_site_counts *m
 /* The number of frees of unknown blocks, of all families. */
 __u64 live_totals__frees_unknown(const struct live_totals *live);
 
-/* These copy their strings. 0 or -ENOMEM. */
+/* The functions below copy their strings. 0 or -ENOMEM. */
 int profile__set_aliases(struct profile *profile, enum ap_function function, char *const *names,
 			 size_t n);
 /* Adds to the region of that name. */

@@ -82,7 +82,7 @@ static void sweep(int directory)
 
 		if (!pid || !kill(pid, 0) || errno != ESRCH)
 			continue;
-		/* It may live in another PID namespace that shares the directory. */
+		/* The process may live in another PID namespace that shares the directory. */
 		fd = control_directory__connect(directory, entry->d_name);
 		if (fd == -ECONNREFUSED)
 			unlinkat(directory, entry->d_name, 0);

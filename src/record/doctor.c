@@ -249,7 +249,7 @@ static void look_at_namespace(const struct search *search)
 		search->context);
 }
 
-/* One of those that are needed is not in the bounding set. */
+/* A capability that is needed is missing from the bounding set. */
 static bool lacks_for_good(void)
 {
 	bool is_admin = prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) != 0;

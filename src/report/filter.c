@@ -331,7 +331,7 @@ int exit_frees__find(const struct profile *profile, struct exit_frees *out, stru
 	if (err || profile__n_runs(profile) != 1 || !clocks[0].epoch_ns || !has_ended(profile))
 		return err;
 	n = clocks[0].end_ns / clocks[0].epoch_ns + !!(clocks[0].end_ns % clocks[0].epoch_ns);
-	/* It went on for long after the last block, or is damaged. */
+	/* The recording went on for long after the last block, or is damaged. */
 	if (n < LEAST_EPOCHS || n > 2 * AP_MAX_EPOCHS)
 		return 0;
 	changes = calloc(n, sizeof(*changes));

@@ -186,7 +186,7 @@ static int narrow_by_ids(struct count_filter *filter, const struct stack_groups 
 	return 0;
 }
 
-/* Restricts @all to what @some rule of the kind allows. */
+/* Removes from @all what no rule of the kind allows; @some has what one of them does. */
 static void intersect(bool *all, const bool *some, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -73,7 +73,7 @@ void stack_view__free(struct stack_view *view);
 
 /* The labels of stack @stack as indexes, innermost first. */
 const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames);
-/* The same as indexes into the locations of a view with_locations. */
+/* The same frames, as indexes into the locations of a view with_locations. */
 const __u32 *stack_view__locations(const struct stack_view *view, __u32 stack, size_t *n_frames);
 
 /* V8 puts a mark before a function's name that says which of its compilers made the code: one function is "JS:~f", "JS:^f",

@@ -29,7 +29,7 @@ struct dump_unwinder {
 	pid_t owner;
 	__u32 pid;
 	__u64 version;	 /* of the process's mappings that the worker knows */
-	bool has_failed; /* at these mappings */
+	bool has_failed; /* unwinding has failed with these mappings */
 	int n_failures;
 };
 

@@ -607,7 +607,7 @@ static void register_sections(void)
 
 int tracing__take_over(void)
 {
-	/* They are never taken back: with the last one libbpf 1.1 frees its list, and uses it again. */
+	/* The types are never given back: with the last one libbpf 1.1 frees its list, and uses it again. */
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, register_sections);

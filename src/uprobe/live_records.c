@@ -363,7 +363,7 @@ static int collect_key(void *context, const void *key, const void *value)
 	histograms = record->histograms
 			     ? live_pool__get(&records->histograms, record->histograms - 1)
 			     : NULL;
-	/* Else the record was added, but its call was lost. */
+	/* Otherwise the record was added, but its call was lost. */
 	if (record->calls)
 		err = live_collector__add_record(collecting->live, collecting->collector, key,
 						 index, record, histograms, collecting->retires);

@@ -163,7 +163,7 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 
 	if (!err)
 		err = add_process(&files);
-	/* It may have executed another program since. */
+	/* The process may have executed another program since. */
 	if (!err)
 		err = borrowed__check_process(pid, error);
 	free(files.unopened);

@@ -448,7 +448,7 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 	err = open_object(uprobe, error);
 	if (err)
 		return err;
-	/* It goes through all functions of the kernel. */
+	/* sleepable__find() goes through all functions of the kernel, so it is only called where it is needed. */
 	if (may_sleep(uprobe))
 		sleepable__find(&uprobe->sleepable, uprobe->kernel_types);
 	err = load_object(uprobe, n_cpus);
@@ -464,7 +464,7 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		uprobe->options.limits.no_sleepable = true;
 		err = load_again(uprobe, n_cpus, error);
 	}
-	/* It could not be opened again, as @error says. */
+	/* The skeleton could not be opened again, as @error says. */
 	if (!uprobe->skeleton)
 		return err;
 	kernel_types__free(uprobe->kernel_types);

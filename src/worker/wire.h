@@ -69,7 +69,7 @@ struct wire_field {
 /* The fields by which a struct is written and read; a field that is not listed stays zero in the reader. @context: the argument of
  * the functions below. */
 struct wire_struct {
-	/* These write and read the rest of the struct, behind the fields; NULL: there is no rest. */
+	/* put() and get() write and read what follows the fields; NULL: there is nothing. */
 	void (*put)(struct wire_writer *writer, const void *object, const void *context);
 	int (*get)(struct wire_reader *reader, void *object, const void *context);
 	/* Whether what was read can be true; NULL: it can. */

@@ -115,7 +115,7 @@ struct allocator_reader {
 	unsigned int n_decoded; /* functions decoded to find out whether bytes are a branch */
 	__u64 lowest_entry;
 	__u64 highest_entry;
-	/* Direct calls from this range are internal, in a program from those of its functions that are the allocator's. */
+	/* Direct calls from this range are internal; in a program only those that functions of the allocator make. */
 	__u64 core_start;
 	__u64 core_end;
 	struct core_function *core; /* sorted by address */
