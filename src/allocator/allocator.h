@@ -61,12 +61,11 @@ struct site {
 	__u64 tail_calls;     /* mask of the functions that it may tail-call */
 	const struct interface_function *interface; /* its arguments */
 	/* argument_at[n], for argument n from 1: the argument whose register has its value at the probe, or
-	 * AP_RESULT_REGISTER; 0: its own
-	 * register has it. */
+	 * AP_RESULT_REGISTER; 0: its own register has it. */
 	__u8 argument_at[SITE_ARGUMENTS + 1];
 	__u32 lowered_bytes;	    /* a multiple of 8 up to SITE_MAX_LOWERED */
 	char entry_instruction[64]; /* that of the entry, if @lowered_bytes is not 0 */
-	struct usdt_site *usdt;    /* of a USDT probe, else NULL */
+	struct usdt_site *usdt;	    /* of a USDT probe, else NULL */
 	bool is_own; /* allocator's own maintenance: no request, but it calls functions that are */
 	bool throws; /* an exception may leave it */
 	bool may_jump;	/* it may tail-call another site */

@@ -137,18 +137,18 @@ static long call(struct remote *remote, long number, long a, long b, long c, lon
  */
 static int open_file(pid_t pid, long number)
 {
-	_cleanup_(close_fd) int place = -1;
+	_cleanup_(close_fd) int path_fd = -1;
 	struct stat status;
 	char path[64];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, number);
-	place = open(path, O_PATH | O_CLOEXEC);
-	if (place < 0 || fstat(place, &status))
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0 || fstat(path_fd, &status))
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_nlink || status.st_size)
 		return -EPERM;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

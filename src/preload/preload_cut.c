@@ -239,7 +239,8 @@ static __u64 count_ended(const struct preload_engine *engine)
 	__u64 running = 0;
 
 	for (size_t i = 0; i < counted->n_programs; i++)
-		if (engine->programs[i] == PROGRAM_RUNS && !counted->programs[i].in_other_namespace &&
+		if (engine->programs[i] == PROGRAM_RUNS &&
+		    !counted->programs[i].in_other_namespace &&
 		    preload_engine__runs(engine, counted->programs[i].pid))
 			running++;
 	return preload_engine__count_processes(counted) - running;

@@ -299,7 +299,8 @@ static int attach_sites(struct probes *probes, struct probed_allocator *entry, i
 static bool has_return_probe(const struct probes *probes, const struct allocator *allocator,
 			     const struct site *site)
 {
-	bool is_nested = allocator->source && allocator->source->nesting == AP_NESTING_OUTERMOST;
+	bool is_nested =
+		allocator->definition && allocator->definition->nesting == AP_NESTING_OUTERMOST;
 
 	return (is_nested && has_role(probes, site, PROBE_NEST_RETURNS)) ||
 	       (is_live(probes) && has_role(probes, site, PROBE_RETURNS));

@@ -25,21 +25,21 @@ __attribute__((noinline)) static unsigned long add_one(unsigned long number)
 	return number + 1;
 }
 
-struct place {
+struct site_address {
 	__u64 address;
 	__u64 offset; /* in the program's file; 0: not found */
 };
 
 static int find_offset(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct place *place = arg;
+	struct site_address *site = arg;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-		__u64 at = place->address - info->dlpi_addr - part->p_vaddr;
+		__u64 at = site->address - info->dlpi_addr - part->p_vaddr;
 
 		if (part->p_type == PT_LOAD && at < part->p_filesz)
-			place->offset = part->p_offset + at;
+			site->offset = part->p_offset + at;
 	}
 	return 1; /* the first is the program */
 }
@@ -77,16 +77,16 @@ int stepping__measure(double *hit_seconds)
 {
 	/* The compiler may not know which function is called, and by what it is called does not matter. */
 	unsigned long (*volatile function)(unsigned long) = add_one;
-	struct place place = { .address = (__u64)(uintptr_t)add_one };
+	struct site_address site = { .address = (__u64)(uintptr_t)add_one };
 	_cleanup_(close_fd) int fd = -1;
 	struct disasm_insn insn;
 	__u64 least = ~0ULL;
 
-	dl_iterate_phdr(find_offset, &place);
-	if (!place.offset || disasm__decode((const void *)add_one, 15, place.address, &insn) ||
+	dl_iterate_phdr(find_offset, &site);
+	if (!site.offset || disasm__decode((const void *)add_one, 15, site.address, &insn) ||
 	    insn.emulated)
 		return -ENOTSUP;
-	fd = set_probe(place.offset);
+	fd = set_probe(site.offset);
 	if (fd < 0)
 		return fd;
 	for (int round = 0; round < ROUNDS; round++) {
