@@ -18,7 +18,7 @@
 #define SHARING (1ULL << (5 + FOLLOWED_SHIFT + 15))
 
 static struct inside_header header;
-static struct inside_image image;
+static struct inside_program program;
 
 /* In the place of memory.c. */
 struct inside_header *memory__header(void)
@@ -51,13 +51,13 @@ bool memory__is_full(void)
 static void begin(bool samples)
 {
 	for (int i = 0; i < INSIDE_BLOCK_TABLES; i++)
-		free((void *)image.blocks[i]);
-	image = (struct inside_image){ 0 };
+		free((void *)program.blocks[i]);
+	program = (struct inside_program){ 0 };
 	header = (struct inside_header){ .settings.max_live_shift = 20 };
 	header.settings.sampling.sample = samples;
 	header.settings.sampling.sample_rate = UINT64_MAX / 4096;
 	header.settings.sampling.sample_certain_bytes = 1 << 20;
-	blocks__begin(&image);
+	blocks__begin(&program);
 }
 
 static int put(__u64 address)
