@@ -35,6 +35,10 @@ def browser(request):
         yield opened
 
 
+# What is held there are numbers, which the page's own code works out. How a page is used is tried in both browsers.
+in_chromium = pytest.mark.parametrize("browser", ["chromium"], indirect=True)
+
+
 class Page:
     """A page of `allocprof html` as a person uses it."""
 
@@ -171,6 +175,7 @@ def by_function(report, cost):
     return {name: tuple(pair) for name, pair in sums.items() if pair[1]}
 
 
+@in_chromium
 def test_whole_recording(page, recorded, written, said):
     data = recorded("study")
     report = said("report", data)
@@ -190,6 +195,7 @@ def test_whole_recording(page, recorded, written, said):
     assert shown.functions() == by_function(report, "peak")
 
 
+@in_chromium
 def test_moments(page, recorded, written, said):
     """Bytes alive at a chosen moment are the graph's."""
     data = recorded("study")
@@ -257,6 +263,7 @@ def busy_times(data):
     return sorted(int(length) * (epoch + end) for epoch in epochs for end in (0, 1))
 
 
+@in_chromium
 def test_what_processes_left(page, recorded, written, said):
     """At the end only what the command left is alive; what the others left went with them."""
     data = recorded("leaves", command=("leaves",))
@@ -272,6 +279,7 @@ def test_what_processes_left(page, recorded, written, said):
     assert "freed or gone with their process" in shown.browser.text("#balance")
 
 
+@in_chromium
 def test_span_is_that_of_a_log_of_events(page, both, written, tmp_path, target):
     """Each span between two pauses has what the program's own calls, logged by a library inside of it, come to."""
     _, _, logged = both.record([target("phases")], expect=0)
@@ -296,6 +304,7 @@ def test_span_is_that_of_a_log_of_events(page, both, written, tmp_path, target):
         assert shown.cards() == {"alive": replayed(lambda born, died: born < of_log[at] <= died)}
 
 
+@in_chromium
 def test_span_by_function(page, recorded, written):
     """What the target states of its phases 2 and 3. Of the ten blocks that these drop four are their own:
     the first phase left six."""
@@ -323,6 +332,7 @@ def stacks_of(report, *costs):
                   for stack in report["stacks"])
 
 
+@in_chromium
 def test_leaks_and_temporary_blocks(page, recorded, written, said):
     data = recorded("study")
     shown = page(written(data))
@@ -344,6 +354,7 @@ def test_leaks_and_temporary_blocks(page, recorded, written, said):
     assert frames == ["malloc"] + [report["frames"][frame]["name"] for frame in report["stacks"][0]["frames"]]
 
 
+@in_chromium
 def test_histograms(page, recorded, written, said):
     data = recorded("study")
     report = said("report", data)
@@ -355,6 +366,7 @@ def test_histograms(page, recorded, written, said):
         assert [int(n.replace(",", "")) for n in blocks if n != "0"] == [bucket["blocks"] for bucket in report[key]]
 
 
+@in_chromium
 def test_threads(page, recorded, written, said):
     """What is left is what report says of that thread."""
     data = recorded("phases", command=("phases",))
@@ -393,6 +405,7 @@ def test_table_of_functions(page, recorded, written, said):
     assert set(shown.functions()) == {name for name in expected if "leak" in name} != set()
 
 
+@in_chromium
 def test_ledger(page, recorded, written, said, run, allocprof, tmp_path):
     """The entries, and the sentences of report about what is missing."""
     data = tmp_path / "lacking.data"
@@ -515,6 +528,7 @@ def test_theme_of_the_system(browser, page, recorded, written):
         shown.close()
 
 
+@in_chromium
 def test_without_live(page, recorded, written, said):
     data = recorded("requests", options=())
     report = said("report", data)
@@ -525,6 +539,7 @@ def test_without_live(page, recorded, written, said):
     assert shown.functions() == by_function(report, "bytes")
 
 
+@in_chromium
 def test_nothing_recorded(page, recorded, written):
     shown = page(written(recorded("nothing", command=("nothing",))))
     assert shown.cards() == {"allocated": (0, 0), "live": (0, 0), "peak": (0, 0), "temporary": (0, 0)}
@@ -534,6 +549,7 @@ def test_nothing_recorded(page, recorded, written):
         shown.show(panel)
 
 
+@in_chromium
 def test_comparison(page, recorded, written, said):
     """Cards and functions say what changed, of the whole recording and at the end."""
     before, after = recorded("short", command=("case_study", "200")), recorded("study")

@@ -2,6 +2,7 @@
 """Many runs: of a program that always does the same, and of one that does not."""
 
 import json
+import os
 
 import pytest
 
@@ -9,7 +10,7 @@ from runs import Runs
 
 pytestmark = pytest.mark.engines("uprobe", "preload")
 
-RUNS = 10
+RUNS = int(os.environ.get("ALLOCPROF_TRIES", 5))
 TIMEOUT = 900  # seconds, of a loaded machine
 
 

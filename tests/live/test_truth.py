@@ -340,6 +340,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.covering(1, engine="uprobe")
 @pytest.mark.fast("jq")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(own, name):

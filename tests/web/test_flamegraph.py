@@ -16,6 +16,9 @@ HOSTILE = ["</script><script>document.title = 'broken out'</script>", "quote\" b
            "a\tb\nc\x01\x1b[31m", "std::vector<" + "std::pair<int, long>, " * 500 + ">", "\u202eright to left", "]]>",
            "<img src=x onerror=alert(1)>", "{{data}}"]
 
+# What is held there are numbers, which the page's own code works out. How a page is used is tried in both browsers.
+in_chromium = pytest.mark.parametrize("started", ["chromium"], indirect=True)
+
 
 class Node:
     """A frame of what `folded` prints."""
@@ -131,6 +134,7 @@ def test_each_box(run, opened, page, case_study):
     Picture(page).hold_to(tree_of(run("folded", "--cost=live-bytes", "-i", case_study)))
 
 
+@in_chromium
 def test_sides_of_callers(opened, page, run, case_study):
     """Words say where the picture has callers, in every layout."""
     opened(case_study)
@@ -152,6 +156,7 @@ def test_sides_of_callers(opened, page, run, case_study):
                 assert said[1] == ("above" if y["main"] < y["malloc"] else "below")
 
 
+@in_chromium
 def test_costs_are_reports(opened, page, case_study, totals):
     opened(case_study, "--cost=peak")
     expected = totals(case_study)
@@ -168,6 +173,7 @@ def test_costs_are_reports(opened, page, case_study, totals):
     assert number(page.text("#figure")) == totals(case_study, "--leaks")["bytes"]
 
 
+@in_chromium
 def test_details_name_both_numbers(opened, case_study, run):
     picture = opened(case_study, "--through=parse_request")
     tree = tree_of(run("folded", "--through=parse_request", "-i", case_study))
@@ -309,6 +315,7 @@ def test_table_by_keyboard(opened, page, case_study, totals):
     assert "cache_insert" not in table(page)
 
 
+@in_chromium
 def test_base(opened, page, story, run):
     before, after = story
     picture = opened(after, f"--base={before}")
@@ -366,6 +373,7 @@ def merge(names):
     return merged
 
 
+@in_chromium
 def test_merged_recursion(opened, page, fixture_data, run, tmp_path):
     fill(fixture_data, RECURSIVE)
     opened(fixture_data)
@@ -430,6 +438,7 @@ def test_colours(opened, page, case_study):
     assert page.texts(".flame-legend li") == ["own code", "runtime", "allocator", "process"]
 
 
+@in_chromium
 def test_many_modules(opened, page, run, case_study, tmp_path):
     """Those without a colour are others; the legend of a static picture takes several lines then, and has all colours."""
     data = tmp_path / "modules.data"
@@ -500,6 +509,7 @@ def test_print(opened, page, case_study, tmp_path):
     assert "Callers" not in text and "Arrow keys" not in text
 
 
+@in_chromium
 def test_nothing(opened, page, tmp_path):
     path = tmp_path / "empty.data"
     subprocess.run([GOLDEN / "write_fixture", path, "empty"], check=True)
