@@ -65,12 +65,10 @@ def test_random(both, target, arguments):
 @pytest.mark.engines("uprobe")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(both, target, name):
-    """Trees of processes and threads."""
+    """Trees of processes and threads. What stat says of such is held below."""
     argv, status = programs(target)[name]
     expected, found, _ = both.record(argv, expect=status, stdin=INPUT)
     assert_none(differences(expected, found, peak=False))
-    expected, report = both.stat(argv, expect=status, stdin=INPUT)
-    assert_none(stat_differences(report, expected, peak=False))
 
 
 @pytest.mark.engines("uprobe")
@@ -93,11 +91,13 @@ def test_program_inside(both, target, name):
     assert_none(wrong(expected, found, peak=False))
 
 
-def test_many_live(both, target):
+def test_many_live(both, target, engine):
     """More than the first table of live blocks holds, by a program that an earlier one has executed: the next table
     comes in time although the earlier one's blocks are taken out."""
-    expected, found, _ = both.record([target("many_live"), 300000, 33], expect=0)
-    assert found.all_blocks.live == 300000
+    # The library's first table is a small one.
+    blocks = {"uprobe": 300000, "preload": 50000}[engine]
+    expected, found, _ = both.record([target("many_live"), blocks, 33], expect=0)
+    assert found.all_blocks.live == blocks
     assert_none(differences(expected, found))
 
 
