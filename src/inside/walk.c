@@ -125,7 +125,7 @@ void walker__forget(struct walker *walker)
 
 void walker__leave_stack(struct walker *walker)
 {
-	walker->n = 0;
+	walker->n = walker->n_plain = 0;
 	walker->range = walker->own = (struct stack_range){ 0 };
 }
 
@@ -386,14 +386,29 @@ static inline bool step__repeats(const struct step *step, const struct state *st
 	       (step->fp == state->fp || !fp_matters(step));
 }
 
+/* Whether all remembered steps from @cursor on repeat. They may though it returns false. */
+static inline bool follow_plain(const struct walker *walker, __u32 cursor)
+{
+	const struct word *words = walker->words;
+
+	if (cursor >= walker->n_plain)
+		return false;
+	for (__u32 i = walker->n_words[cursor]; i-- > 0;)
+		if (stack__word(words[i].address) != words[i].value)
+			return false;
+	return true;
+}
+
 /* The outermost of the remembered steps from @cursor on whose states repeat, by the words that the steps
- * read; its fp is stored in *@fp. */
+ * read; its fp is stored in *@fp, but where nothing has changed. */
 static inline __attribute__((always_inline)) __u32 follow(const struct walker *walker, __u32 cursor,
 							  __u64 *fp)
 {
 	const struct step *step = &walker->steps[cursor];
 	__u64 run_fp = *fp;
 
+	if (likely(follow_plain(walker, cursor)))
+		return 0;
 	while (step > walker->steps) {
 		const struct step *outer = step - 1;
 		__u64 next_fp = step->fp_slot ? stack__word(step->fp_slot) : run_fp;
@@ -408,6 +423,36 @@ static inline __attribute__((always_inline)) __u32 follow(const struct walker *w
 	return step - walker->steps;
 }
 
+static inline bool is_in_own(const struct walker *walker, __u64 address)
+{
+	return address >= walker->own.start && address < walker->own.own_end;
+}
+
+/* Notes the words of step @i, if all steps further out are plain. */
+static inline void note_words(struct walker *walker, __u32 i)
+{
+	const struct step *step = &walker->steps[i], *outer = step - 1;
+	__u32 n = 0;
+
+	if (walker->n_plain != i)
+		return;
+	if (i) {
+		n = walker->n_words[i - 1];
+		if (!is_reusable(outer) || !is_in_own(walker, step->ra_slot))
+			return;
+		walker->words[n++] = (struct word){ step->ra_slot, outer->pc };
+		if (fp_matters(outer) && step->fp_slot) {
+			if (!is_in_own(walker, step->fp_slot))
+				return;
+			walker->words[n++] = (struct word){ step->fp_slot, outer->fp };
+		} else if (fp_matters(outer) && step->fp != outer->fp) {
+			return;
+		}
+	}
+	walker->n_words[i] = n;
+	walker->n_plain = i + 1;
+}
+
 /* Puts the @n_fresh steps of this walk before the first @kept remembered ones; returns the hash. */
 static __u64 remember(struct walker *walker, const struct state *state, __u32 kept, __u32 n_fresh)
 {
@@ -416,6 +461,8 @@ static __u64 remember(struct walker *walker, const struct state *state, __u32 ke
 	bool matters = kept && fp_matters(&walker->steps[kept - 1]);
 	bool within = kept && walker->steps[kept - 1].frame.flags & STEP_WITHIN;
 
+	if (walker->n_plain > kept)
+		walker->n_plain = kept;
 	while (n_fresh) {
 		*to = walker->fresh[--n_fresh];
 		hash = ap_stack__mix(hash ^ to->frame.offset ^ (__u64)to->frame.module << 48 ^
@@ -425,8 +472,12 @@ static __u64 remember(struct walker *walker, const struct state *state, __u32 ke
 		within |= to->frame.flags & AP_FRAME_WITHIN;
 		to->frame.flags &= ~(STEP_FP_MATTERS | STEP_WITHIN);
 		to->frame.flags |= (matters ? STEP_FP_MATTERS : 0) | (within ? STEP_WITHIN : 0);
+		note_words(walker, to - walker->steps);
 		to++;
 	}
+	/* Else what comes after the outermost one matters, too. */
+	if (state->end_once)
+		walker->n_plain = 0;
 	walker->n = to - walker->steps;
 	walker->end = state->end;
 	walker->end_once = state->end_once;

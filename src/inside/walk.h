@@ -56,6 +56,11 @@ struct step {
 #define STEP_WITHIN 0x800
 #define STEP_FLAGS  0xffffff00U
 
+/* A word of the stack that a step reads, and what it has to be for the next step to be the same again. */
+struct word {
+	__u64 address, value;
+};
+
 #define KNOWN_CODES 512
 
 struct walker {
@@ -74,6 +79,11 @@ struct walker {
 	__u32 own_module; /* whose frames walker__frames() leaves out; 0: none */
 	__u32 pad;
 	struct known_code known[KNOWN_CODES];
+	/* So many of the outermost steps repeat if what they read does: the first n_words[i] of @words for step i and those further
+	 * out. All are in the thread's own stack, so that they can be read whatever it holds. */
+	__u32 n_plain;
+	__u16 n_words[AP_MAX_DEPTH];
+	struct word words[2 * AP_MAX_DEPTH];
 	struct step steps[AP_MAX_DEPTH];
 	struct step fresh[AP_MAX_DEPTH]; /* the current walk, innermost first */
 	struct stack_copy copy;		 /* of the current walk; seldom used, so it is last */
