@@ -21,6 +21,7 @@ __u8 blocks_followed[1 << FOLLOWED_SHIFT];
 static struct inside_block *tables[INSIDE_BLOCK_TABLES];
 static __u32 n_tables;
 static struct inside_program *program;
+static struct inside_header *header;
 static __s64 n_blocks; /* only where their number is limited */
 
 void blocks__begin(struct inside_program *of)
@@ -29,6 +30,7 @@ void blocks__begin(struct inside_program *of)
 	if (n_tables)
 		memset(blocks_followed, 0, sizeof(blocks_followed));
 	program = of;
+	header = memory__header();
 	n_tables = 0;
 	n_blocks = 0;
 	for (int i = 0; i < INSIDE_BLOCK_TABLES; i++)
@@ -50,8 +52,7 @@ static __attribute__((noinline)) int add_table(__u32 had)
 	struct inside_block *table, *none = NULL;
 	__u64 offset, before = 0;
 
-	if (!program || had == INSIDE_BLOCK_TABLES ||
-	    shift > memory__header()->settings.max_live_shift)
+	if (!program || had == INSIDE_BLOCK_TABLES || shift > header->settings.max_live_shift)
 		return -ENOSPC;
 	table = memory__take_pages(sizeof(*table) << shift, &offset);
 	if (!table)
@@ -78,14 +79,14 @@ static __attribute__((noinline)) int add_table(__u32 had)
 /* The least number of calls that a sampled one of this size stands for; the other one is greater by 1. */
 static __u32 least_weight(__u64 size_bytes)
 {
-	__u64 chance = ap_sample__chance(&memory__header()->settings.sampling, size_bytes);
+	__u64 chance = ap_sample__chance(&header->settings.sampling, size_bytes);
 
 	return chance ? ap_sample__weight(chance, ~0ULL) : 1;
 }
 
 static inline bool samples(void)
 {
-	return unlikely(memory__header()->settings.sampling.sample);
+	return unlikely(header->settings.sampling.sample);
 }
 
 static void unpack(const struct inside_block *slot, struct ap_block *out)
@@ -145,8 +146,6 @@ static void unfollow(__u64 address)
 /* Only where their number is limited. */
 static inline void give_room(void)
 {
-	struct inside_header *header = memory__header();
-
 	if (likely(!header->settings.max_blocks))
 		return;
 	__atomic_fetch_sub(&header->live.entries, 1, __ATOMIC_RELAXED);
@@ -168,8 +167,6 @@ __s64 blocks__count(void)
 
 static inline bool take_room(void)
 {
-	struct inside_header *header = memory__header();
-
 	if (likely(!header->settings.max_blocks))
 		return true;
 	__atomic_fetch_add(&n_blocks, 1, __ATOMIC_RELAXED);

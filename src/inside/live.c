@@ -376,12 +376,25 @@ static __attribute__((noinline)) struct ap_histograms *wide_of(struct ap_blocks 
 				 blocks->histograms - 1);
 }
 
+#define EACH_BYTE 0x0101010101010101ULL
+
+/* As ap_blocks__slot(), but a tag that is there is found without a loop. */
+static inline __u64 *slot_of_tag(struct ap_blocks *blocks, __u32 tag)
+{
+	__u64 others = blocks->tags ^ tag * EACH_BYTE;
+	/* The lowest bit of these is that of the first byte of @others that is 0. */
+	__u64 same = (others - EACH_BYTE) & ~others & EACH_BYTE << 7;
+
+	return likely(same) ? &blocks->slots[__builtin_ctzll(same) >> 3]
+			    : ap_blocks__slot(blocks, tag);
+}
+
 static inline void add_to_histogram(struct thread *thread, struct ap_blocks *blocks,
 				    __u32 first_tag, __u64 value, __u32 n)
 {
 	__u32 tag = first_tag + significant_bits(value);
 	struct ap_histograms *wide;
-	__u64 *slot = ap_blocks__slot(blocks, tag);
+	__u64 *slot = slot_of_tag(blocks, tag);
 
 	if (likely(slot)) {
 		counter__add(slot, n);
@@ -394,27 +407,50 @@ static inline void add_to_histogram(struct thread *thread, struct ap_blocks *blo
 		stat__add(thread, AP_STAT_HISTOGRAMS_LOST, n);
 }
 
-static void count_lifetime(struct thread *thread, const struct ap_block *block, __u64 now)
+static inline bool lifetime__has(const struct inside_lifetime *lifetime,
+				 const struct ap_lifetime_key *key)
+{
+	return lifetime->key.record == key->record && lifetime->key.shift == key->shift &&
+	       lifetime->key.born == key->born && lifetime->key.died == key->died;
+}
+
+/* The entry of the key; NULL if there is no room. */
+static __attribute__((noinline)) struct inside_lifetime *
+find_lifetime(struct thread *thread, const struct ap_lifetime_key *key)
+{
+	struct inside_lifetime *lifetime;
+
+	/* Before entries move: a signal's handler may leave by a jump. */
+	thread->last_lifetime = NULL;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!table__reserve(&thread->lifetimes, &lifetimes_kind, &thread->shared->lifetimes))
+		return NULL;
+	lifetime = table__first(&thread->lifetimes, sizeof(*lifetime), lifetime_hash_of(key));
+	while (lifetime->lifetime.blocks && !lifetime__has(lifetime, key))
+		lifetime = table__next(&thread->lifetimes, sizeof(*lifetime), lifetime);
+	return lifetime;
+}
+
+static inline void count_lifetime(struct thread *thread, const struct ap_block *block, __u64 now)
 {
 	struct inside_live *live = &process.header->live;
 	struct ap_lifetime_key key = ap_lifetime_key__of(block, process.header->settings.epoch_ns,
 							 now, &live->epoch_shift);
-	struct inside_lifetime *lifetime;
+	struct inside_lifetime *lifetime = thread->last_lifetime;
 	__u64 n = block->weight, size_bytes = n * block->size_bytes;
 
-	if (!table__reserve(&thread->lifetimes, &lifetimes_kind, &thread->shared->lifetimes)) {
+	if (unlikely(!lifetime || !lifetime__has(lifetime, &key)))
+		lifetime = find_lifetime(thread, &key);
+	if (unlikely(!lifetime)) {
 		stat__add(thread, AP_STAT_LIFETIMES_LOST, n);
 		return;
 	}
-	lifetime = table__first(&thread->lifetimes, sizeof(*lifetime), lifetime_hash_of(&key));
-	for (; lifetime->lifetime.blocks;
-	     lifetime = table__next(&thread->lifetimes, sizeof(*lifetime), lifetime))
-		if (lifetime->key.record == key.record && lifetime->key.shift == key.shift &&
-		    lifetime->key.born == key.born && lifetime->key.died == key.died) {
-			counter__add(&lifetime->lifetime.size_bytes, size_bytes);
-			counter__add(&lifetime->lifetime.blocks, n);
-			return;
-		}
+	thread->last_lifetime = lifetime;
+	if (likely(lifetime->lifetime.blocks)) {
+		counter__add(&lifetime->lifetime.size_bytes, size_bytes);
+		counter__add(&lifetime->lifetime.blocks, n);
+		return;
+	}
 	lifetime->key = key;
 	lifetime->lifetime.size_bytes = size_bytes;
 	thread->lifetimes.n++;

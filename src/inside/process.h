@@ -79,6 +79,7 @@ struct thread {
 	struct inside_count *last_count;
 	/* Only when blocks are followed. */
 	struct table records, lifetimes; /* shared->records, shared->lifetimes */
+	struct inside_lifetime *last_lifetime;
 	/* Entries of @records by number: a hash table with twice their room. */
 	struct indexed {
 		__u32 record; /* 0: free */

@@ -93,6 +93,7 @@ static bool take_from_idle(struct thread *thread)
 static void forget(struct thread *thread)
 {
 	thread->last_count = NULL;
+	thread->last_lifetime = NULL;
 	if (thread->walker)
 		walker__forget(thread->walker);
 	if (thread->live)
