@@ -239,6 +239,25 @@ static void close_handle(struct dwarf_handle *handle)
 	*handle = (struct dwarf_handle){ .file.fd = -1, .alt_file.fd = -1 };
 }
 
+/* Has libdw pass over the sections that names do not need: it unpacks all others when it opens a file. */
+static void leave_out(Elf *elf)
+{
+	static const char *const unneeded[] = { "aranges", "frame", "loc",     "loclists",
+						"macinfo", "macro", "pubnames" };
+
+	for (size_t i = 0; i < sizeof(unneeded) / sizeof(unneeded[0]); i++) {
+		char name[32];
+		GElf_Shdr header;
+		Elf_Scn *section;
+
+		snprintf(name, sizeof(name), ".debug_%s", unneeded[i]);
+		section = debug_file__section(elf, name, &header);
+		header.sh_type = SHT_NOBITS;
+		if (section)
+			gelf_update_shdr(section, &header);
+	}
+}
+
 static int open_handle(struct finder *finder)
 {
 	struct dwarf_handle *handle = &finder->handle;
@@ -250,10 +269,12 @@ static int open_handle(struct finder *finder)
 		err = debug_file__reopen(input->alt, &handle->alt_file);
 	if (err)
 		return err;
+	leave_out(handle->file.elf);
 	handle->dwarf = dwarf_begin_elf(handle->file.elf, DWARF_C_READ, NULL);
 	if (!handle->dwarf || !dwarf_sound__check(handle->file.elf, &handle->sections))
 		return -ENOEXEC;
 	if (input->alt) {
+		leave_out(handle->alt_file.elf);
 		handle->alt = dwarf_begin_elf(handle->alt_file.elf, DWARF_C_READ, NULL);
 		if (!handle->alt || !dwarf_sound__check(handle->alt_file.elf, &sections))
 			return -ENOEXEC;
