@@ -254,15 +254,28 @@ static int look_between(struct finder *finder, __u32 inner, __u32 outer, enum ap
 	return err ? err : tail_call_pairs__add(finder->pairs, &pair);
 }
 
-static int look_into_stack(struct finder *finder, const struct profile_stack *stack,
-			   __u64 functions)
+/* How many of the outermost frames two stacks have in common. */
+static __u32 n_common(const struct profile_stack *a, const struct profile_stack *b)
 {
+	__u32 n = 0;
+
+	while (n < a->n_frames && n < b->n_frames &&
+	       a->frames[a->n_frames - 1 - n] == b->frames[b->n_frames - 1 - n])
+		n++;
+	return n;
+}
+
+/* @before: a stack that has been looked into, or NULL; many have most of their frames in common. */
+static int look_into_stack(struct finder *finder, const struct profile_stack *stack,
+			   const struct profile_stack *before, __u64 functions)
+{
+	__u32 n = stack->n_frames - (before ? n_common(stack, before) : 0);
 	int err = 0;
 
 	for (int function = 0; function < AP_FUNCTIONS && !err; function++)
 		if (functions & 1ULL << function && stack__may_begin(finder->profile, stack))
 			err = look_between(finder, 0, stack->frames[0], function);
-	for (__u32 i = 0; i < stack->n_frames && !err; i++)
+	for (__u32 i = 0; i < n && !err; i++)
 		if (stack__may_have_between(finder->profile, stack, i))
 			err = look_between(finder, stack->frames[i], stack->frames[i + 1], 0);
 	return err;
@@ -280,7 +293,8 @@ int tail_calls__search(const struct profile *profile, const struct tail_call_fil
 	if (finder.maps && finder.are_tried)
 		err = stacks__functions(profile, &functions);
 	for (size_t i = 0; i < profile->n_stacks && !err; i++)
-		err = look_into_stack(&finder, &profile->stacks[i], functions[i]);
+		err = look_into_stack(&finder, &profile->stacks[i],
+				      i ? &profile->stacks[i - 1] : NULL, functions[i]);
 	for (size_t i = 0; finder.maps && i < profile->n_modules; i++)
 		code_map__free(finder.maps[i]);
 	free(functions);

@@ -97,6 +97,7 @@ struct insertion {
 		__u32 n;
 		__u32 frames[TAIL_CALLS_MAX];
 	} * inserted;
+	bool *is_outer; /* by frame id - 1: of one of the pairs */
 };
 
 /* In the worker: the parent opens the file. */
@@ -222,12 +223,14 @@ static int find_pairs(struct insertion *insertion)
 static int add_frames(struct insertion *insertion)
 {
 	insertion->inserted = calloc(insertion->pairs.n + 1, sizeof(*insertion->inserted));
-	if (!insertion->inserted)
+	insertion->is_outer = calloc(insertion->profile->n_frames + 1, sizeof(bool));
+	if (!insertion->inserted || !insertion->is_outer)
 		return -ENOMEM;
 	for (size_t i = 0; i < insertion->pairs.n; i++) {
 		const struct tail_call_pair *pair = &insertion->pairs.list[i];
 		struct inserted *inserted = &insertion->inserted[i];
 
+		insertion->is_outer[pair->outer - 1] = true;
 		for (__u32 j = 0; j < pair->n; j++) {
 			int err = profile__add_tail_call(insertion->profile, pair->calls[j].module,
 							 pair->calls[j].offset,
@@ -241,14 +244,16 @@ static int add_frames(struct insertion *insertion)
 	return 0;
 }
 
-/* Appends the frames between @inner and @outer to @frames. */
+/* Appends the frames between @inner and @outer, which is none of those that were added, to @frames. */
 static void append(const struct insertion *insertion, __u32 inner, __u32 outer,
 		   enum ap_function function, __u32 *frames, size_t *n)
 {
 	const struct tail_call_pair wanted = { .inner = inner,
 					       .outer = outer,
 					       .function = function };
-	const struct tail_call_pair *pair = tail_call_pairs__find(&insertion->pairs, &wanted);
+	const struct tail_call_pair *pair =
+		insertion->is_outer[outer - 1] ? tail_call_pairs__find(&insertion->pairs, &wanted)
+					       : NULL;
 	const struct inserted *inserted;
 
 	if (!pair)
@@ -330,6 +335,7 @@ int profile__add_tail_calls(struct profile *profile, const struct symbols *symbo
 	if (!err && insertion.pairs.n)
 		err = insert_all(&insertion);
 	free(insertion.inserted);
+	free(insertion.is_outer);
 	tail_call_pairs__release(&insertion.pairs);
 	return err;
 }
