@@ -38,14 +38,13 @@ int proc_maps__each(pid_t pid, proc_maps_visit *visit, void *context)
 	return err;
 }
 
-int proc_stat__read(pid_t pid, struct proc_stat *out)
+static int read_stat(const char *path, struct proc_stat *out)
 {
 	_cleanup_(close_file) FILE *file = NULL;
-	char path[64], line[1024], *rest;
+	char line[1024], *rest;
 	struct proc_stat stat;
 	int terminal;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	file = fopen(path, "re");
 	if (!file || !fgets(line, sizeof(line), file))
 		return file ? -ESRCH : -errno;
@@ -57,4 +56,21 @@ int proc_stat__read(pid_t pid, struct proc_stat *out)
 	stat.terminal = terminal;
 	*out = stat;
 	return 0;
+}
+
+int proc_stat__read(pid_t pid, struct proc_stat *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return read_stat(path, out);
+}
+
+/* For /proc/TID/stat the kernel sums up the times of all threads of the process. */
+int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	return read_stat(path, out);
 }

@@ -36,4 +36,7 @@ struct proc_stat {
 /* 0, or a negative errno: -ESRCH or -ENOENT if there is no such process. */
 int proc_stat__read(pid_t pid, struct proc_stat *out);
 
+/* The same of one thread of the process. */
+int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out);
+
 #endif

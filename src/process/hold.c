@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +19,10 @@
 #include "clock.h"
 #include "proc.h"
 
-#define LOOK_US 50
+#define LOOK_US 20
+
+/* While threads are held this process is to wait for no processor. */
+#define HOLDING_NICE -20
 
 struct held_thread {
 	pid_t tid;
@@ -29,45 +34,83 @@ struct hold {
 	struct held_thread *threads;
 	size_t n, room;
 	size_t n_left_out; /* threads that stood still, and may go on meanwhile */
+	__u64 begin_ns;	   /* when the first thread was interrupted; 0: none */
+	/* Of this thread, as they were before. */
+	int nice, slack_ns;
 };
 
 struct hold *hold__new(void)
 {
-	return calloc(1, sizeof(struct hold));
+	struct hold *hold = calloc(1, sizeof(*hold));
+
+	if (!hold)
+		return NULL;
+	hold->nice = getpriority(PRIO_PROCESS, 0);
+	hold->slack_ns = prctl(PR_GET_TIMERSLACK);
+	/* Only root may, and without it the threads stand still for longer where the processors are busy. */
+	(void)setpriority(PRIO_PROCESS, 0, HOLDING_NICE);
+	(void)prctl(PR_SET_TIMERSLACK, 1);
+	return hold;
 }
 
-static bool has(const struct hold *hold, pid_t tid)
+/* /proc has the threads in the order in which they were added: *@next is the first to be looked at. */
+static bool has(const struct hold *hold, pid_t tid, size_t *next)
 {
-	for (size_t i = 0; i < hold->n; i++)
-		if (hold->threads[i].tid == tid)
+	for (size_t i = 0; i < hold->n; i++) {
+		size_t at = (*next + i) % hold->n;
+
+		if (hold->threads[at].tid == tid) {
+			*next = at + 1;
 			return true;
+		}
+	}
 	return false;
 }
 
 /* Whether the thread neither runs nor can stop at once, such as the parent of a vfork(2), or is stopped already, or has ended. */
-static bool stands_still(struct hold *hold, pid_t tid)
+static bool stands_still(struct hold *hold, pid_t pid, pid_t tid)
 {
 	struct proc_stat stat;
-	bool has_ended = proc_stat__read(tid, &stat) || strchr("ZXx", stat.state), stands;
+	bool has_ended = proc_stat__read_thread(pid, tid, &stat) || strchr("ZXx", stat.state),
+	     stands;
 
 	stands = !has_ended && strchr("DT", stat.state);
 	hold->n_left_out += stands;
 	return has_ended || stands;
 }
 
-/* 1: the thread is held, and may still run; 0: it cannot run, or has ended. */
-static int seize(struct hold *hold, pid_t tid)
+/* Notes the thread, unless it cannot run or has ended. 0 or -ENOMEM. */
+static int note(struct hold *hold, pid_t pid, pid_t tid)
 {
-	if (stands_still(hold, tid))
+	if (stands_still(hold, pid, tid))
 		return 0;
 	if (array__reserve(&hold->threads, &hold->room, hold->n + 1, sizeof(*hold->threads)))
 		return -ENOMEM;
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-		return errno == ESRCH ? 0 : -errno;
 	hold->threads[hold->n++] = (struct held_thread){ .tid = tid };
+	return 0;
+}
+
+/* Seizes and interrupts the threads from @from on; what has ended meanwhile is taken out. */
+static int seize(struct hold *hold, size_t from)
+{
+	size_t n = from;
+	int err = 0;
+
+	if (from < hold->n && !hold->begin_ns)
+		hold->begin_ns = clock__now_ns();
+	for (size_t i = from; i < hold->n && !err; i++) {
+		pid_t tid = hold->threads[i].tid;
+
+		if (!ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+			hold->threads[n++].tid = tid;
+		else if (errno != ESRCH)
+			err = -errno;
+	}
+	hold->n = n;
 	/* Fails if it has ended, which hold__release() finds out. */
-	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-	return 1;
+	for (size_t i = from; i < n; i++)
+		(void)ptrace(PTRACE_INTERRUPT, hold->threads[i].tid, NULL, NULL);
+	return err;
 }
 
 /* Whether the thread has stopped. Only stops are looked for: ends are for who waits for them. */
@@ -103,42 +146,62 @@ static void await(struct hold *hold, size_t from, __u64 until_ns)
 			usleep(LOOK_US);
 }
 
+/* Notes the process's threads that are not held yet. */
+static int note_threads(struct hold *hold, pid_t pid, DIR *tasks)
+{
+	const struct dirent *entry;
+	size_t next = 0;
+	int err = 0;
+
+	hold->n_left_out = 0;
+	while (!err && (entry = readdir(tasks))) {
+		pid_t tid = atoi(entry->d_name);
+
+		if (tid > 0 && !has(hold, tid, &next))
+			err = note(hold, pid, tid);
+	}
+	return err;
+}
+
 /* Threads that are not held may start others meanwhile. */
 int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
 {
-	const struct dirent *entry;
 	size_t before = hold->n, from;
 	char path[64];
 	DIR *tasks;
-	int err = 0;
+	int err = 0, seized;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	do {
 		tasks = opendir(path);
 		from = hold->n;
-		hold->n_left_out = 0;
-		while (err >= 0 && tasks && (entry = readdir(tasks))) {
-			pid_t tid = atoi(entry->d_name);
-
-			if (tid > 0 && !has(hold, tid))
-				err = seize(hold, tid);
-		}
+		if (tasks)
+			err = note_threads(hold, pid, tasks);
 		if (tasks)
 			closedir(tasks);
+		seized = seize(hold, from);
+		err = err ? err : seized;
 		await(hold, from, until_ns);
-	} while (err >= 0 && hold->n > from && clock__now_ns() < until_ns);
-	return err < 0 ? err : (int)(hold->n - before);
+	} while (!err && hold->n > from && clock__now_ns() < until_ns);
+	return err ? err : (int)(hold->n - before);
 }
 
 int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns)
 {
-	size_t before = hold->n;
-	int err = has(hold, tid) ? 0 : seize(hold, tid);
+	size_t before = hold->n, next = 0;
+	int err = has(hold, tid, &next) ? 0 : note(hold, tid, tid);
 
-	if (err < 0)
+	if (!err)
+		err = seize(hold, before);
+	if (err)
 		return err;
 	await(hold, before, until_ns);
 	return hold->n > before && hold->threads[before].is_stopped;
+}
+
+__u64 hold__begin_ns(const struct hold *hold)
+{
+	return hold->begin_ns;
 }
 
 int hold__each_stopped(const struct hold *hold, int (*fn)(void *context, pid_t tid), void *context)
@@ -185,6 +248,8 @@ void hold__release(struct hold *hold, pid_t child)
 			hold->threads[n_left++] = hold->threads[i];
 	for (size_t i = 0; i < n_left; i++)
 		let_go(&hold->threads[i], child);
+	(void)setpriority(PRIO_PROCESS, 0, hold->nice);
+	(void)prctl(PR_SET_TIMERSLACK, hold->slack_ns);
 	free(hold->threads);
 	free(hold);
 }

@@ -25,6 +25,9 @@ int hold__add(struct hold *hold, pid_t pid, __u64 until_ns);
 /* Holds one thread; 1, or 0 if it has not stopped until @until_ns, or ended. Errors as above. */
 int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns);
 
+/* When the first thread was interrupted (CLOCK_MONOTONIC); 0: none was. */
+__u64 hold__begin_ns(const struct hold *hold);
+
 /* Calls @fn with each thread that has stopped, until that returns something else than 0, which is returned. */
 int hold__each_stopped(const struct hold *hold, int (*fn)(void *context, pid_t tid), void *context);
 
