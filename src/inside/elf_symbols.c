@@ -58,7 +58,7 @@ static __u32 find_by_gnu_hash(const struct symbol_hash *in, const void *memory, 
 	Elf64_Addr words = in->gnu_hash + sizeof(head), buckets, chains;
 
 	if (!in->read(memory, in->gnu_hash, head, sizeof(head)) || !head[0] ||
-	    (in->has_filter && !bloom__may_have(in, memory, words, head, hash)))
+	    !bloom__may_have(in, memory, words, head, hash))
 		return 0;
 	buckets = words + (__u64)head[2] * sizeof(__u64);
 	chains = buckets + (__u64)head[0] * sizeof(__u32);
@@ -212,7 +212,6 @@ bool file_symbols__define(const struct file_symbols *in, const char *name)
 		.gnu_hash = in->gnu_hash,
 		.hash = in->hash,
 		.max_chain = MAX_CHAIN,
-		.has_filter = true,
 		.read = read_memory,
 		.is = symbol__is,
 	};

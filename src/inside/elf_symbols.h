@@ -15,8 +15,7 @@
 struct symbol_hash {
 	/* Addresses; 0: there is none. */
 	Elf64_Addr gnu_hash, hash;
-	int max_chain;	 /* symbols with one hash that are looked at */
-	bool has_filter; /* the Bloom filter in front of DT_GNU_HASH's buckets is asked first */
+	int max_chain; /* symbols with one hash that are looked at */
 	/* Copies @size bytes at @address; false if they are not there. */
 	bool (*read)(const void *memory, Elf64_Addr address, void *out, size_t size);
 	/* Returns whether the symbol @index is the wanted one by the name @name. */

@@ -312,7 +312,7 @@ static void each_relocation(const struct object *object, const struct symbols *i
 void object__each_slot(const struct object *object, object_slot_fn fn, void *context)
 {
 	const void *all = NULL, *of_calls = NULL;
-	__u64 all_bytes = 0, of_calls_bytes = 0;
+	__u64 all_bytes = 0, of_calls_bytes = 0, relative_bytes = 0;
 	bool has_addends = false;
 	struct symbols symbols;
 
@@ -326,6 +326,9 @@ void object__each_slot(const struct object *object, object_slot_fn fn, void *con
 		case DT_RELASZ:
 			all_bytes = entry->d_un.d_val;
 			break;
+		case DT_RELACOUNT:
+			relative_bytes = entry->d_un.d_val * sizeof(Elf64_Rela);
+			break;
 		case DT_JMPREL:
 			of_calls = address_of(object, entry->d_un.d_ptr);
 			break;
@@ -337,8 +340,11 @@ void object__each_slot(const struct object *object, object_slot_fn fn, void *con
 			break;
 		}
 	}
-	if (all)
-		each_relocation(object, &symbols, all, all_bytes, fn, context);
+	/* Those without a symbol come first, and are most. */
+	if (all && relative_bytes < all_bytes)
+		each_relocation(object, &symbols,
+				(const Elf64_Rela *)all + relative_bytes / sizeof(Elf64_Rela),
+				all_bytes - relative_bytes, fn, context);
 	if (of_calls && has_addends)
 		each_relocation(object, &symbols, of_calls, of_calls_bytes, fn, context);
 }

@@ -274,8 +274,10 @@ static void patch_objects(bool is_late, bool is_settled)
 			known.seen[known.n_seen++] = object->dynamic;
 		if (!objects__span((__u64)object->dynamic, &patching.span))
 			continue;
-		if (own_functions.n)
+		if (own_functions.n) {
 			object__each_slot(object, patch, &patching);
+			words__protect();
+		}
 		if (words__are_bound())
 			words__bind(object, &patching.span);
 	}

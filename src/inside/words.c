@@ -8,7 +8,7 @@
 #include "memory.h"
 #include "sys.h"
 
-#define PAGE 4096
+#define PAGE 4096ULL
 
 /* A program of many libraries has some thousands. */
 #define MAX_WORDS 65536
@@ -25,15 +25,39 @@ static struct {
 	bool is_restored;
 } words;
 
+/* Pages of one object that can be written meanwhile, or none. */
+static struct {
+	__u64 start, end;
+} unprotected;
+
+void words__protect(void)
+{
+	if (unprotected.start != unprotected.end)
+		sys(__NR_mprotect, unprotected.start, unprotected.end - unprotected.start,
+		    PROT_READ, 0, 0, 0);
+	unprotected.start = unprotected.end = 0;
+}
+
+static bool unprotect(const struct object_span *span, __u64 word)
+{
+	__u64 start = word & ~(PAGE - 1), end = start + PAGE;
+
+	if (word < span->protected_start || word >= span->protected_end ||
+	    (word >= unprotected.start && word < unprotected.end))
+		return true;
+	words__protect();
+	if (sys(__NR_mprotect, start, end - start, PROT_READ | PROT_WRITE, 0, 0, 0))
+		return false;
+	unprotected.start = start;
+	unprotected.end = end;
+	return true;
+}
+
 bool words__write(const struct object_span *span, __u64 *word, __u64 value)
 {
-	__u64 page = (__u64)word & ~(__u64)(PAGE - 1);
-	bool is_protected = page >= span->protected_start && page < span->protected_end;
 	__u32 n = words.n;
 
-	if (words.list && n == MAX_WORDS)
-		return false;
-	if (is_protected && sys(__NR_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
+	if ((words.list && n == MAX_WORDS) || !unprotect(span, (__u64)word))
 		return false;
 	if (words.list && !words.is_restored)
 		words.list[words.n++] = (struct word){
@@ -43,9 +67,42 @@ bool words__write(const struct object_span *span, __u64 *word, __u64 value)
 			.dynamic = (const Elf64_Dyn *)span->dynamic,
 		};
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-	if (is_protected)
-		sys(__NR_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
 	return true;
+}
+
+/* Addresses of the functions that this library stands in front of, or leads past it: most words have other values, and whose name
+ * they have need not be looked at. */
+static struct {
+	__u64 bits[64];
+} first_addresses;
+
+static __u32 bit_of(__u64 address)
+{
+	return (address >> 4 ^ address >> 14) % (sizeof(first_addresses) * 8);
+}
+
+static void note_first(void *context, const char *name, const struct definition *own)
+{
+	struct definition first;
+
+	if (objects__find_function(name, &first)) {
+		__u32 bit = bit_of((__u64)first.address);
+
+		first_addresses.bits[bit / 64] |= 1ULL << bit % 64;
+	}
+}
+
+static void note_first_addresses(void)
+{
+	memset(&first_addresses, 0, sizeof(first_addresses));
+	object__each_function(&own_object, note_first, NULL);
+}
+
+static bool may_be_first(__u64 address)
+{
+	__u32 bit = bit_of(address);
+
+	return first_addresses.bits[bit / 64] >> bit % 64 & 1;
 }
 
 bool words__begin(void)
@@ -53,6 +110,7 @@ bool words__begin(void)
 	words.list = sys__map_private(MAX_WORDS * sizeof(*words.list));
 	words.n = 0;
 	words.is_restored = false;
+	note_first_addresses();
 	return words.list;
 }
 
@@ -81,6 +139,8 @@ static __u64 replacement(const struct object_span *span, const char *name, __u64
 	struct definition own, first;
 	bool is_unbound = is_lazy && value >= span->start && value < span->end;
 
+	if (value && !is_unbound && !may_be_first(value))
+		return 0;
 	if (!object__defines(&own_object, name, &own) || is_left_alone(name))
 		return 0;
 	/* The marks of a program are weak references that only this library defines. */
@@ -118,6 +178,7 @@ void words__bind(const struct object *object, const struct object_span *span)
 	struct binding binding = { .span = span };
 
 	object__each_slot(object, bind, &binding);
+	words__protect();
 }
 
 /* glibc's has the four of them side by side. */
@@ -141,6 +202,7 @@ void words__bind_linker(void)
 		for (int i = 0; i < LINKER_FUNCTIONS; i++)
 			if (*at == (__u64)first[i].address)
 				words__write(&span, at, (__u64)own[i].address);
+	words__protect();
 }
 
 static bool is_loaded(const Elf64_Dyn *dynamic)
@@ -159,6 +221,7 @@ struct words_sum words__restore(void)
 	struct object_span span = { 0 };
 
 	words.is_restored = true;
+	note_first_addresses();
 	for (object = objects__first(); object; object = object->next) {
 		struct binding binding = { .span = &span, .is_counted = true };
 
@@ -183,6 +246,7 @@ struct words_sum words__restore(void)
 		else if (words__write(&span, word->at, word->before))
 			sum.n++;
 	}
+	words__protect();
 	words.n = 0;
 	return sum;
 }

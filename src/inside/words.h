@@ -9,8 +9,10 @@
 
 #include "objects.h"
 
-/* Writes @value to the word of the object at @span. False: its page cannot be written. */
+/* Writes @value to the word of the object at @span. False: its page cannot be written. The object's pages that are only read
+ * otherwise can be written until words__protect(). */
 bool words__write(const struct object_span *span, __u64 *word, __u64 value);
+void words__protect(void);
 
 /* What follows is for a library that was mapped into a running process, where the dynamic linker does not find its functions. */
 
