@@ -92,6 +92,11 @@ static const struct gap_words {
 	[GAP_LIBRARIES_UNSEEN] = {
 		"%n librar{y was|ies were} loaded by dlmopen, as an auditor (LD_AUDIT) or with "
 		"RTLD_DEEPBIND, so that {its|their} calls are missing; --engine=uprobe counts them" },
+	[GAP_WORDS_UNBOUND] = {
+		"%n word{|s} by which objects call the allocator {was|were} changed by others, or {is|are} of "
+		"libraries that came later, so that calls may be missing; --engine=uprobe counts them" },
+	[GAP_PROGRAM_EXECUTED] = {
+		"the process executed another program, whose calls are missing; --engine=uprobe counts them" },
 	[GAP_MEMORY_REPLACED] = {
 		"%n process{|es} mapped other memory over the one that {its|their} calls are counted in, so "
 		"that what came afterwards is missing; --engine=uprobe counts it" },

@@ -168,7 +168,10 @@ int recording_text__goes_on(const struct profile *profile, char **text)
 	__u64 threads = profile__meta_number(profile, "stopped_threads");
 	int length;
 
-	if (threads)
+	if (profile__gap(profile, GAP_PROGRAM_EXECUTED))
+		length = asprintf(text, "process %d goes on with another program",
+				  profile->totals.run.pid);
+	else if (threads)
 		length = asprintf(
 			text,
 			"process %d goes on with the library mapped, which counts no more; its "

@@ -53,6 +53,8 @@ struct preload_attach {
 	bool has_filters;	  /* of system calls */
 	bool is_unused;		  /* what is mapped: nothing leads to it yet */
 	bool was_mapped;	  /* an earlier measurement has mapped it */
+	__u64 limit_ns;		  /* all threads have to stop within this time */
+	__u64 prepared_ns;	  /* so long one thread stood still before all did */
 	struct inside_request request;
 	pid_t guard;  /* child that leaves the process where this one was killed; 0: none */
 	int guard_fd; /* when it is closed the guard ends */
@@ -81,6 +83,8 @@ static int explain(struct error *error, int err, pid_t pid)
 			error, -EPERM, pid,
 			"it runs with a filter of system calls (seccomp(2)), which only root may "
 			"read, outside of such filters");
+	case -ESTALE:
+		return refuse(error, err, pid, "it executed another program just then");
 	case -ESRCH:
 		return error__set(error, err,
 				  "process %d ended while the library was loaded into it", pid);
@@ -102,6 +106,10 @@ static int explain(struct error *error, int err, pid_t pid)
 			error, err, pid,
 			"whenever allocprof looked it was stopped (SIGSTOP), or its dynamic linker "
 			"was at work");
+	case -ETIME:
+		return refuse(
+			error, err, pid,
+			"its threads did not all stop within the time that --stop-limit allows");
 	case -ETIMEDOUT:
 		return refuse(error, err, pid,
 			      "a thread did not stop, or the library did not return");
@@ -379,6 +387,32 @@ static void unmap(const struct preload_attach *attach, struct remote *remote)
 			call(remote, SYS_munmap, mapped[i].at, mapped[i].size, 0, 0, 0, 0);
 }
 
+/* While it is held the process executes no other program; before, it may have. */
+static int check_program(const struct preload_attach *attach)
+{
+	const struct library_file *file = &attach->file;
+	unsigned char code[64];
+	__u64 linker;
+
+	if (process__find_linker(attach->pid, &linker) || linker != attach->request.linker)
+		return -ESTALE;
+	/* The segment with code is in the file where it is in memory. */
+	return attach->base && (process_memory__read(attach->pid, attach->base + file->attach, code,
+						     sizeof(code)) ||
+				memcmp(code, file->bytes + file->attach, sizeof(code)) != 0)
+		       ? -ESTALE
+		       : 0;
+}
+
+/* Lets the threads go on. Returns for how long they were held. */
+static __u64 release(struct hold *hold)
+{
+	__u64 begin_ns = hold ? hold__begin_ns(hold) : 0;
+
+	hold__release(hold, 0);
+	return begin_ns ? clock__now_ns() - begin_ns : 0;
+}
+
 /* Holds one thread and has it map the library and the shared memory, while the others run. */
 static int prepare(struct preload_attach *attach)
 {
@@ -398,6 +432,8 @@ static int prepare(struct preload_attach *attach)
 		else if (n < 0 || !kill(attach->pid, 0))
 			err = n < 0 ? n : -EAGAIN;
 	}
+	if (!err)
+		err = check_program(attach);
 	if (!err && !attach->base)
 		err = map_library(attach, remote);
 	if (!err)
@@ -408,7 +444,7 @@ static int prepare(struct preload_attach *attach)
 		unmap(attach, remote);
 	attach->is_unused = !err;
 	remote__end(remote);
-	hold__release(hold, 0);
+	attach->prepared_ns = release(hold);
 	return err;
 }
 
@@ -513,14 +549,19 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 static int act(struct preload_attach *attach, enum inside_action action,
 	       struct preload_attached *out)
 {
-	__u64 begin_ns = clock__now_ns();
+	__u64 limit_ns = action == INSIDE_ATTACH ? attach->limit_ns : STOP_NS;
+	__u64 until_ns = clock__now_ns() + limit_ns;
 	struct hold *hold = hold__new();
 	struct remote *remote = NULL;
-	int n = hold ? hold__add(hold, attach->pid, begin_ns + STOP_NS) : -ENOMEM;
+	int n = hold ? hold__add(hold, attach->pid, until_ns) : -ENOMEM;
 	/* Those of vfork(2)'s parents stand still anyway, and so do those of a process that was stopped (SIGSTOP). */
 	bool may_be_within = true;
 	int err = n < 0 ? n : n == 0 ? (kill(attach->pid, 0) ? -ESRCH : -EAGAIN) : 0;
 
+	if (!err && action == INSIDE_ATTACH && clock__now_ns() > until_ns)
+		err = -ETIME;
+	if (!err)
+		err = check_program(attach);
 	/* As long as each thread has its own registers. */
 	if (!err && attach->base && (action != INSIDE_ATTACH || attach->was_mapped))
 		may_be_within = mapped_library__may_be_used(
@@ -537,9 +578,10 @@ static int act(struct preload_attach *attach, enum inside_action action,
 	if (!err && action == INSIDE_DETACH && !may_be_within)
 		(void)request(attach, remote, INSIDE_CLEAN);
 	remote__end(remote);
-	hold__release(hold, 0);
+	out->stopped_ns = release(hold);
+	if (action == INSIDE_ATTACH && out->stopped_ns < attach->prepared_ns)
+		out->stopped_ns = attach->prepared_ns;
 	out->n_threads = n;
-	out->stopped_ns = clock__now_ns() - begin_ns;
 	out->n_words = attach->request.n_words;
 	out->n_lost = attach->request.n_lost;
 	return err;
@@ -689,11 +731,12 @@ static void end_guard(struct preload_attach *attach)
 	attach->guard = 0;
 }
 
-int preload_attach__enter(struct preload_attach *attach, struct preload_attached *out,
-			  struct error *error)
+int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
+			  struct preload_attached *out, struct error *error)
 {
 	int err;
 
+	attach->limit_ns = limit_ns ? limit_ns : STOP_NS;
 	begin_guard(attach);
 	err = act_in_time(attach, INSIDE_ATTACH, out);
 	/* The other errors come before the library has changed anything. */

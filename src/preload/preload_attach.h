@@ -15,9 +15,9 @@ struct preload;
 struct preload_attach;
 
 struct preload_attached {
-	__u64 n_threads;  /* that were stopped at once */
-	__u64 stopped_ns; /* for so long; for the first system calls one thread was, before */
-	__u64 n_words;	  /* that lead to the library, or were put back */
+	__u64 n_threads; /* that were stopped at once */
+	__u64 stopped_ns; /* for so long, or that one which made the first system calls before, if that was longer */
+	__u64 n_words; /* that lead to the library, or were put back */
 	__u64 n_lost; /* at the end: words that others had changed, and those by which later objects went past the library */
 };
 
@@ -28,11 +28,11 @@ struct preload_attached {
 int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
 			struct error *error);
 
-/* From now on the process's calls come to the library. */
-int preload_attach__enter(struct preload_attach *attach, struct preload_attached *out,
-			  struct error *error);
+/* From now on the process's calls come to the library. -ETIME: its threads did not all stop within @limit_ns, or 2 s if that is 0. */
+int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
+			  struct preload_attached *out, struct error *error);
 
-/* The words lead where they led before. -ESRCH: the process has ended; -ETIMEDOUT, -EPERM: they could not be put back. */
+/* The words lead where they led before. -ESRCH: the process has ended; -ESTALE: it has executed another program; -ETIMEDOUT, -EPERM: they could not be put back. */
 int preload_attach__leave(struct preload_attach *attach, struct preload_attached *out);
 
 /* Unmaps what has not been used. Accepts NULL. */

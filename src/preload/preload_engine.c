@@ -213,7 +213,8 @@ static void leave(struct preload_engine *engine)
 	if (!err)
 		return;
 	/* Whether calls went past the library is not known of a process that runs. */
-	engine->left = (struct preload_attached){ .n_lost = err != -ESRCH };
+	engine->has_executed = err == -ESTALE;
+	engine->left = (struct preload_attached){ .n_lost = err != -ESRCH && err != -ESTALE };
 }
 
 static void close_engine(struct engine *base)
@@ -326,6 +327,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 	engine->engine.operations = &preload_engine;
 	engine->options = *options;
 	engine->target = engine_options->target;
+	engine->stop_limit_ns = options->stop_limit_ns;
 	engine->profile = engine_options->profile;
 	engine->others = engine_options->others;
 	if (options->sample_bytes)
@@ -398,7 +400,8 @@ static int attach(struct engine *base, struct error *error)
 	if (!err)
 		err = preload_engine__prepare_process(engine, error);
 	if (!err)
-		err = preload_attach__enter(engine->attached, &engine->entered, error);
+		err = preload_attach__enter(engine->attached, engine->stop_limit_ns,
+					    &engine->entered, error);
 	engine->is_entered = !err;
 	return err;
 }

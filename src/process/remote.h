@@ -26,7 +26,7 @@ struct remote_code {
 /* Looks for both in the process's glibc. -ENOTSUP: it has none, as programs that use musl or are linked statically. */
 int remote_code__find(pid_t pid, struct remote_code *out);
 
-/* @tid has stopped. -ENOTSUP: its stack has no room, or is none that a C library has made; -ESRCH: it was killed; -ENOMEM. */
+/* @tid has stopped. -ESTALE: the process has executed another program since @code was found; -ENOTSUP: its stack has no room, or is none that a C library has made; -ESRCH: it was killed; -ENOMEM. */
 int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct remote **out);
 
 /* The thread has its registers back, and stays stopped. Accepts NULL. */
@@ -40,7 +40,7 @@ int remote__lift_filters(struct remote *remote);
 int remote__read_filter(const struct remote *remote, unsigned index, struct sock_filter *out,
 			size_t *n);
 
-/* *@result is a negative errno where the call has failed. -ESRCH. */
+/* *@result is a negative errno where the call has failed. -ESRCH; -EFAULT: the thread could not make it. */
 int remote__system_call(struct remote *remote, long number, const long arguments[6], long *result);
 
 /* Puts @size bytes into the room, at most REMOTE_ROOM; returns their address in the process, or 0. */
@@ -53,7 +53,7 @@ int process_memory__write(pid_t pid, __u64 address, const void *bytes, size_t si
 /*
  * Calls a function that takes and returns nothing, and asks @is_done again and again until it is done or gives up, or until
  * @until_ns. 0; -ETIMEDOUT: the thread was interrupted in the function; -ECANCELED: the function has stopped waiting for this process,
- * the thread goes on by itself when it is let go, and can be made to call nothing else (-EAGAIN); -ESRCH.
+ * the thread goes on by itself when it is let go, and can be made to call nothing else (-EAGAIN); -EFAULT: it has crashed; -ESRCH.
  */
 enum remote_state {
 	REMOTE_WORKS,

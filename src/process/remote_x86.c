@@ -279,6 +279,14 @@ int remote__position(pid_t tid, __u64 *code, __u64 *stack)
 	return 0;
 }
 
+/* The process may have executed another program since it was looked for. */
+static bool has_code(pid_t pid, __u64 address, const unsigned char *code, size_t size)
+{
+	unsigned char found[16];
+
+	return !process_memory__read(pid, address, found, size) && !memcmp(found, code, size);
+}
+
 int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct remote **out)
 {
 	struct remote *remote = calloc(1, sizeof(*remote));
@@ -292,6 +300,10 @@ int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct r
 	remote->code = *code;
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &remote->before) ||
 	    ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(remote->mask), &remote->mask))
+		goto fail;
+	err = -ESTALE;
+	if (!has_code(pid, code->system_call, system_call_code, sizeof(system_call_code)) ||
+	    !has_code(pid, code->restorer, restorer_code, sizeof(restorer_code)))
 		goto fail;
 	err = proc_maps__each(pid, look_at_stack, &remote->before);
 	err = err == 1 ? write_frame(remote) : err ? err : -ENOTSUP;
@@ -350,6 +362,17 @@ static int await_stop(const struct remote *remote, int *status)
 	return WIFSTOPPED(*status) ? 0 : -ESRCH;
 }
 
+/* Whether the thread cannot go on from where it is. All signals that others send are blocked. */
+static bool is_fault(int status)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (!(status >> 16) && WSTOPSIG(status) == faults[i])
+			return true;
+	return false;
+}
+
 /* Lets the thread run until the next of its system calls begins or ends. A stop of the whole process is passed: the thread stops
  * when it is let go. */
 static int go_to_system_call(const struct remote *remote)
@@ -360,6 +383,8 @@ static int go_to_system_call(const struct remote *remote)
 		if (ptrace(PTRACE_SYSCALL, remote->tid, NULL, NULL))
 			return -ESRCH;
 		err = await_stop(remote, &status);
+		if (!err && is_fault(status))
+			return -EFAULT;
 	} while (!err && WSTOPSIG(status) != (SIGTRAP | 0x80));
 	return err;
 }
@@ -402,6 +427,8 @@ static int interrupt(struct remote *remote)
 		err = await_stop(remote, &status);
 		if (err || status >> 16 == PTRACE_EVENT_STOP)
 			return err;
+		if (is_fault(status))
+			return -EFAULT;
 	} while (!ptrace(PTRACE_CONT, remote->tid, NULL, NULL));
 	return -ESRCH;
 }

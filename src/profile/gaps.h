@@ -61,6 +61,9 @@ enum gap {
 	GAP_COLLECTORS,
 	/* Libraries whose calls do not lead to the library's functions. */
 	GAP_LIBRARIES_UNSEEN,
+	/* With -p: words of objects that in the end did not lead to the library, or may not; and a program that the process executed. */
+	GAP_WORDS_UNBOUND,
+	GAP_PROGRAM_EXECUTED,
 	/* Processes that mapped other memory over the shared memory. */
 	GAP_MEMORY_REPLACED,
 	/* Programs that it could not be loaded into, beyond those that are named. */

@@ -66,8 +66,10 @@ struct preload_engine {
 	bool is_open, was_open; /* the gate */
 	/* Why the library cannot be preloaded into the command itself, enum inside_refusal; -1: it can, as far as is known. */
 	int command_refusal;
-	bool is_command_by_other;	       /* another engine measures it */
-	char *command;			       /* its path, for messages */
+	bool is_command_by_other; /* another engine measures it */
+	char *command;		  /* its path, for messages */
+	__u64 stop_limit_ns;
+	bool has_executed; /* the process that was attached to: another program */
 	struct preload_attached entered, left; /* all 0: not yet, or the process had ended */
 	struct engine_regions regions;
 	struct allocator_file *files;
