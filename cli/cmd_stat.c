@@ -27,7 +27,7 @@ enum {
 
 static const struct argp_option stat_options[] = {
 	OPTIONS_GROUP("Target:"),
-	MEASURE_OPTION_PID,
+	MEASURE_OPTIONS_PID,
 	MEASURE_OPTION_USER,
 	MEASURE_OPTION_DURATION,
 	MEASURE_OPTION_NO_FOLLOW,

@@ -238,6 +238,8 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 	case OPT_NO_ISOLATE:
 		measure->session.isolates = key == OPT_ISOLATE;
 		return 0;
+	case OPT_STOP_LIMIT:
+		return number__parse_duration(arg, &measure->session.stop_limit_ns, input->error);
 	case OPT_FORCE:
 		measure->session.ends_translators = true;
 		return 0;
@@ -313,6 +315,12 @@ int measure__check(struct measure *measure, const char *command, struct error *e
 			"--user %s and -p %d cannot be used together; the user is that of a command, and a "
 			"process has one",
 			measure->user, measure->pid);
+	if (measure->session.stop_limit_ns &&
+	    (!measure->pid || measure->session.engine != SESSION_ENGINE_PRELOAD))
+		return error__set(
+			error, -EINVAL,
+			"--stop-limit means nothing without -p and --engine=inside, which "
+			"stops the threads of the process for a short time");
 	if (measure->session.live && measure->selected)
 		return error__set(
 			error, -EINVAL,

@@ -71,12 +71,16 @@ enum {
 	OPT_ISOLATE,
 	OPT_NO_ISOLATE,
 	OPT_FORCE,
+	OPT_STOP_LIMIT,
 };
 
 /* Rows of an argp table; each command takes those that it has. */
 /* clang-format versions disagree on these. */
 /* clang-format off */
-#define MEASURE_OPTION_PID { "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 }
+#define MEASURE_OPTIONS_PID                                                                        \
+	{ "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 },     \
+	{ "stop-limit", OPT_STOP_LIMIT, "TIME", 0,                                                 \
+	  "With -p and --engine=inside: end if the threads take longer to stop (default: 2s)", 0 }
 #define MEASURE_OPTION_NO_FOLLOW                                                                   \
 	{ "no-follow", OPT_NO_FOLLOW, NULL, 0,                                                     \
 	  "Only the command itself, not the processes that it starts", 0 }

@@ -75,7 +75,9 @@ struct session_options {
 	bool follow;   /* follow children; only with a launched command */
 	bool isolates; /* a launched command sees copies of the probed files, which are its own */
 	bool ends_translators; /* also probe files that a binary translator has mapped, which ends it */
-	__u32 max_depth;       /* frames per stack, 1 to AP_MAX_DEPTH */
+	/* With -p and the engine preload: all threads of the process have to stop within this time; 0: 2 s. */
+	__u64 stop_limit_ns;
+	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* maximum size of stack dumps, up to AP_MAX_STACK_DUMP */
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * their allocators are probed before it starts. */

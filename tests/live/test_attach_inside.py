@@ -212,6 +212,69 @@ def test_stopped_process(run, allocprof, runner, target):
     process.exit()
 
 
+def test_program_is_executed(runner, allocprof, target, tmp_path):
+    """Its calls are missing, which the report says."""
+    process = Obedient(runner, ["sh", "-c", "echo ready; read line; exec " + str(target("sleeper"))])
+    recorder = runner.start([allocprof, "stat", "--engine=inside", "-o", tmp_path / "out", "-p", process.pid], stderr=subprocess.PIPE)
+    wait_until_counting(allocprof, recorder)
+    process.send("go on")
+    process.expect_line("ready")
+    process.ask("alloc 10")
+    recorder.send_signal(signal.SIGINT)
+    recorder.communicate(timeout=TIMEOUT_SECONDS)
+    said = (tmp_path / "out").read_text()
+    assert recorder.returncode == 0 and "the process executed another program" in " ".join(said.split()), said
+    process.ask("alloc 10")
+    process.exit()
+
+
+EXECUTING = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	fd_set in;
+
+	if (argc == 1)
+		puts("ready");
+	fflush(stdout);
+	for (int i = 0; i < 20; i++) {
+		struct timeval wait = { .tv_usec = 100 };
+
+		free(malloc(100));
+		FD_ZERO(&in);
+		FD_SET(0, &in);
+		if (select(1, &in, NULL, NULL, &wait) > 0)
+			return 0;
+	}
+	execl("/proc/self/exe", argv[0], "again", (char *)NULL);
+	return 1;
+}
+"""
+
+
+def test_program_that_executes_itself(run, allocprof, runner, compiled):
+    """allocprof finds out about a program, and another one is there when it comes to change something."""
+    process = Obedient(runner, [compiled(EXECUTING, name="executing")])
+    for _ in range(20):
+        done = run([allocprof, "stat", "--engine=inside", "--duration", "5ms", "-p", process.pid])
+        assert done.status in (0, 125), done.stderr
+        assert not states_of(process.pid) & set("tT")
+    process.exit()
+
+
+def test_stop_limit(run, allocprof, runner, compiled):
+    """Where the threads do not stop within the time, they go on as if nothing had been."""
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", name="checking")])
+    done = run([allocprof, "stat", "--engine=inside", "--stop-limit", "1ns", "-p", process.pid], expect=125)
+    assert b"within the time that --stop-limit allows" in done.stderr, done.stderr
+    assert not any(MEMORY in line for line in maps_of(process.pid)) and not states_of(process.pid) & set("tT")
+    run([allocprof, "stat", "--engine=inside", "--stop-limit", "1m", "--duration", "1ms", "-p", process.pid], expect=0)
+    process.exit()
+
+
 def test_stopped_at_the_end(runner, allocprof, target, tmp_path):
     """What could not be left could not be looked through either, so that the report is not complete."""
     process = Obedient(runner, [target("sleeper")])
