@@ -390,6 +390,7 @@ struct inside_request {
 	/* The keys (pthread_key_t), and the offsets of their values from the address in FS. The first ATTACH finds them. */
 	__u32 keys[INSIDE_THREAD_WORDS];
 	__u64 offsets[INSIDE_THREAD_WORDS];
+	__u64 tid_offset; /* likewise of the thread's number, which the C library keeps */
 	/* ATTACH: number of words that were changed; DETACH: of those that were changed back. */
 	__u64 n_words;
 	/* DETACH: number of words that somebody else has changed meanwhile, or that led past the library. */

@@ -82,6 +82,23 @@ static bool find_offset(process_keep_fn keep, __u32 key, __u64 *offset)
 	return is_found;
 }
 
+/* In all releases of glibc so far, and else what first looks so. */
+#define TID_OFFSET 0x2d0
+
+static __u64 find_tid_offset(void)
+{
+	const volatile __u32 *thread;
+	__u32 tid = sys__tid();
+
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+	if (thread[TID_OFFSET / sizeof(tid)] == tid)
+		return TID_OFFSET;
+	for (__u64 i = 0; i < THREAD_WORDS * 2; i++)
+		if (thread[i] == tid)
+			return i * sizeof(tid);
+	return 0;
+}
+
 static int make_keys(struct inside_request *request)
 {
 	struct definition create, keep;
@@ -96,8 +113,12 @@ static int make_keys(struct inside_request *request)
 		    !find_offset((process_keep_fn)keep.address, *key, &request->offsets[i]))
 			return -ENOSYS;
 	}
+	if (!request->has_keys)
+		request->tid_offset = find_tid_offset();
+	if (!request->tid_offset)
+		return -ENOSYS;
 	request->has_keys = 1;
-	process__keep_threads((process_keep_fn)keep.address, request->keys[0]);
+	process__keep_threads((process_keep_fn)keep.address, request->keys[0], request->tid_offset);
 	set_offsets(request);
 	return 0;
 }

@@ -69,8 +69,8 @@ void live__share(void)
 
 	__u64 address = claim__sign(&claim, __builtin_frame_address(0));
 
-	if (process.mode != INSIDE_LIVE || !thread || !*process.alive || !process__is_alone() ||
-	    thread__is_claimed(thread, &claim))
+	if (process.mode != INSIDE_LIVE || !thread || !*process.alive || !thread__is_own(thread) ||
+	    !process__is_alone() || thread__is_claimed(thread, &claim))
 		return;
 	__atomic_store_n(&thread->claims[0], address, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -98,7 +98,7 @@ void live__leave(enum inside_end how)
 	if (how == INSIDE_EXITED)
 		own__end();
 	if (process.mode == INSIDE_LIVE) {
-		if (self && !thread__is_claimed(self, &claim))
+		if (self && thread__is_own(self) && !thread__is_claimed(self, &claim))
 			live_sum__publish(self);
 		note_peak(live);
 	}

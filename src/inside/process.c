@@ -274,9 +274,6 @@ static bool begin_child(void)
 /* The tid of a struct thread that none uses. */
 #define NO_THREAD 0xffffffff
 
-/* Likewise, of a thread whose child of vfork(2) has begun it: the thread goes on with it, and has another number. */
-#define PARENT_THREAD 0xfffffffe
-
 /* Likewise, whose memory another thread takes over in parts. */
 #define GIVING_THREAD 0xfffffffd
 
@@ -528,7 +525,7 @@ struct thread *thread__begin(void)
 {
 	__u32 state = __atomic_load_n(&local.state, __ATOMIC_ACQUIRE);
 	/* In a forked child that of the parent's thread, which goes on here. */
-	const struct thread *before = self;
+	const struct thread *before = self && *process.alive ? NULL : self;
 	struct thread *thread;
 	__u64 signals;
 
@@ -560,7 +557,8 @@ void process__renamed(void)
 	char comm[AP_COMM_LEN];
 	struct claim claim;
 
-	if (!thread || !*process.alive || !process.has_stacks || header__has_ended(process.header))
+	if (!thread || !*process.alive || !thread__is_own(thread) || !process.has_stacks ||
+	    header__has_ended(process.header))
 		return;
 	/* A child of vfork(2) has a name of its own, and its parent's thread. What a signal's handler has interrupted goes on
 	 * with the thread's memory. */
@@ -620,10 +618,11 @@ void process__clean(void)
 	spared__unmap_all();
 }
 
-void process__keep_threads(process_keep_fn keep, __u32 key)
+void process__keep_threads(process_keep_fn keep, __u32 key, __u64 tid_offset)
 {
 	local.keep = keep;
 	local.key = key;
+	process.tid_offset = tid_offset;
 }
 
 void process__forked(void)

@@ -113,11 +113,28 @@ struct process {
 	__u32 count_bytes,
 		record_bytes; /* size of an entry of thread->counts and thread->records */
 	__u64 recorded;
+	/* Where a thread has its number, from the address in FS; 0: the dynamic linker keeps @self, and clears it in a new thread. */
+	__u64 tid_offset;
 };
 
 extern struct process process __attribute__((visibility("hidden")));
 extern __thread struct thread *self
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* The tid of a struct thread that a child of vfork(2) has begun: its parent goes on with it, and has another number. */
+#define PARENT_THREAD 0xfffffffe
+
+/* False where @thread, which @self leads to, is that of an ended one on whose stack the calling thread runs: an ending thread may call
+ * the allocator when the C library has cleared the words of its own. */
+static inline bool thread__is_own(const struct thread *thread)
+{
+	__u32 tid;
+
+	if (likely(!process.tid_offset))
+		return true;
+	__asm__ volatile("movl %%fs:(%1), %0" : "=r"(tid) : "r"(process.tid_offset));
+	return thread->tid == tid || thread->tid == PARENT_THREAD;
+}
 
 /* Begins to measure the process, if there is a measurement, and the thread. NULL: it is not measured. */
 struct thread *thread__begin(void);
@@ -127,7 +144,7 @@ static inline struct thread *thread__current(void)
 {
 	struct thread *thread = self;
 
-	if (likely(thread && *process.alive))
+	if (likely(thread && *process.alive && thread__is_own(thread)))
 		return thread;
 	return thread__begin();
 }
@@ -181,9 +198,9 @@ void process__detach(void);
 void process__clean(void);
 
 /* The thread's struct, which @keep keeps as thread-specific data (pthread_setspecific(3)): where @self is, so that the C library
- * clears it when the thread ends. */
+ * clears it when the thread ends; and where a thread has its number. */
 typedef int (*process_keep_fn)(__u32 key, const void *value);
-void process__keep_threads(process_keep_fn keep, __u32 key);
+void process__keep_threads(process_keep_fn keep, __u32 key, __u64 tid_offset);
 
 /* The dynamic linker calls it when it has loaded this library. */
 void process__loaded(void);
