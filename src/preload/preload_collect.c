@@ -304,7 +304,7 @@ static int collect_refused(struct preload_engine *engine)
 	/* A program that begins after the end makes no entry, and all of its calls are later. */
 	if (begins || (!counted->n_programs && counted->n_begun))
 		return 0;
-	return add_refused(engine, engine->command,
+	return add_refused(engine, engine->command ? engine->command : "(unknown)",
 			   engine->command_refusal >= 0
 				   ? preload__refusal_name(engine->command_refusal)
 				   : "whose dynamic linker did not load the library",

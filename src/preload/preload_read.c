@@ -248,6 +248,10 @@ static int take_program(struct reader *reader, __u32 index, const void *element)
 	to->parent = program->parent;
 	to->in_other_namespace = program->pid_namespace && preload->pid_namespace &&
 				 program->pid_namespace != preload->pid_namespace;
+	if (program->birth == INSIDE_BORN_ATTACHED && preload->attached_pid) {
+		to->pid = preload->attached_pid;
+		to->in_other_namespace = false;
+	}
 	to->is_fork = program->birth == INSIDE_BORN_FORK;
 	to->begin_ns = time_of(reader, program->begin_ns);
 	to->end = program->ended <= INSIDE_EXECED ? program->ended : INSIDE_RUNS;

@@ -2,6 +2,8 @@
 #ifndef ALLOCPROF_PRELOAD_INTERNAL_H
 #define ALLOCPROF_PRELOAD_INTERNAL_H
 
+#include <sys/types.h>
+
 #include "hash_table.h"
 #include "preload.h"
 
@@ -24,7 +26,8 @@ struct preload {
 	struct preload_results retired;
 	__u64 retired_ns;    /* when that was last looked for */
 	__u64 pid_namespace; /* allocprof's own */
-	int wake_fd;	     /* of the FIFO, which is never at its end */
+	pid_t attached_pid; /* process that was attached to, which may know itself by another number; 0: none */
+	int wake_fd; /* of the FIFO, which is never at its end */
 	/* Files that were met: how many, and which of them preload__take_modules() has had. */
 	bool *taken;
 	size_t n_modules, modules_room;
