@@ -4,7 +4,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,9 @@
 
 /* The stack below what the thread uses that a function may use, beside the frame. */
 #define STACK_BYTES (64 << 10)
+
+/* Between two looks at whether a function is done. */
+#define LOOK_US 20
 
 /* The ABI's red zone. */
 #define RED_ZONE 128
@@ -451,8 +453,9 @@ int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_d
 		err = -ESRCH;
 	if (err)
 		return err;
+	/* The thread may have to share this processor. */
 	while ((state = is_done(context)) == REMOTE_WORKS && clock__now_ns() < until_ns)
-		sched_yield();
+		usleep(LOOK_US);
 	err = interrupt(remote);
 	if (err)
 		return err;
