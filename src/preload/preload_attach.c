@@ -53,6 +53,7 @@ struct preload_attach {
 	bool has_filters;	  /* of system calls */
 	bool is_unused;		  /* what is mapped: nothing leads to it yet */
 	bool was_mapped;	  /* an earlier measurement has mapped it */
+	bool is_memory_used;	  /* a thread was within the library when it was left */
 	__u64 limit_ns;		  /* all threads have to stop within this time */
 	__u64 prepared_ns;	  /* so long one thread stood still before all did */
 	struct inside_request request;
@@ -104,8 +105,8 @@ static int explain(struct error *error, int err, pid_t pid)
 	case -EBUSY:
 		return refuse(
 			error, err, pid,
-			"whenever allocprof looked it was stopped (SIGSTOP), or its dynamic linker "
-			"was at work");
+			"whenever allocprof looked it was stopped (SIGSTOP), waited for a child of "
+			"vfork(2), or its dynamic linker was at work");
 	case -ETIME:
 		return refuse(
 			error, err, pid,
@@ -573,8 +574,11 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		err = read_request(attach);
 	if (!err && action == INSIDE_ATTACH && attach->was_mapped)
 		err = begin_again(attach, hold, remote, may_be_within);
+	if (!err && action == INSIDE_CLEAN && may_be_within)
+		err = -EBUSY;
 	if (!err)
 		err = request(attach, remote, action);
+	attach->is_memory_used = may_be_within;
 	if (!err && action == INSIDE_DETACH && !may_be_within)
 		(void)request(attach, remote, INSIDE_CLEAN);
 	remote__end(remote);
@@ -636,6 +640,72 @@ static int check_mapped(struct preload_attach *attach, struct error *error)
 	return 0;
 }
 
+/* The process is as it was. */
+static void take_back(struct preload_attach *attach)
+{
+	struct hold *hold = hold__new();
+	struct remote *remote = NULL;
+
+	if (hold && hold__add(hold, attach->pid, clock__now_ns() + STOP_NS) > 0 &&
+	    !choose_thread(attach, hold, &remote))
+		unmap(attach, remote);
+	remote__end(remote);
+	hold__release(hold, 0);
+}
+
+/* The guard leaves the process where its parent, allocprof, is killed before it has done so. */
+static void guard(struct preload_attach *attach, int parent, int end)
+{
+	struct pollfd wait[] = { { .fd = parent, .events = POLLIN },
+				 { .fd = end, .events = POLLIN } };
+	struct inside_request mapped = attach->request;
+	struct preload_attached done;
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, "allocprof-guard");
+	while (poll(wait, ARRAY_SIZE(wait), -1) < 0)
+		;
+	if (wait[1].revents || preload__set_gate(attach->preload, INSIDE_STOPPED))
+		_exit(0);
+	if (!read_request(attach) && attach->request.memory == mapped.memory) {
+		(void)preload_attach__leave(attach, &done);
+	} else {
+		attach->request = mapped;
+		take_back(attach);
+	}
+	_exit(0);
+}
+
+/* Without it the next allocprof that measures the process does what is left to do. */
+static void begin_guard(struct preload_attach *attach)
+{
+	_cleanup_(close_fd) int parent = syscall(SYS_pidfd_open, getpid(), 0);
+	int ends[2];
+	pid_t child;
+
+	if (parent < 0 || pipe2(ends, O_CLOEXEC))
+		return;
+	child = fork();
+	if (!child) {
+		close(ends[1]);
+		guard(attach, parent, ends[0]);
+	}
+	close(ends[0]);
+	attach->guard_fd = ends[1];
+	attach->guard = child > 0 ? child : 0;
+}
+
+static void end_guard(struct preload_attach *attach)
+{
+	close_fd(&attach->guard_fd);
+	if (attach->guard > 0)
+		while (waitpid(attach->guard, NULL, 0) < 0 && errno == EINTR)
+			;
+	attach->guard = 0;
+}
+
 int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
 			struct error *error)
 {
@@ -674,61 +744,18 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 		err = prepare(attach);
 	if (!err)
 		err = preload__move(preload, &attach->memory_fd, &attach->tables_fd);
+	if (!err)
+		preload->attached_pid = pid;
 	if (err) {
 		explain(error, err, pid);
 		goto fail;
 	}
+	begin_guard(attach);
 	*out = attach;
 	return 0;
 fail:
 	preload_attach__free(attach);
 	return err;
-}
-
-/* The guard leaves the process where its parent, allocprof, is killed before it has done so. */
-static void guard(struct preload_attach *attach, int parent, int end)
-{
-	struct pollfd wait[] = { { .fd = parent, .events = POLLIN },
-				 { .fd = end, .events = POLLIN } };
-	struct preload_attached done;
-	sigset_t all;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	prctl(PR_SET_NAME, "allocprof-guard");
-	while (poll(wait, ARRAY_SIZE(wait), -1) < 0)
-		;
-	if (!wait[1].revents && !preload__set_gate(attach->preload, INSIDE_STOPPED))
-		(void)preload_attach__leave(attach, &done);
-	_exit(0);
-}
-
-/* Without it the next allocprof that measures the process does what is left to do. */
-static void begin_guard(struct preload_attach *attach)
-{
-	_cleanup_(close_fd) int parent = syscall(SYS_pidfd_open, getpid(), 0);
-	int ends[2];
-	pid_t child;
-
-	if (parent < 0 || pipe2(ends, O_CLOEXEC))
-		return;
-	child = fork();
-	if (!child) {
-		close(ends[1]);
-		guard(attach, parent, ends[0]);
-	}
-	close(ends[0]);
-	attach->guard_fd = ends[1];
-	attach->guard = child > 0 ? child : 0;
-}
-
-static void end_guard(struct preload_attach *attach)
-{
-	close_fd(&attach->guard_fd);
-	if (attach->guard > 0)
-		while (waitpid(attach->guard, NULL, 0) < 0 && errno == EINTR)
-			;
-	attach->guard = 0;
 }
 
 int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
@@ -737,7 +764,6 @@ int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
 	int err;
 
 	attach->limit_ns = limit_ns ? limit_ns : STOP_NS;
-	begin_guard(attach);
 	err = act_in_time(attach, INSIDE_ATTACH, out);
 	/* The other errors come before the library has changed anything. */
 	if (!err || err == -ENOMEM || err == -ETIMEDOUT || err == -ESRCH)
@@ -747,20 +773,14 @@ int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
 
 int preload_attach__leave(struct preload_attach *attach, struct preload_attached *out)
 {
-	return act_in_time(attach, INSIDE_DETACH, out);
-}
+	struct preload_attached again = { 0 };
+	int err = act_in_time(attach, INSIDE_DETACH, out);
 
-/* The process is as it was. */
-static void take_back(struct preload_attach *attach)
-{
-	struct hold *hold = hold__new();
-	struct remote *remote = NULL;
-
-	if (hold && hold__add(hold, attach->pid, clock__now_ns() + STOP_NS) > 0 &&
-	    !choose_thread(attach, hold, &remote))
-		unmap(attach, remote);
-	remote__end(remote);
-	hold__release(hold, 0);
+	/* The threads leave it, now that no word leads there. If not, the next measurement unmaps the memory. */
+	if (!err && attach->is_memory_used && !act_in_time(attach, INSIDE_CLEAN, &again) &&
+	    again.stopped_ns > out->stopped_ns)
+		out->stopped_ns = again.stopped_ns;
+	return err;
 }
 
 void preload_attach__free(struct preload_attach *attach)
