@@ -17,6 +17,7 @@ import tempfile
 import pytest
 
 import support  # first: it knows where the others are
+import attaching
 import events
 import memory
 from containers import in_container
@@ -37,6 +38,15 @@ def compiled(tmp_path):
                        check=True)
         return tmp_path / name
     return made
+
+
+@pytest.fixture
+def measure(runner, allocprof, tmp_path):
+    """Begins to measure a process that runs; Measured.finish() ends it."""
+    def begin(process, *words, engine="inside"):
+        return attaching.Measured(runner, allocprof, process.pid, tmp_path / f"{words[0]}-{engine}", *words, engine=engine)
+
+    return begin
 
 
 def ledger(path):

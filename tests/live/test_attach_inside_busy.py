@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process that is measured from inside (--engine=inside -p) while it does what disturbs a debugger, or beside other tools: it goes on
+as without, whenever it is entered and left. ALLOCPROF_TRIES says how often it is."""
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+
+import pytest
+
+from attaching import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
+from support import TIMEOUT_SECONDS, Obedient, read_report
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
+TRIES = int(os.environ.get("ALLOCPROF_TRIES", 12))
+KINDS = [["stat"], ["record"], ["record", "--live"], ["record", "--live", "--sample", "64K"]]
+# Where each try may meet a thread on a coroutine's stack, or the dynamic linker at work, it may be refused.
+REFUSED = {"coroutines": b"no thread on a stack of its own", "libraries": b"its dynamic linker was at work"}
+
+
+@pytest.fixture
+def engine():
+    """Each case names its own."""
+
+
+# Where an address within the library may be that of an interrupted instruction, the shared memory stays until the next measurement.
+INTERRUPTED = ["signals", "jumps"]
+
+
+def is_as_before(process, descriptors, names=LIBRARY):
+    """Nothing is left but the named mapping: no thread is stopped, no descriptor open."""
+    left = [line for line in maps_of(process.pid) if MEMORY in line]
+    return (not states_of(process.pid) & set("tT") and all(names in line for line in left)
+            and len(os.listdir(f"/proc/{process.pid}/fd")) <= descriptors)
+
+
+@pytest.mark.parametrize("what", ["signals", "jumps", "forks", "vforks", "threads", "libraries", "coroutines", "no-new-code"])
+def test_restless(run, allocprof, runner, target, compiled, tmp_path, what):
+    library = compiled(LATER, "-shared", "-fPIC", name="later.so")
+    process = Obedient(runner, [target("restless"), what, library])
+    descriptors = len(os.listdir(f"/proc/{process.pid}/fd")) + (what == "libraries")
+    refused = 0
+    for number in range(TRIES):
+        done = run([allocprof, *KINDS[number % len(KINDS)], "--engine=inside", "--duration", "5ms", "-o", tmp_path / "out", "-p", process.pid])
+        assert done.status == 0 or (done.status == 125 and REFUSED.get(what, b"none is") in done.stderr), done.stderr
+        refused += done.status == 125
+        assert is_as_before(process, descriptors, MEMORY if what in INTERRUPTED else LIBRARY), (states_of(process.pid), os.listdir(f"/proc/{process.pid}/fd"), [line for line in maps_of(process.pid) if MEMORY in line])
+    assert refused < TRIES
+    process.exit()
+
+
+def test_many_times(run, allocprof, runner, compiled, tmp_path):
+    """Threads that check their blocks, and every fifth allocprof is killed at some moment."""
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", name="checking")])
+    descriptors = len(os.listdir(f"/proc/{process.pid}/fd"))
+    for number in range(TRIES):
+        words = [allocprof, *KINDS[number % len(KINDS)], "--engine=inside", "-o", tmp_path / "out", "-p", process.pid]
+        if number % 5 < 4:
+            run([*words, "--duration", "10ms"], expect=0)
+            assert is_as_before(process, descriptors), (states_of(process.pid), os.listdir(f"/proc/{process.pid}/fd"), [line for line in maps_of(process.pid) if MEMORY in line])
+        else:
+            recorder = runner.start(words, stderr=subprocess.DEVNULL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                recorder.wait(number * 7919 % 400 / 1000)
+            recorder.kill()
+            recorder.wait(TIMEOUT_SECONDS)
+            # What is killed between two system calls of the process leaves a descriptor.
+            descriptors += 1
+    process.exit()
+
+
+def test_other_probes(measure, runner, target):
+    """Uprobes of another allocprof at the same functions: each engine counts every call once."""
+    process = Obedient(runner, [target("sleeper")])
+    inside = measure(process, "stat", "--json")
+    probes = measure(process, "stat", "--json", engine="uprobe")
+    process.ask("alloc 1000")
+    inside.finish()
+    process.ask("alloc 500")
+    probes.finish()
+    counted = [read_report(one.output)["functions"]["malloc"]["calls"] for one in (inside, probes)]
+    assert counted == [1000, 1500], counted
+    process.exit()
+
+
+def test_another_from_inside(measure, run, allocprof, runner, target):
+    process = Obedient(runner, [target("sleeper")])
+    first = measure(process, "stat", "--json")
+    done = run([allocprof, "stat", "--engine=inside", "-p", process.pid], expect=125)
+    assert b"another allocprof does so now" in done.stderr, done.stderr
+    process.ask("alloc 10")
+    first.finish()
+    assert read_report(first.output)["functions"]["malloc"]["calls"] == 10
+    process.exit()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root measures others' processes")
+def test_of_another_user(run, allocprof, runner, target):
+    """Who may not trace it changes nothing."""
+    process = Obedient(runner, [target("sleeper")])
+    maps = maps_of(process.pid)
+    done = run(["setpriv", "--reuid=65531", "--regid=65531", "--clear-groups", allocprof, "stat", "--engine=inside", "-p", process.pid])
+    assert done.status == 125 and b"Operation not permitted" not in done.stdout, done.stderr
+    assert maps_of(process.pid) == maps
+    process.ask("alloc 10")
+    process.exit()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces are root's")
+def test_container(measure, runner, target):
+    """A process with its own mount, PID, user, network and IPC namespaces and a root that cannot be written."""
+    process = Obedient(runner, ["unshare", "-m", "-p", "-U", "-r", "-n", "-i", "--fork", "--kill-child", "sh", "-c",
+                                "mount --bind / /mnt 2>/dev/null; mount -o remount,bind,ro / 2>/dev/null; exec " + str(target("sleeper"))])
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as children:
+        process.pid = int(children.read())
+    measured = measure(process, "stat", "--json")
+    process.ask("alloc 100")
+    measured.finish()
+    assert read_report(measured.output)["functions"]["malloc"]["calls"] == 100
+    process.exit()
+
+
+def test_within(measure, runner, compiled):
+    process = Obedient(runner, [compiled(WITHIN, name="within")])
+    measured = measure(process, "record", "--live", "--within", "wanted")
+    process.ask("other 100")
+    process.ask("wanted 7")
+    measured.finish()
+    with contextlib.closing(sqlite3.connect(measured.output)) as data:
+        assert list(data.execute("SELECT function, sum(calls) FROM calls GROUP BY 1")) == [("malloc", 7)]
+    process.exit()
+
+
+WITHIN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((noinline)) void allocate(int n) { while (n--) { void *volatile block = malloc(40); free(block); } }
+__attribute__((noinline)) int wanted(int n) { allocate(n); return n; }
+
+int main(void)
+{
+	char name[32], said[] = "done\n";
+	int n, sum = 0;
+
+	setvbuf(stdin, NULL, _IONBF, 0);
+	setvbuf(stdout, NULL, _IONBF, 0);
+	puts("ready");
+	while (scanf("%31s %d", name, &n) == 2) {
+		if (!strcmp(name, "wanted"))
+			sum += wanted(n);
+		else
+			allocate(n);
+		fputs(said, stdout);
+	}
+	return sum < 0;
+}
+"""
+
+
+def test_dump(measure, run, allocprof, runner, target, tmp_path):
+    """`ctl dump` copies what is live without an end of the recording."""
+    process = Obedient(runner, [target("sleeper")])
+    measured = measure(process, "record", "--live")
+    process.ask("keep 3")
+    run([allocprof, "ctl", "-p", measured.process.pid, "dump", "-o", tmp_path / "dump"], expect=0)
+    process.ask("keep 4")
+    measured.finish()
+    for path, live in ((tmp_path / "dump", 3), (measured.output, 7)):
+        with contextlib.closing(sqlite3.connect(path)) as data:
+            assert list(data.execute("SELECT sum(live) FROM memory")) == [(live,)], path
+    process.exit()
