@@ -328,7 +328,7 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 	if (probes->n_sites + n_sites > probes->options.max_sites)
 		return error__set(
 			error, -E2BIG,
-			"all %u numbers of probed functions are in use; name fewer with -e or "
+			"all %u slots for probed functions are in use; name fewer with -e or "
 			"--allocator",
 			probes->options.max_sites);
 	allow_return_probes(probes, entry->allocator);

@@ -170,7 +170,7 @@ int main(void) {{ for (int i = 0; i < 1000; i++) free(malloc(10)); return 0; }}
                 "; ".join(map(str, programs))], expect=0).stderr.decode()
     report = read_report(output)
     assert gaps(report) == {str(program) for program in programs[1:]} and not report["complete"]
-    assert "all 16 places for probed functions are in use" in " ".join(said.split())
+    assert "all 16 slots for probed functions are in use" in " ".join(said.split())
     assert 1000 <= report["functions"]["malloc"]["calls"] < 2000
 
 
