@@ -435,6 +435,22 @@ static int interrupt(struct remote *remote)
 	return -ESRCH;
 }
 
+/* A thread that hold.h found about to take a signal stops once more, as it was told to, before it runs. */
+static int pass_stops(const struct remote *remote)
+{
+	int status;
+
+	while (waitpid(remote->tid, &status, __WALL | WNOHANG) == remote->tid) {
+		if (!WIFSTOPPED(status))
+			return -ESRCH;
+		if (is_fault(status))
+			return -EFAULT;
+		if (ptrace(PTRACE_CONT, remote->tid, NULL, NULL))
+			return -ESRCH;
+	}
+	return 0;
+}
+
 int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_done)(void *context),
 		 void *context, __u64 until_ns)
 {
@@ -453,14 +469,23 @@ int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_d
 		err = -ESRCH;
 	if (err)
 		return err;
-	/* The thread may have to share this processor. */
-	while ((state = is_done(context)) == REMOTE_WORKS && clock__now_ns() < until_ns)
-		usleep(LOOK_US);
-	err = interrupt(remote);
-	if (err)
-		return err;
-	/* It may have lost patience just then, or be done. */
-	state = is_done(context);
+	for (;;) {
+		/* The thread may have to share this processor. */
+		while (!err && is_done(context) == REMOTE_WORKS && clock__now_ns() < until_ns) {
+			usleep(LOOK_US);
+			err = pass_stops(remote);
+		}
+		if (!err)
+			err = interrupt(remote);
+		if (err)
+			return err;
+		/* It may have lost patience just then, be done, or have what it waited for. */
+		state = is_done(context);
+		if (state != REMOTE_WORKS || clock__now_ns() >= until_ns)
+			break;
+		if (ptrace(PTRACE_CONT, remote->tid, NULL, NULL))
+			return -ESRCH;
+	}
 	remote->returns = state == REMOTE_RETURNS;
 	return state == REMOTE_DONE ? 0 : remote->returns ? -ECANCELED : -ETIMEDOUT;
 }
