@@ -42,15 +42,15 @@ static void check_table(struct cfi_table *table)
 {
 	const struct unwind_writer writer = { .write = write_element };
 	struct unwind_tables *tables;
-	struct unwind_place place;
+	struct loaded_table loaded;
 
 	FUZZ_CHECK(cfi_table__is_sound(table));
 	for (__u32 i = 0; i < table->segment_count; i++)
 		check_segment(table, &table->segments[i]);
 	tables = unwind_tables__new(&writer);
 	FUZZ_CHECK(tables);
-	if (!unwind_tables__load(tables, table, &place))
-		unwind_tables__assign(tables, 1, &place);
+	if (!unwind_tables__load(tables, table, &loaded))
+		unwind_tables__assign(tables, 1, &loaded);
 	unwind_tables__free(tables);
 	cfi_table__free(table);
 }

@@ -9,11 +9,11 @@
 
 #define ADDRESSES 64
 
-static void read_place(const struct place *place)
+static void read_address(const struct address *address)
 {
-	for (__u32 i = 0; i < place->n_lines; i++) {
-		fuzz__read_text(place->lines[i].symbol);
-		fuzz__read_text(place->lines[i].file);
+	for (__u32 i = 0; i < address->n_lines; i++) {
+		fuzz__read_text(address->lines[i].symbol);
+		fuzz__read_text(address->lines[i].file);
 	}
 }
 
@@ -23,18 +23,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.fd = fuzz__file(data, size, NULL),
 		.path = "/x/file",
 		.build_id = "",
-		.n_places = ADDRESSES,
+		.n_addresses = ADDRESSES,
 	};
 
-	job.places = calloc(ADDRESSES, sizeof(*job.places));
-	FUZZ_CHECK(job.places);
+	job.addresses = calloc(ADDRESSES, sizeof(*job.addresses));
+	FUZZ_CHECK(job.addresses);
 	/* The seeds have their code in the first pages. */
 	for (size_t i = 0; i + 1 < ADDRESSES; i++)
-		job.places[i].vaddr = i * 0x69;
-	job.places[ADDRESSES - 1].vaddr = UINT64_MAX;
+		job.addresses[i].vaddr = i * 0x69;
+	job.addresses[ADDRESSES - 1].vaddr = UINT64_MAX;
 	if (!module_job__run(&job))
 		for (size_t i = 0; i < ADDRESSES; i++)
-			read_place(&job.places[i]);
+			read_address(&job.addresses[i]);
 	fuzz__read_text(job.text);
 	module_job__release(&job);
 	return 0;

@@ -16,14 +16,14 @@ static void use(const struct cfi_table *table)
 {
 	const struct unwind_writer writer = { .write = write_element };
 	struct unwind_tables *tables = unwind_tables__new(&writer);
-	struct unwind_place place;
+	struct loaded_table loaded;
 	struct cfi_range range;
 
 	FUZZ_CHECK(tables);
 	for (__u32 i = 0; i < table->segment_count; i++)
 		for (__u64 at = 0; at < table->segments[i].size && at < 4096; at += 13)
 			cfi_table__range(table, table->segments[i].vaddr + at, &range);
-	unwind_tables__load(tables, table, &place);
+	unwind_tables__load(tables, table, &loaded);
 	unwind_tables__free(tables);
 }
 
