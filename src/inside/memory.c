@@ -8,7 +8,7 @@
 
 #include "sys.h"
 
-#define MAX_PIECES 4096
+#define MAX_PIECES 8192
 #define ALIGNMENT  64
 
 #define NS_PER_MS 1000000ULL
