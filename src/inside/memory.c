@@ -8,7 +8,7 @@
 
 #include "sys.h"
 
-#define MAX_PIECES 8192
+#define MAX_PIECES 4096
 #define ALIGNMENT  64
 
 #define NS_PER_MS 1000000ULL
@@ -319,8 +319,9 @@ static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *o
 	return piece;
 }
 
-#define EXTEND_WAIT_NS	 (100 * NS_PER_MS)
-#define EXTEND_MOST_WAIT 10
+/* A thread that thousands wait for may not get a processor for hundreds of milliseconds, the more seldom the more often they look. */
+#define EXTEND_WAIT_NS	 (500 * NS_PER_MS)
+#define EXTEND_MOST_WAIT 2
 
 /*
  * Returns true if the caller is to map the pool's next piece, false if another thread has changed the pool's state since it was
@@ -329,19 +330,31 @@ static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *o
  */
 static bool pool__begin_extend(struct pool *pool, __u64 before, __u32 tid)
 {
-	for (int i = 0; i < EXTEND_MOST_WAIT && tid && sys__may(__NR_nanosleep); i++) {
+	__u32 awaited = 0;
+	int waits = 0;
+
+	if (!tid || !sys__may(__NR_nanosleep)) {
+		__atomic_store_n(&pool->extender, tid, __ATOMIC_RELAXED);
+		return true;
+	}
+	for (;;) {
 		__u32 other = 0;
 
 		if (__atomic_compare_exchange_n(&pool->extender, &other, tid, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
 		    other == tid)
-			break;
+			return true;
+		waits = other == awaited ? waits + 1 : 0;
+		awaited = other;
+		/* Of all that have waited so long for the same thread one maps a piece in its place. */
+		if (waits >= EXTEND_MOST_WAIT &&
+		    __atomic_compare_exchange_n(&pool->extender, &other, tid, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
 		sys__await(&pool->extender, other, EXTEND_WAIT_NS);
 		if (__atomic_load_n(&pool->state, __ATOMIC_ACQUIRE) != before)
 			return false;
 	}
-	__atomic_store_n(&pool->extender, tid, __ATOMIC_RELAXED);
-	return true;
 }
 
 static void pool__end_extend(struct pool *pool, __u32 tid)
