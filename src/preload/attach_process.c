@@ -24,7 +24,7 @@ int process__find_linker(pid_t pid, __u64 *linker)
 	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return errno == EACCES ? -EPERM : -errno;
 	while (read(fd, &entry, sizeof(entry)) == sizeof(entry) && entry.a_type != AT_NULL)
 		if (entry.a_type == AT_PHDR)
 			headers = entry.a_un.a_val;

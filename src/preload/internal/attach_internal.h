@@ -44,7 +44,8 @@ struct mapped_library {
  */
 bool mapped_library__may_be_used(const struct mapped_library *library, const struct hold *hold);
 
-/* Finds the address of the dynamic linker's struct r_debug. 0; -ENOTSUP: the program has none; or the error of reading. */
+/* Finds the address of the dynamic linker's struct r_debug. 0; -ENOTSUP: the program has none; -EPERM: this user may not trace
+ * the process; or another error of reading. */
 int process__find_linker(pid_t pid, __u64 *linker);
 
 /* Sets *@has_filters to whether the process has filters of system calls (seccomp(2)). -EACCES: its threads have different ones, or may
