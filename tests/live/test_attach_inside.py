@@ -129,6 +129,19 @@ def test_library_that_is_loaded_later(measure, runner, compiled, tmp_path):
     process.exit()
 
 
+def test_function_that_comes_later(measure, runner, compiled):
+    """One whose first definition comes with the library is counted by its own name."""
+    library = compiled(FREE_SIZED, "-shared", "-fPIC", "-Wl,-z,now", name="later.so")
+    process = Obedient(runner, [compiled(LOADING, "-ldl", name="loading"), library])
+    measured = measure(process, "stat", "--json")
+    process.ask("load 100")
+    measured.finish()
+    report = read_report(measured.output)
+    assert report["functions"]["free_sized"]["calls"] == 100, report["functions"]
+    assert report["complete"] is True
+    process.exit()
+
+
 def test_confined_process(measure, runner, compiled):
     """A filter of system calls is lifted for what the library does while the threads are stopped, and then obeyed."""
     process = Obedient(runner, [compiled(CONFINED, name="confined")])
@@ -271,6 +284,13 @@ def test_other_user_in_other_namespaces(measure, runner, target, public_director
     assert ("malloc", 100, 3200) in [row[:3] for row in rows(measured.output)[0]]
     process.exit()
 
+
+# Most releases of glibc do not have it.
+FREE_SIZED = r"""
+#include <stdlib.h>
+void free_sized(void *block, size_t size) { free(block); }
+void later(int n) { while (n--) free_sized(malloc(40), 40); }
+"""
 
 LOADING = r"""
 #include <dlfcn.h>
