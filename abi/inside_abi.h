@@ -156,7 +156,7 @@ struct inside_thread_regions {
 		[AP_MAX_REGION_SETS]; /* by number of the set: offsets of struct inside_region_counts */
 };
 
-/* What a thread has counted while a set of regions was open. */
+/* A thread counts here while a set of regions is open. */
 struct inside_region_counts {
 	struct ap_site_counts functions[AP_DEFINED];
 	__u64 stats[AP_STATS]; /* LIVE: as the programs of bpf/ count them by set */

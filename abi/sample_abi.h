@@ -42,8 +42,8 @@ ap_sample__chance(const volatile struct ap_config *sampling, __u64 size_bytes)
 }
 
 /*
- * Whether a call of @size_bytes, which is not certain to be sampled, is not by this draw, as is found by one multiplication: no
- * chance is more than 1/1024 above the sum of the bytes' chances. False: it may be.
+ * Returns 1 if @draw does not sample a call of @size_bytes, which is not certain to be sampled, and 0 if it may. One multiplication
+ * tells: no call's chance is more than 1/1024 above the sum of its bytes' chances.
  */
 static inline __attribute__((always_inline)) int
 ap_sample__is_beyond(const volatile struct ap_config *sampling, __u64 size_bytes, __u64 draw)

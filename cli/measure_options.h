@@ -138,7 +138,7 @@ enum {
 /* Parses one of these options, or the command's words; OPTIONS_UNKNOWN for any other key. */
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input);
 
-/* What all options together say of the engine and of the definitions, whatever the target is. 0, or -EINVAL with @error
+/* Derives the engine and the definitions from all options together, whatever the target is. 0, or -EINVAL with @error
  * set. */
 int measure__resolve(struct measure *measure, struct error *error);
 

@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) bool call__may_end(struct thread *t
 	if (AP_REALLOCATING >> call.function & 1 && call.pointer && !call.overflows) {
 		if (unlikely(blocks__may_have(call.pointer)) && blocks__has(call.pointer))
 			return true;
-		/* What realloc frees is no allocation. */
+		/* A call of realloc() with a size of 0 frees, and allocates nothing. */
 		if (!call.size)
 			return false;
 	}

@@ -81,7 +81,7 @@ void live__share(void)
 	claim__end(&claim);
 }
 
-/* What live__leave() subtracted from the sums, for a return of the exec. */
+/* live__leave() subtracts these from the sums, and live__stay() adds them again. */
 static __s64 left_bytes, left_blocks, left_entries;
 
 void live__leave(enum inside_end how)

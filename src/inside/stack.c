@@ -78,7 +78,7 @@ static void keep(__u64 key, __u64 page, const struct stack_range *range)
 }
 
 /*
- * Whether the stack at @sp lies in @around alone. For a thread other than the first, the C library puts the thread's
+ * Returns whether nothing but the stack at @sp is in @around. For a thread other than the first, the C library puts the thread's
  * data at the upper end of the mapping that has its stack, with a guard page below: so if both are in @around,
  * nothing else is.
  */

@@ -135,7 +135,7 @@ static int begin_file(struct new_file *file, const char *path, mode_t mode, bool
 		err = -EISDIR;
 	else if (!found && !S_ISREG(st.st_mode))
 		err = -EINVAL;
-	/* What open(2) refuses for another user's file in a sticky directory is refused here, too. */
+	/* open(2) refuses another user's file in a sticky directory, and so does this. */
 	else if (!found && like && is_of_another(&st, file->entry.directory))
 		err = -EACCES;
 	else if (!found && like &&

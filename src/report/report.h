@@ -60,7 +60,7 @@ enum report_sort {
 	REPORT_OLDEST = COSTS,
 };
 
-/* What stacks are told apart by, besides their frames. */
+/* Stacks of the same frames are told apart by one of these. */
 enum report_by {
 	REPORT_BY_STACK,
 	REPORT_BY_PROCESS,

@@ -104,7 +104,7 @@ bool dwarf_sound__check(Elf *elf, struct dwarf_sections *sections)
 		data = elf_rawdata(section, NULL);
 		if (!data || !data->d_buf || !data->d_size)
 			continue;
-		/* Of two sections of a kind it is not known which libdw takes. */
+		/* libdw takes one of two sections of a kind, and does not say which. */
 		if (found.data[kind] || !is_sound(kind, data))
 			return false;
 		found.data[kind] = data;

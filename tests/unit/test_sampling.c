@@ -71,7 +71,7 @@ static void test_chance_is_that_of_a_byte_being_chosen(void **state)
 	}
 }
 
-/* What is_beyond says no to must not be sampled, for any draw. */
+/* A draw for which ap_sample__is_beyond() returns 1 must not sample the call. */
 static void test_beyond_is_only_what_is_not_sampled(void **state)
 {
 	(void)state;
