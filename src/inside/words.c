@@ -70,11 +70,9 @@ bool words__write(const struct object_span *span, __u64 *word, __u64 value)
 	return true;
 }
 
-/* Addresses of the functions that this library stands in front of, or leads past it: most words have other values, and whose name
- * they have need not be looked at. */
-static struct {
-	__u64 bits[64];
-} first_addresses;
+/* A bit for each address of a first definition of this library's functions: the names of words with other values need not be looked up.
+ * First definitions that come later are of an allocator's own functions (own.c). */
+static __u64 first_addresses[64];
 
 static __u32 bit_of(__u64 address)
 {
@@ -88,13 +86,13 @@ static void note_first(void *context, const char *name, const struct definition 
 	if (objects__find_function(name, &first)) {
 		__u32 bit = bit_of((__u64)first.address);
 
-		first_addresses.bits[bit / 64] |= 1ULL << bit % 64;
+		first_addresses[bit / 64] |= 1ULL << bit % 64;
 	}
 }
 
 static void note_first_addresses(void)
 {
-	memset(&first_addresses, 0, sizeof(first_addresses));
+	memset(first_addresses, 0, sizeof(first_addresses));
 	object__each_function(&own_object, note_first, NULL);
 }
 
@@ -102,7 +100,7 @@ static bool may_be_first(__u64 address)
 {
 	__u32 bit = bit_of(address);
 
-	return first_addresses.bits[bit / 64] >> bit % 64 & 1;
+	return first_addresses[bit / 64] >> bit % 64 & 1;
 }
 
 bool words__begin(void)

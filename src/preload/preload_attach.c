@@ -406,7 +406,7 @@ static int check_program(const struct preload_attach *attach)
 }
 
 /* Lets the threads go on. Returns for how long they were held. */
-static __u64 release(struct hold *hold)
+static __u64 release_threads(struct hold *hold)
 {
 	__u64 begin_ns = hold ? hold__begin_ns(hold) : 0;
 
@@ -445,7 +445,7 @@ static int prepare(struct preload_attach *attach)
 		unmap(attach, remote);
 	attach->is_unused = !err;
 	remote__end(remote);
-	attach->prepared_ns = release(hold);
+	attach->prepared_ns = release_threads(hold);
 	return err;
 }
 
@@ -582,7 +582,7 @@ static int act(struct preload_attach *attach, enum inside_action action,
 	if (!err && action == INSIDE_DETACH && !may_be_within)
 		(void)request(attach, remote, INSIDE_CLEAN);
 	remote__end(remote);
-	out->stopped_ns = release(hold);
+	out->stopped_ns = release_threads(hold);
 	if (action == INSIDE_ATTACH && out->stopped_ns < attach->prepared_ns)
 		out->stopped_ns = attach->prepared_ns;
 	out->n_threads = n;

@@ -35,7 +35,7 @@ struct hold {
 	size_t n, room;
 	size_t n_left_out; /* threads that stood still, and may go on meanwhile */
 	__u64 begin_ns;	   /* when the first thread was interrupted; 0: none */
-	/* Of this thread, as they were before. */
+	/* The calling thread had this nice value and this timer slack before it held any. */
 	int nice, slack_ns;
 };
 
@@ -80,7 +80,7 @@ static bool stands_still(struct hold *hold, pid_t pid, pid_t tid)
 }
 
 /* Notes the thread, unless it cannot run or has ended. 0 or -ENOMEM. */
-static int note(struct hold *hold, pid_t pid, pid_t tid)
+static int note_thread(struct hold *hold, pid_t pid, pid_t tid)
 {
 	if (stands_still(hold, pid, tid))
 		return 0;
@@ -91,7 +91,7 @@ static int note(struct hold *hold, pid_t pid, pid_t tid)
 }
 
 /* Seizes and interrupts the threads from @from on; what has ended meanwhile is taken out. */
-static int seize(struct hold *hold, size_t from)
+static int seize_threads(struct hold *hold, size_t from)
 {
 	size_t n = from;
 	int err = 0;
@@ -158,7 +158,7 @@ static int note_threads(struct hold *hold, pid_t pid, DIR *tasks)
 		pid_t tid = atoi(entry->d_name);
 
 		if (tid > 0 && !has(hold, tid, &next))
-			err = note(hold, pid, tid);
+			err = note_thread(hold, pid, tid);
 	}
 	return err;
 }
@@ -179,7 +179,7 @@ int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
 			err = note_threads(hold, pid, tasks);
 		if (tasks)
 			closedir(tasks);
-		seized = seize(hold, from);
+		seized = seize_threads(hold, from);
 		err = err ? err : seized;
 		await(hold, from, until_ns);
 	} while (!err && hold->n > from && clock__now_ns() < until_ns);
@@ -189,10 +189,10 @@ int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
 int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns)
 {
 	size_t before = hold->n, next = 0;
-	int err = has(hold, tid, &next) ? 0 : note(hold, tid, tid);
+	int err = has(hold, tid, &next) ? 0 : note_thread(hold, tid, tid);
 
 	if (!err)
-		err = seize(hold, before);
+		err = seize_threads(hold, before);
 	if (err)
 		return err;
 	await(hold, before, until_ns);
