@@ -1,123 +1,82 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Processes that are measured from inside (--engine=inside -p): what is mapped there, and programs that are to notice nothing."""
+"""Attaches to processes of a user, by a tool whose file lends privileges (test_borrowed.py). As a program:
 
+    attaching.py PLACE TRIES: in a PID namespace of its own, ends each process while the tool attaches to it and gives
+                              its number to one of root's. Prints "TRIES tries" where none of those was measured.
+"""
+
+import json
 import pathlib
-import signal
-import subprocess
+import sys
+import time
 
-from support import TIMEOUT_SECONDS, wait_until_counting
+import support
 
-LIBRARY = "/memfd:allocprof-inside"
-MEMORY = "/memfd:allocprof-"
-
-
-def maps_of(pid):
-    return pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+USER = 65531
+OUTPUT = pathlib.Path("out", "raced")
 
 
-def states_of(pid):
-    return {path.read_text().rsplit(")", 1)[1].split()[0] for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")}
+def as_user(user=USER):
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
-class Measured:
-    """allocprof while it measures @process, from when it counts to finish()."""
-
-    def __init__(self, runner, allocprof, pid, output, *words, engine="inside"):
-        self.output = output
-        self.process = runner.start([allocprof, *words, f"--engine={engine}", "-o", output, "-p", pid], stderr=subprocess.PIPE)
-        wait_until_counting(allocprof, self.process)
-
-    def finish(self):
-        self.process.send_signal(signal.SIGINT)
-        said = self.process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
-        assert self.process.returncode == 0, said
-        return said
+def begin(runner, place, environment, pid):
+    process = runner.start([*as_user(), place / "lent" / "allocprof", "stat", "--json", "-o", place / OUTPUT,
+                            "--duration", "50ms", "-p", pid], environment, cwd=place / "out", stdout=-1, stderr=-1)
+    return process, place / OUTPUT
 
 
-# Prints "ready"; its threads allocate until the end of the input and check what is in their blocks. The first one sleeps meanwhile, and
-# its sleep must not end before its time.
-CHECKING = r"""
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+def calls(process, output):
+    """Of malloc, that it has measured; None where it refused."""
+    stderr = process.communicate(timeout=support.TIMEOUT_SECONDS)[1]
+    if process.returncode:
+        assert process.returncode == 125 and stderr.startswith(b"allocprof: "), stderr
+        return None
+    made = json.loads(output.read_text())["functions"]["malloc"]["calls"]
+    output.unlink()
+    return made
 
-#ifdef OWN_MALLOC
-static char heap[1 << 26];
-static size_t used;
-void *malloc(size_t size) { return heap + __atomic_fetch_add(&used, (size + 31) & ~15UL, __ATOMIC_RELAXED) % (sizeof(heap) / 2); }
-void free(void *block) { }
-void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
-void *realloc(void *block, size_t size) { return block ? block : malloc(size); }
-#endif
 
-enum { THREADS = 6, BLOCKS = 16 };
-static volatile int ends, errors;
+def microseconds(runner, place, environment):
+    """From the start of the tool to its end, with a process that stays what it is."""
+    target = support.Obedient(runner, [*as_user(), place / "sleeper"])
+    begun = time.monotonic()
+    assert calls(*begin(runner, place, environment, target.pid)) == 0
+    target.exit()
+    return int((time.monotonic() - begun) * 1e6)
 
-static void *check(void *number)
-{
-	char mark = (char)(long)number, *blocks[BLOCKS];
 
-	for (unsigned seed = mark; !ends; usleep(500)) {
-		for (int i = 0; i < BLOCKS; i++) {
-			size_t size = 20 + rand_r(&seed) % 300;
-			blocks[i] = i % 3 ? malloc(size) : calloc(1, size);
-			memset(blocks[i], mark, size);
-			if (i % 5 == 0)
-				blocks[i] = realloc(blocks[i], 2 * size);
-		}
-		for (int i = 0; i < BLOCKS; i++) {
-			errors += blocks[i][0] != mark || blocks[i][19] != mark;
-			free(blocks[i]);
-		}
-	}
-	return NULL;
-}
+def use_again(runner, place, environment, tries):
+    longest = microseconds(runner, place, environment)
+    same = 0
+    for number in range(tries):
+        victim = runner.start([*as_user(), place / "gains", 1 << 40, "/nonexistent"])
+        tool, output = begin(runner, place, environment, victim.pid)
+        time.sleep(longest * number / tries / 1e6)
+        victim.kill()
+        victim.wait()
+        pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(victim.pid - 1))
+        successor = runner.start([place / "gains", "spend", 2 * longest // 1000])
+        same += successor.pid == victim.pid
+        made = calls(tool, output)
+        successor.kill()
+        successor.wait()
+        runner.started.clear()
+        assert not made, f"{made} calls of a process of root's ({victim.pid}, {successor.pid})"
+    # A thread of the tool may have taken the number before.
+    assert same > tries // 2, f"{same} of {tries} numbers were used again"
 
-static void *nap(void *unused)
-{
-	while (!ends) {
-		struct timespec before, after, length = { 0, 300000000 };
-		clock_gettime(CLOCK_MONOTONIC, &before);
-		if (nanosleep(&length, NULL))
-			errors++;
-		clock_gettime(CLOCK_MONOTONIC, &after);
-		if ((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < 300000000)
-			errors++;
-	}
-	return NULL;
-}
 
-int main(void)
-{
-	pthread_t threads[THREADS + 1];
-	char c;
+def main():
+    place, tries = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+    runner = support.Runner()
+    environment = {"XDG_RUNTIME_DIR": str(place / "runtime"), "HOME": str(place / "out")}
+    try:
+        use_again(runner, place, environment, tries)
+    finally:
+        runner.end_all()
+    print(f"{tries} tries")
 
-#ifdef OWN_MALLOC
-	puts("ready");
-	fflush(stdout);
-	while (read(0, &c, 1) > 0)
-		free(malloc(100));
-	return 0;
-#endif
-	for (long i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], NULL, check, (void *)(i + 1));
-	pthread_create(&threads[THREADS], NULL, nap, NULL);
-	puts("ready");
-	fflush(stdout);
-	while (read(0, &c, 1) > 0)
-		;
-	ends = 1;
-	for (int i = 0; i <= THREADS; i++)
-		pthread_join(threads[i], NULL);
-	return errors ? 3 : 0;
-}
-"""
 
-LATER = r"""
-#include <stdlib.h>
-void later(int n) { while (n--) { void *volatile block = malloc(40); free(block); } }
-"""
+if __name__ == "__main__":
+    main()

@@ -17,7 +17,7 @@ import tempfile
 import pytest
 
 import support  # first: it knows where the others are
-import attaching
+import measured
 import events
 import memory
 from containers import in_container
@@ -44,7 +44,7 @@ def compiled(tmp_path):
 def measure(runner, allocprof, tmp_path):
     """Begins to measure a process that runs; Measured.finish() ends it."""
     def begin(process, *words, engine="inside"):
-        return attaching.Measured(runner, allocprof, process.pid, tmp_path / f"{words[0]}-{engine}", *words, engine=engine)
+        return measured.Measured(runner, allocprof, process.pid, tmp_path / f"{words[0]}-{engine}", *words, engine=engine)
 
     return begin
 

@@ -14,7 +14,7 @@ import time
 import pytest
 
 import support
-from attaching import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
+from measured import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
 from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until_counting
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from attaching import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
+from measured import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
 from support import TIMEOUT_SECONDS, Obedient, read_report, wait_until
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes that are measured from inside (--engine=inside -p): what is mapped there, and programs that are to notice nothing."""
+
+import pathlib
+import signal
+import subprocess
+
+from support import TIMEOUT_SECONDS, wait_until_counting
+
+LIBRARY = "/memfd:allocprof-inside"
+MEMORY = "/memfd:allocprof-"
+
+
+def maps_of(pid):
+    return pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+
+
+def states_of(pid):
+    return {path.read_text().rsplit(")", 1)[1].split()[0] for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")}
+
+
+class Measured:
+    """allocprof while it measures @process, from when it counts to finish()."""
+
+    def __init__(self, runner, allocprof, pid, output, *words, engine="inside"):
+        self.output = output
+        self.process = runner.start([allocprof, *words, f"--engine={engine}", "-o", output, "-p", pid], stderr=subprocess.PIPE)
+        wait_until_counting(allocprof, self.process)
+
+    def finish(self):
+        self.process.send_signal(signal.SIGINT)
+        said = self.process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
+        assert self.process.returncode == 0, said
+        return said
+
+
+# Prints "ready"; its threads allocate until the end of the input and check what is in their blocks. The first one sleeps meanwhile, and
+# its sleep must not end before its time.
+CHECKING = r"""
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef OWN_MALLOC
+static char heap[1 << 26];
+static size_t used;
+void *malloc(size_t size) { return heap + __atomic_fetch_add(&used, (size + 31) & ~15UL, __ATOMIC_RELAXED) % (sizeof(heap) / 2); }
+void free(void *block) { }
+void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+void *realloc(void *block, size_t size) { return block ? block : malloc(size); }
+#endif
+
+enum { THREADS = 6, BLOCKS = 16 };
+static volatile int ends, errors;
+
+static void *check(void *number)
+{
+	char mark = (char)(long)number, *blocks[BLOCKS];
+
+	for (unsigned seed = mark; !ends; usleep(500)) {
+		for (int i = 0; i < BLOCKS; i++) {
+			size_t size = 20 + rand_r(&seed) % 300;
+			blocks[i] = i % 3 ? malloc(size) : calloc(1, size);
+			memset(blocks[i], mark, size);
+			if (i % 5 == 0)
+				blocks[i] = realloc(blocks[i], 2 * size);
+		}
+		for (int i = 0; i < BLOCKS; i++) {
+			errors += blocks[i][0] != mark || blocks[i][19] != mark;
+			free(blocks[i]);
+		}
+	}
+	return NULL;
+}
+
+static void *nap(void *unused)
+{
+	while (!ends) {
+		struct timespec before, after, length = { 0, 300000000 };
+		clock_gettime(CLOCK_MONOTONIC, &before);
+		if (nanosleep(&length, NULL))
+			errors++;
+		clock_gettime(CLOCK_MONOTONIC, &after);
+		if ((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < 300000000)
+			errors++;
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t threads[THREADS + 1];
+	char c;
+
+#ifdef OWN_MALLOC
+	puts("ready");
+	fflush(stdout);
+	while (read(0, &c, 1) > 0)
+		free(malloc(100));
+	return 0;
+#endif
+	for (long i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, check, (void *)(i + 1));
+	pthread_create(&threads[THREADS], NULL, nap, NULL);
+	puts("ready");
+	fflush(stdout);
+	while (read(0, &c, 1) > 0)
+		;
+	ends = 1;
+	for (int i = 0; i <= THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return errors ? 3 : 0;
+}
+"""
+
+LATER = r"""
+#include <stdlib.h>
+void later(int n) { while (n--) { void *volatile block = malloc(40); free(block); } }
+"""
