@@ -15,7 +15,7 @@ import pytest
 
 import support
 from measured import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
-from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until_counting
+from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until, wait_until_counting
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
 
@@ -264,6 +264,7 @@ def test_stopped_at_the_end(runner, allocprof, target, tmp_path):
     wait_until_counting(allocprof, recorder)
     process.ask("alloc 10")
     os.kill(process.pid, signal.SIGSTOP)
+    wait_until(lambda: states_of(process.pid) == {"T"}, "the process is stopped")
     recorder.send_signal(signal.SIGINT)
     assert recorder.wait(TIMEOUT_SECONDS) == 0
     assert read_report(tmp_path / "json")["complete"] is False
