@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Processes that the library of src/inside counts in, as built for the host: each test forks one, which begins as the dynamic linker
- * would have it begin, and reads what it has counted from the shared memory.
- */
+/* What the library of src/inside counts in a process, and what it does where the process forks, executes, maps and confines itself. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -12,7 +9,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,92 +17,20 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <wordexp.h>
 
 #include "allocprof.h"
 #include "preloadable.h"
-#include "error.h"
 #include "inside_host.h"
+#include "measured_process.h"
 #include "parser.h"
-#include "preload_internal.h"
 #include "preload_refusal.h"
 #include "refusal_abi.h"
 #include "sampling.h"
 
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: in the process: does not hold: %s\n", __FILE__,    \
-				__LINE__, #condition);                                             \
-			_exit(99);                                                                 \
-		}                                                                                  \
-	} while (0)
-
-/* With ASan: then exit(3) would look for what the parent has allocated. */
-extern void __lsan_do_leak_check(void) __attribute__((weak));
-
-struct measured {
-	struct preload *preload;
-	struct preload_results results;
-};
-
 /* The process never frees these blocks. */
 static void *left[32768];
-
-static void begin(const char *directory)
-{
-	static char path[INSIDE_PATH_BYTES + 16];
-	char value[sizeof(path) + 16];
-
-	snprintf(path, sizeof(path), "%s/" INSIDE_LIBRARY, directory);
-	snprintf(value, sizeof(value), "%s:libc.so.6", path);
-	setenv("LD_PRELOAD", value, 1);
-	host__load(path);
-}
-
-static void leave(void)
-{
-	if (__lsan_do_leak_check)
-		inside__exit(0);
-	exit(0);
-}
-
-static void measure(const struct inside_settings *settings, void (*program)(void),
-		    struct measured *out)
-{
-	struct preload_options options = { .library = INSIDE_LIBRARY_PATH, .settings = *settings };
-	struct error error = { "" };
-	int status;
-	pid_t pid;
-
-	options.settings.max_depth = 127;
-	options.settings.max_live_shift = 20;
-	options.settings.recorded = AP_ALL_FUNCTIONS & ~AP_FREEING;
-	*out = (struct measured){ 0 };
-	if (preload__new(&options, &out->preload, &error))
-		fail_msg("%s", error.text);
-	preload__set_gate(out->preload, INSIDE_OPEN);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		begin(out->preload->directory);
-		program();
-		leave();
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	assert_int_equal(preload__read(out->preload, &out->results), 0);
-	assert_int_equal(out->results.n_damaged, 0);
-	assert_int_equal(out->results.n_unfinished, 0);
-}
-
-static void finish(struct measured *measured)
-{
-	preload_results__free(&measured->results);
-	preload__free(measured->preload);
-}
 
 static void call_everything(void)
 {
@@ -177,17 +101,7 @@ static void test_count(void **state)
 
 	measure(&settings, call_everything, &measured);
 	check_everything(&measured);
-	finish(&measured);
-}
-
-static int sum_calls(void *context, __u32 thread, const struct ap_count_key *key,
-		     const struct ap_count *count)
-{
-	__u64 *sums = context;
-
-	sums[0] += count->calls;
-	sums[1] += count->size_bytes;
-	return 0;
+	measured__finish(&measured);
 }
 
 static int check_frames(void *context, const struct ap_stack_record *record)
@@ -213,16 +127,7 @@ static void test_record(void **state)
 	assert_int_equal(sums[1], 100 + 15 + 1010 + 3232 + 7 + 128 + 9 + 1 + 1);
 	assert_int_equal(preload__read_stacks(measured.preload, check_frames, &n_stacks), 0);
 	assert_true(n_stacks > 0);
-	finish(&measured);
-}
-
-static int sum_block(void *context, const struct ap_block_key *key, const struct ap_block *block)
-{
-	__u64 *sums = context;
-
-	sums[0]++;
-	sums[1] += block->size_bytes;
-	return 0;
+	measured__finish(&measured);
 }
 
 static int sum_lifetime(void *context, const struct ap_lifetime_key *key,
@@ -279,7 +184,7 @@ static void test_live(void **state)
 
 		measure(&settings, leave_blocks, &measured);
 		check_left(&measured);
-		finish(&measured);
+		measured__finish(&measured);
 	}
 }
 
@@ -299,7 +204,7 @@ static void test_sampled(void **state)
 		stats = measured.results.stats;
 		assert_true(stats[AP_STAT_NOT_SAMPLED] > N_LEFT * 9 / 10);
 		assert_true(stats[AP_STAT_EVENTS] >= stats[AP_STAT_NOT_SAMPLED]);
-		finish(&measured);
+		measured__finish(&measured);
 	}
 }
 
@@ -339,7 +244,7 @@ static void test_threads(void **state)
 		assert_int_equal(measured.results.functions[AP_FREE].calls, 1602);
 		/* With a thread of its own for each name of the first one. */
 		assert_true(measured.results.n_threads <= 19);
-		finish(&measured);
+		measured__finish(&measured);
 	}
 }
 
@@ -388,15 +293,8 @@ static void test_interrupted(void **state)
 		munmap(n_handled, sizeof(*n_handled));
 		assert_int_equal(preload__read_blocks(measured.preload, sum_block, sums, NULL), 0);
 		assert_int_equal(sums[0], 0);
-		finish(&measured);
+		measured__finish(&measured);
 	}
-}
-
-static void wait_for(int pid)
-{
-	int status;
-
-	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 }
 
 static void run_children(void)
@@ -430,7 +328,7 @@ static void test_children(void **state)
 			assert_int_equal(measured.results.functions[AP_MALLOC].calls,
 					 follow ? 5 : 1);
 			assert_int_equal(measured.results.n_programs, follow ? 3 : 1);
-			finish(&measured);
+			measured__finish(&measured);
 		}
 }
 
@@ -519,7 +417,7 @@ static void test_executed(void **state)
 	assert_int_equal(n_true, 10);
 	assert_int_equal(n_shells, 3);
 	assert_int_equal(measured.results.n_refused, 0);
-	finish(&measured);
+	measured__finish(&measured);
 }
 
 static __attribute__((noinline)) void work_in_region(void)
@@ -564,7 +462,7 @@ static void test_regions(void **state)
 						    .calls;
 	assert_int_equal(calls[0], 4);
 	assert_int_equal(calls[1], 3);
-	finish(&measured);
+	measured__finish(&measured);
 }
 
 /* Memory of the process, by functions and by numbers; and the library's own, which nobody takes away. */
@@ -606,7 +504,7 @@ static void test_mappings(void **state)
 		measure(&settings, map_memory, &measured);
 		assert_int_equal(measured.results.functions[AP_MALLOC].calls, 101);
 		assert_int_equal(measured.results.gaps[INSIDE_GAP_REPLACED], 0);
-		finish(&measured);
+		measured__finish(&measured);
 	}
 }
 
@@ -652,7 +550,7 @@ static void test_own_functions(void **state)
 			assert_int_equal(sums[0], 2);
 			assert_int_equal(sums[1], 15 + 6);
 		}
-		finish(&measured);
+		measured__finish(&measured);
 	}
 }
 
@@ -686,7 +584,7 @@ static void test_confined(void **state)
 
 		measure(&settings, confine_itself, &measured);
 		assert_int_equal(measured.results.functions[AP_MALLOC].calls, N_LEFT);
-		finish(&measured);
+		measured__finish(&measured);
 	}
 }
 
