@@ -255,11 +255,14 @@ void memory__await(const __u32 *word, __u32 value)
 	__u64 begin_ns, now_ns, limit_ns = memory.header->settings.wait_ms * NS_PER_MS;
 	struct inside_waits *waits = &memory.header->waits;
 
-	/* Where the target's filter forbids reading the clock, a wait could not end in time, so there is none. */
+	/* Where a filter forbids reading the clock, a wait could not end in time, so there is none. Of filters from before the program
+	 * began only the kernel knows: then the time is 0. */
 	if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value || !sys__may(__NR_nanosleep) ||
 	    !sys__may(__NR_clock_gettime))
 		return;
 	begin_ns = now_ns = sys__now_ns();
+	if (!begin_ns)
+		return;
 	/* All handlers that come meanwhile would wait here, too, each within the one before. */
 	if (waits_since_ns && now_ns - waits_since_ns < limit_ns)
 		return;
