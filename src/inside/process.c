@@ -140,18 +140,18 @@ static __attribute__((noinline)) void announce(__u32 program)
 static bool add_program(enum inside_birth birth)
 {
 	struct inside_program *program;
-	__u32 index;
+	__u32 index, pid = sys__pid();
 
 	/* A process that may not ask for its number cannot be told from others. */
-	program = sys__pid() ? mapped_array__add(&local.programs, &process.header->programs,
-						 sizeof(*program), &index)
-			     : NULL;
+	program = pid ? mapped_array__add(&local.programs, &process.header->programs,
+					  sizeof(*program), &index)
+		      : NULL;
 	if (!program) {
 		memory__add_gap(INSIDE_GAP_PROGRAMS);
 		return false;
 	}
 	program->birth = birth;
-	local.pid = sys__pid();
+	local.pid = pid;
 	local.program = program;
 	program->pid = local.pid;
 	program->parent = sys__parent_pid();

@@ -87,9 +87,8 @@ void *sys__map(size_t size, int protection, int flags, int fd, __u64 offset);
 void *sys__map_private(size_t size);
 void sys__unmap(void *address, size_t size);
 
-/* 0 if the target forbids to ask. */
+/* These three: 0 if it is forbidden to ask. */
 __u32 sys__pid(void);
-/* 0 if the target forbids to ask. */
 __u32 sys__tid(void);
 __u32 sys__parent_pid(void);
 /* Inode of the process's PID namespace; 0 if it is not known. */
