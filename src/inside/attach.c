@@ -31,7 +31,7 @@ static void set_offsets(const struct inside_request *request)
 
 	for (const Elf64_Dyn *entry = _DYNAMIC; entry->d_tag != DT_NULL; entry++) {
 		if (entry->d_tag == DT_RELA)
-			relocation = (const Elf64_Rela *)(bias + entry->d_un.d_ptr);
+			relocation = object__address(&own_object, entry->d_un.d_ptr);
 		else if (entry->d_tag == DT_RELASZ)
 			size_bytes = entry->d_un.d_val;
 	}

@@ -80,8 +80,7 @@ struct symbols {
 	__u64 string_bytes;
 };
 
-/* glibc relocates the addresses in .dynamic where it can be written, musl and the vDSO do not. */
-static const void *address_of(const struct object *object, __u64 value)
+const void *object__address(const struct object *object, __u64 value)
 {
 	return (const void *)(value < object->bias ? value + object->bias : value);
 }
@@ -90,7 +89,7 @@ static bool read_symbols(const struct object *object, struct symbols *out)
 {
 	*out = (struct symbols){ 0 };
 	for (const Elf64_Dyn *entry = object->dynamic; entry->d_tag != DT_NULL; entry++) {
-		const void *address = address_of(object, entry->d_un.d_ptr);
+		const void *address = object__address(object, entry->d_un.d_ptr);
 
 		switch (entry->d_tag) {
 		case DT_SYMTAB:
@@ -321,7 +320,7 @@ void object__each_slot(const struct object *object, object_slot_fn fn, void *con
 	for (const Elf64_Dyn *entry = object->dynamic; entry->d_tag != DT_NULL; entry++) {
 		switch (entry->d_tag) {
 		case DT_RELA:
-			all = address_of(object, entry->d_un.d_ptr);
+			all = object__address(object, entry->d_un.d_ptr);
 			break;
 		case DT_RELASZ:
 			all_bytes = entry->d_un.d_val;
@@ -330,7 +329,7 @@ void object__each_slot(const struct object *object, object_slot_fn fn, void *con
 			relative_bytes = entry->d_un.d_val * sizeof(Elf64_Rela);
 			break;
 		case DT_JMPREL:
-			of_calls = address_of(object, entry->d_un.d_ptr);
+			of_calls = object__address(object, entry->d_un.d_ptr);
 			break;
 		case DT_PLTRELSZ:
 			of_calls_bytes = entry->d_un.d_val;

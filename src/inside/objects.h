@@ -38,6 +38,10 @@ void objects__await_lock(void);
 /* This library as an object that is in no list. */
 extern const struct object own_object __attribute__((visibility("hidden")));
 
+/* An address in the object's dynamic section: glibc relocates them where that can be written, musl and the vDSO do not, nor is it
+ * done in an object that no dynamic linker has loaded. */
+const void *object__address(const struct object *object, __u64 value);
+
 /* The path by which this library was loaded, or NULL where the dynamic linker's list is not found. */
 const char *objects__own_path(void);
 
