@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Begins and ends to measure a process that runs already. allocprof has mapped this library there, holds all threads, and has one
- * of them call allocprof_attach(). The dynamic linker does not know the library: allocprof has relocated it, but for words that depend
- * on the process's objects and threads.
+ * Begins and ends the measurement of a process that runs already. allocprof has mapped this
+ * library into the process, holds all of its threads, and has one of them call allocprof_attach().
+ * The dynamic linker does not know the library: allocprof has relocated it, except for the words
+ * that depend on the process's objects and threads.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -23,7 +24,8 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 
-/* Thread-local variables are found by their offset from where FS points to, which a word has. */
+/* Sets the words through which this library's code finds its thread-local variables: each holds a
+ * variable's offset from the address in FS. */
 static void set_offsets(const struct inside_request *request)
 {
 	__u64 bias = (__u64)__ehdr_start, size_bytes = 0;
@@ -45,7 +47,8 @@ static void set_offsets(const struct inside_request *request)
 	}
 }
 
-/* For object__each_slot(): the library's own slots. */
+/* Called by object__each_slot() for the library's own slots: binds a slot to the definition of
+ * @name. */
 static void bind_own(void *context, const char *name, __u64 *slot, bool is_lazy)
 {
 	struct definition found;
@@ -54,12 +57,14 @@ static void bind_own(void *context, const char *name, __u64 *slot, bool is_lazy)
 		*slot = (__u64)found.address;
 }
 
-/* Thread-specific data (pthread_key_create(3)) is the only memory of a thread that a library can have which comes later: threads
- * that exist have no room for its thread-local variables. */
+/* Thread-specific data (pthread_key_create(3)) is the only memory of a thread that a library can
+ * get when the thread exists already: such threads have no room for this library's thread-local
+ * variables. */
 
 typedef int (*create_key_t)(__u32 *key, void (*destroy)(void *));
 
-/* glibc keeps the data of the first keys in struct pthread, to which FS points; that of others it allocates. */
+/* glibc keeps the data of the first 32 keys in struct pthread, to which FS points, and allocates
+ * memory for the data of further keys. */
 #define KEYS_IN_THREAD 32
 #define THREAD_WORDS   (0x700 / sizeof(__u64))
 
@@ -82,7 +87,8 @@ static bool find_offset(process_keep_fn keep, __u32 key, __u64 *offset)
 	return is_found;
 }
 
-/* In all releases of glibc so far, and else what first looks so. */
+/* The offset of the tid in struct pthread, in all releases of glibc so far. If the tid is not
+ * there, the first word that equals it is used. */
 #define TID_OFFSET 0x2d0
 
 static __u64 find_tid_offset(void)
@@ -123,7 +129,8 @@ static int make_keys(struct inside_request *request)
 	return 0;
 }
 
-/* The filters that the process runs with, which are lifted for the calling thread now, forbid the library the same. */
+/* Applies the process's seccomp filters to this library: they are lifted only for the calling
+ * thread and only now, and later calls must obey them. */
 static void obey_filters(const struct inside_request *request)
 {
 	const struct sock_fprog *filters = (const struct sock_fprog *)request->filters;
@@ -134,7 +141,8 @@ static void obey_filters(const struct inside_request *request)
 		sys(__NR_munmap, request->filters, request->filters_bytes, 0, 0, 0, 0);
 }
 
-/* Its code calls it without a word in between. */
+/* Returns whether the program itself defines malloc: its code then calls malloc directly, through
+ * no word that could be changed. */
 static bool program__has_malloc(void)
 {
 	struct definition first;
@@ -183,13 +191,14 @@ static int end(struct inside_request *request)
 	return 0;
 }
 
-/* So long a thread waits at the most to be taken back. */
+/* The longest time that a thread waits until allocprof takes it back. */
 #define WAIT_NS 100000000
 
 __u32 allocprof_n_outside;
 
-/* Waits for no signal: most other calls note how the kernel continues them, where it has noted that for the thread's own. The
- * filters do not matter yet. */
+/* Sleeps by rt_sigtimedwait(2) with an empty set of signals. Most other calls that wait store how
+ * the kernel restarts them, and would overwrite what it has stored for the thread's own
+ * interrupted call. The filters do not matter yet. */
 static void wait_for_none(void)
 {
 	struct __kernel_timespec wait = { .tv_nsec = WAIT_NS };
@@ -203,7 +212,8 @@ static void wait_for_none(void)
 			 : "rcx", "r11", "memory");
 }
 
-/* It stays for the next allocprof that comes to this process. */
+/* The request of allocprof. It stays in memory for the next allocprof that attaches to this
+ * process. */
 __attribute__((visibility("protected"))) struct inside_request allocprof_request;
 
 EXPORT void allocprof_attach(void);

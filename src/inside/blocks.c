@@ -7,10 +7,10 @@
 #include "sample_abi.h"
 #include "sys.h"
 
-/* Slots that are tried from a block's own on. */
+/* How many slots are tried for a block, from its hash's slot on. */
 #define TRIES 32
 
-/* Blocks of glibc lie this far apart, at least. */
+/* log2 of the least distance in bytes between two blocks of glibc. */
 #define GRANULE_SHIFT 5
 
 #define ADDRESS_BITS 48
@@ -22,11 +22,11 @@ static struct inside_block *tables[INSIDE_BLOCK_TABLES];
 static __u32 n_tables;
 static struct inside_program *program;
 static struct inside_header *header;
-static __s64 n_blocks; /* only where their number is limited */
+static __s64 n_blocks; /* counted only where max_blocks limits their number */
 
 void blocks__begin(struct inside_program *of)
 {
-	/* Where there is no table nothing was counted. */
+	/* Without a table no block was counted here. */
 	if (n_tables)
 		memset(blocks_followed, 0, sizeof(blocks_followed));
 	program = of;
@@ -37,7 +37,7 @@ void blocks__begin(struct inside_program *of)
 		tables[i] = NULL;
 }
 
-/* Neighbours in memory are neighbours in the table. */
+/* Blocks that are neighbours in memory get neighbouring slots of the table. */
 static inline __u32 slot_of(__u64 address, __u32 shift)
 {
 	__u64 far = (address >> GRANULE_SHIFT >> shift) * 0x9e3779b97f4a7c15ULL >> 32;
@@ -45,7 +45,7 @@ static inline __u32 slot_of(__u64 address, __u32 shift)
 	return ((address >> GRANULE_SHIFT) + far) & ((1U << shift) - 1);
 }
 
-/* 0, or an error as of blocks__put(). */
+/* Adds a table to the @had ones. Returns 0 or an error of blocks__put(). */
 static __attribute__((noinline)) int add_table(__u32 had)
 {
 	__u32 n = had, shift = INSIDE_FIRST_BLOCKS + had;
@@ -57,8 +57,9 @@ static __attribute__((noinline)) int add_table(__u32 had)
 	table = memory__take_pages(sizeof(*table) << shift, &offset);
 	if (!table)
 		return memory__is_full() ? -ENOMEM : -ENOSPC;
-	/* Another thread may have been first, and have stopped just behind it: its table is used, and is mapped here, too. Nobody
-	 * waits for it, which may have to wait for this thread's processor. */
+	/* Another thread may have published its table first, and have stopped right after that:
+	 * then this thread maps and uses the other's table. It does not wait for the other thread,
+	 * which may need this thread's processor to go on. */
 	if (!__atomic_compare_exchange_n(&program->blocks[had], &before, offset, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 		sys__unmap(table, sizeof(*table) << shift);
@@ -76,7 +77,8 @@ static __attribute__((noinline)) int add_table(__u32 had)
 	return 0;
 }
 
-/* The least number of calls that a sampled one of this size stands for; the other one is greater by 1. */
+/* Returns the smaller of the two weights (numbers of calls that a sampled one stands for) that
+ * occur for this size; the other one is greater by 1. */
 static __u32 least_weight(__u64 size_bytes)
 {
 	__u64 chance = ap_sample__chance(&header->settings.sampling, size_bytes);
@@ -121,7 +123,8 @@ static inline bool try_put(struct inside_block *slot, __u64 address, const struc
 	return true;
 }
 
-/* Before a block is put into a table, so that whoever gets the block sees it counted. */
+/* Counts a followed block. Called before the block is put into a table, so that any thread that is
+ * given the block finds it counted. */
 static void follow(__u64 address)
 {
 	__u8 *count = blocks__followed(address), n = __atomic_load_n(count, __ATOMIC_RELAXED);
@@ -132,7 +135,7 @@ static void follow(__u64 address)
 		;
 }
 
-/* Afterwards. */
+/* Undoes follow(). Called after the block was taken out of its table. */
 static void unfollow(__u64 address)
 {
 	__u8 *count = blocks__followed(address), n = __atomic_load_n(count, __ATOMIC_RELAXED);
@@ -143,7 +146,7 @@ static void unfollow(__u64 address)
 		;
 }
 
-/* Only where their number is limited. */
+/* Takes a block out of the counts by which max_blocks is enforced. */
 static inline void give_room(void)
 {
 	if (likely(!header->settings.max_blocks))
@@ -152,7 +155,7 @@ static inline void give_room(void)
 	__atomic_fetch_sub(&n_blocks, 1, __ATOMIC_RELAXED);
 }
 
-/* A block is in no table any more. */
+/* Called for a block that is in no table any more. */
 static inline void leave(__u64 address)
 {
 	if (samples())
@@ -217,7 +220,7 @@ int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *st
 	err = put(address, block, stale);
 	if (unlikely(err))
 		leave(address);
-	/* The stale one. */
+	/* The stale block is not followed any more either. */
 	if (unlikely(err == -EEXIST))
 		leave(address);
 	return err;

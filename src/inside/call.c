@@ -8,14 +8,15 @@
 
 void call__count_in_regions(struct thread *thread, struct call call, const __u64 *frame)
 {
-	/* SP at the function's entry points to the return address. */
+	/* At the function's entry the stack pointer points to the return address. */
 	struct inside_region_counts *counts = regions__at_call(thread, (__u64)&frame[1]);
 
 	if (counts)
 		call__count(&counts->functions[call.function], call);
 }
 
-/* With stacks. The number of the record with live, else 0. */
+/* Records a call. With --live it goes into a record, whose number is returned; else it is counted
+ * under its stack, and 0 is returned. */
 __u32 call__record(struct thread *current, enum ap_function function, __u64 size_bytes,
 		   __u32 weight, const __u64 *frame)
 {
@@ -49,7 +50,7 @@ struct live_mark call__stay_outside(struct thread *thread, struct call call)
 	return process.header->gate == INSIDE_CLOSED ? leave_out(thread, call) : mark_internal;
 }
 
-/* Whether a function of --within has made the call, of which nothing is counted yet. */
+/* Returns whether a function of --within has made the call, of which nothing is counted yet. */
 static bool is_within(struct thread *current, struct call call, const __u64 *frame)
 {
 	bool is_wanted = process.header->settings.recorded >> call.function & 1;
@@ -58,7 +59,7 @@ static bool is_within(struct thread *current, struct call call, const __u64 *fra
 	struct claim claim;
 	bool is, is_whole;
 
-	/* Stacks of frees are not recorded, so there is nothing to walk. */
+	/* Stacks of frees are not recorded, so there is nothing to walk for them. */
 	if (process.has_stacks && AP_FREEING >> call.function & 1)
 		return false;
 	thread = thread__claim(current, &claim, frame);
@@ -78,7 +79,7 @@ static bool is_within(struct thread *current, struct call call, const __u64 *fra
 	return is;
 }
 
-/* A call that is not sampled is in no figure, since its stack is not looked at. */
+/* With --within a call that is not sampled is not counted at all, since its stack is not walked. */
 struct live_mark call__enter_within(struct thread *thread, struct call call, const __u64 *frame)
 {
 	bool is_recorded = process.recorded >> call.function & 1;
@@ -98,12 +99,13 @@ struct live_mark call__enter_within(struct thread *thread, struct call call, con
 				   weight };
 }
 
-/* A function that ends in a jump to another one may have rounded the size up, or down by so much. */
+/* How many bytes a function that ends in a jump to another one may round the size down. It may
+ * round it up by any number. */
 #define JUMP_BYTES_LOST 1
 
 /*
- * Returns whether the last call that counted has not returned yet: its return address is on the stack until its caller
- * makes another call. Where the stack cannot be read the call is taken to go on.
+ * Returns whether the last counted call is still running: its return address is on the stack until
+ * its caller makes another call. If the stack cannot be read, the call is assumed to be running.
  */
 static bool is_within_last(const struct last_call *last, const __u64 *frame)
 {
@@ -111,14 +113,15 @@ static bool is_within_last(const struct last_call *last, const __u64 *frame)
 
 	if (last->frame <= frame)
 		return false;
-	/* The rest of this page of the stack is mapped, so that it can be read directly. */
+	/* If both are in one page of the stack, that page is mapped and can be read directly. */
 	if (((__u64)frame ^ (__u64)&last->frame[1]) < 4096)
 		return last->frame[1] == last->return_address;
 	return !memory__read((__u64)&last->frame[1], &return_address, sizeof(return_address)) ||
 	       return_address == last->return_address;
 }
 
-/* Whether an allocator has made the call, by one of its own functions; @number is that of the called one. */
+/* Returns whether one of an allocator's own functions has made the call. @number is the number of
+ * the called function. */
 bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 *frame,
 			   __u32 number)
 {
@@ -130,7 +133,8 @@ bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 
 
 	if (own__is_body(frame[1]) || (own__is_inner(frame[1]) && is_within_last(last, frame)))
 		return true;
-	/* In a loop the first function of such a chain comes again. */
+	/* When a loop calls such a chain of functions again, its first function is called again,
+	 * and its number must still be the one in @last. */
 	*last = (struct last_call){ frame, frame[1], call.pointer, call.size,
 				    is_jump ? last->function : number };
 	return is_jump;

@@ -13,40 +13,45 @@
 #include "regions.h"
 #include "stack.h"
 
-/* It is passed by value: what is known when this is compiled, as the function, costs nothing then. */
+/* It is passed by value, so that the fields that are compile-time constants, such as the function,
+ * cost nothing. */
 struct call {
 	enum ap_function function;
-	bool overflows; /* the product of count and size; @size is 0 then */
+	bool overflows; /* count times size overflows; @size is 0 then */
 	__u64 size, pointer;
 };
 
-/* With stacks. The number of the record with live, else 0. */
+/* Records a call. With --live it goes into a record, whose number is returned; else it is counted
+ * under its stack, and 0 is returned. */
 __u32 call__record(struct thread *current, enum ap_function function, __u64 size_bytes,
 		   __u32 weight, const __u64 *frame);
 
-/* In place of a record's number: a call that the allocator itself made, or after the measurement, or one that is not
- * sampled and ends no block. */
+/* Stored in place of a record's number for a call that is not counted because the allocator itself
+ * made it, it was made after the measurement, or it is not sampled and ends no block. */
 #define MARK_INTERNAL 0xffffffff
 
-/* A call outside of the measured window: only blocks that it ends matter. */
+/* Stored in place of a record's number for a call outside of the measured window, of which only
+ * the block that it ends matters. */
 #define MARK_OUTSIDE 0xfffffffe
 
 static const struct live_mark mark_internal = { MARK_INTERNAL, 0 };
 
-/* A call outside of the measured window. */
+/* Called for a call outside of the measured window. */
 struct live_mark call__stay_outside(struct thread *thread, struct call call);
 
 /* Counts the call if a function of --within has made it. */
 struct live_mark call__enter_within(struct thread *thread, struct call call, const __u64 *frame);
 
-/* Whether an allocator has made the call, by one of its own functions; @number is that of the called one. */
+/* Returns whether one of an allocator's own functions has made the call. @number is the number of
+ * the called function. */
 bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 *frame,
 			   __u32 number);
 
-/* What follows is with live; @frame is that of the function that was called. The call returned a block, or NULL; returns that. */
+/* Called with --live when the counted function has returned @block, or NULL. Returns @block.
+ * @frame is that of the called function, here and in the next function. */
 void *call__returned(struct live_mark mark, void *block, __u64 size, const __u64 *frame);
 
-/* A function is called that frees @block. */
+/* Called with --live when a program calls a function that frees @block. */
 void call__freed(struct live_mark mark, __u32 function, void *block, const __u64 *frame);
 
 static inline __attribute__((always_inline)) void call__count(struct ap_site_counts *counts,
@@ -63,10 +68,10 @@ static inline __attribute__((always_inline)) void call__note_impossible(struct t
 		counter__add(&thread->shared->stats[AP_STAT_IMPOSSIBLE], 1);
 }
 
-/* Likewise, in the set of regions that the thread has open. */
+/* Counts the call in the set of regions that the thread has open. */
 void call__count_in_regions(struct thread *thread, struct call call, const __u64 *frame);
 
-/* Whether a call that is not counted, with sampling and live, may end a block that is followed. */
+/* With sampling and --live: returns whether a call that is not counted may end a followed block. */
 static inline __attribute__((always_inline)) bool call__may_end(struct thread *thread,
 								struct call call)
 {
@@ -84,7 +89,7 @@ static inline __attribute__((always_inline)) bool call__may_end(struct thread *t
 	return false;
 }
 
-/* A call that is not sampled. */
+/* Called for a call that is not sampled. */
 static inline __attribute__((always_inline)) struct live_mark call__pass(struct thread *thread,
 									 struct call call)
 {
@@ -95,7 +100,7 @@ static inline __attribute__((always_inline)) struct live_mark call__pass(struct 
 	return mark_internal;
 }
 
-/* One whose function is not among those that are recorded: a block may end. */
+/* Called for a call whose function is not among the recorded ones: it may still end a block. */
 static inline __attribute__((always_inline)) struct live_mark
 call__leave_unrecorded(struct call call)
 {
@@ -105,7 +110,7 @@ call__leave_unrecorded(struct call call)
 	return (struct live_mark){ 0, 1 };
 }
 
-/* Counts the call. */
+/* Counts a call whose function is recorded. */
 static inline __attribute__((always_inline)) struct live_mark
 call__enter(struct call call, const __u64 *frame, __u32 number)
 {
@@ -147,7 +152,7 @@ call__enter(struct call call, const __u64 *frame, __u32 number)
 				   weight };
 }
 
-/* Whether the call's result is to be seen. */
+/* Returns whether the call's result has to be reported. */
 static inline bool mark__is_followed(struct live_mark mark)
 {
 	return unlikely(process.mode == INSIDE_LIVE) && mark.record != MARK_INTERNAL;
@@ -158,8 +163,9 @@ static inline struct live_mark mark__counted(struct live_mark mark)
 	return mark.record == MARK_OUTSIDE ? (struct live_mark){ 0, 0 } : mark;
 }
 
-/* The thread, or a stand-in where a signal interrupted it: the caller has it until thread__release(). NULL: the call has no place
- * to be counted in. @frame is that of the function that the program has called. */
+/* Claims the thread for a call or, if a signal has interrupted another call of the thread, a
+ * stand-in: the caller owns the result until thread__release(). Returns NULL if there is no memory
+ * in which the call can be counted. @frame is that of the function that the program has called. */
 static inline struct thread *thread__claim(struct thread *thread, struct claim *claim,
 					   const __u64 *frame)
 {

@@ -10,7 +10,7 @@
 #define PAGE_BITS   12
 #define BYTES_SHIFT 13
 #define MODULE_BITS 16
-/* So many pages are looked for one by one. */
+/* The largest range, in pages, whose pages are looked up one by one. */
 #define MOST_PAGES 2048
 
 _Static_assert(UNWIND_MAX_MODULES <= 1 << MODULE_BITS, "a kept page has the module's number");
@@ -18,14 +18,15 @@ _Static_assert(UNWIND_MAX_MODULES <= 1 << MODULE_BITS, "a kept page has the modu
 static struct kept pages[1 << PAGE_SHIFT], bytes[1 << BYTES_SHIFT];
 
 static const struct kept_table
-	/* By page of code: four bits less than the file offset minus address, and the module. */
+	/* Keyed by page of code. Each value holds file offset minus address, in pages, and the
+	 * module number. */
 	code_pages = { pages, PAGE_SHIFT, 20 },
-	/* By address: what walk.c says of the bytes there. */
+	/* Keyed by address. Each value is what walk.c remembers of the bytes there. */
 	code_bytes = { bytes, BYTES_SHIFT, 16 };
 
 static struct {
 	__u32 generation, bytes_generation, loads;
-	__u64 unloaded; /* objects__unloaded() of the generation */
+	__u64 unloaded; /* value of objects__unloaded() in this generation */
 	__u64 linker_start, linker_bytes;
 	__u32 own_module;
 	struct mapped_array modules;
@@ -56,7 +57,8 @@ static void keep(__u64 address, __u32 generation, const struct code_range *range
 {
 	__u64 bias = (__s64)range->bias >> PAGE_BITS, value = bias << MODULE_BITS | range->module;
 
-	/* A page that is missing in code_pages would not be found when it is unmapped, so all is dropped at once. */
+	/* A page that is missing in code_pages would not be noticed when it is unmapped, so the
+	 * whole table is dropped now. */
 	if (!kept__put(&code_pages, kept__key(&code_pages, address >> PAGE_BITS, generation),
 		       value))
 		code__change();
@@ -132,7 +134,8 @@ static __u32 add_module(const struct mapping *mapping)
 	return INSIDE_FIRST_MODULE + index;
 }
 
-/* Publishes the file of @mapping, if no process has. Returns its number, or 0 where there is no room for it. */
+/* Publishes the file of @mapping, unless a process has done so. Returns the file's module number,
+ * or 0 if there is no room for it. */
 static __u32 publish(const struct mapping *mapping)
 {
 	__u32 module = find_module(mapping);
@@ -142,7 +145,7 @@ static __u32 publish(const struct mapping *mapping)
 
 void code__publish(__u64 address)
 {
-	/* Zeroed for valgrind, as in look_up(). */
+	/* Zeroed only for valgrind, as in look_up(). */
 	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[256];
 	struct mapping mapping;
 
@@ -154,7 +157,7 @@ void code__publish(__u64 address)
 static __attribute__((noinline)) int look_up(__u64 address, __u32 generation,
 					     struct code_range *out)
 {
-	/* Zeroed for valgrind, which does not know that the kernel writes to it. */
+	/* Zeroed only for valgrind, which does not know that the kernel writes to it. */
 	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[256];
 	const struct unwind_table *table;
 	struct mapping mapping;
@@ -172,7 +175,8 @@ static __attribute__((noinline)) int look_up(__u64 address, __u32 generation,
 		out->module = publish(&mapping);
 		out->bias = mapping.offset - mapping.start;
 	}
-	/* Without a number there are no tables either: the next look-up tries again. */
+	/* Without a module number there are no unwind tables either, so nothing is remembered and
+	 * the next look-up tries again. */
 	if (mapping.inode && !out->module)
 		return 0;
 	table = tables__of(out->module);
@@ -241,7 +245,7 @@ void code__change(void)
 	__atomic_fetch_add(&code.generation, 1, __ATOMIC_RELEASE);
 }
 
-/* Whether code is known in the pages from @first up to @end, by number. */
+/* Returns whether code is known in the pages with numbers from @first up to, not including, @end. */
 static bool is_known(__u64 first, __u64 end)
 {
 	__u32 generation = code__generation();

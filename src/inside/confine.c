@@ -20,8 +20,8 @@ struct sys_limits sys_limits;
 #define X_OK 1
 
 /*
- * The system calls that this library makes, with arguments that filters look at. Where a call has several rows, its third and
- * fourth arguments tell which one it is.
+ * The system calls that this library makes, with the arguments that seccomp filters inspect. Where
+ * a call has several rows, its third and fourth arguments select the row.
  */
 static const struct {
 	__u32 number;
@@ -93,7 +93,7 @@ bool sys__permits(__u32 number, long c, long d)
 	return (n == 1 && is_permitted(found)) || !sys__is_limited();
 }
 
-/* seccomp(2) permits a filter to load aligned words only. */
+/* Loads a word of @data. seccomp(2) permits filters to load aligned words only. */
 static __u32 load(const struct seccomp_data *data, __u32 offset)
 {
 	if (offset >= sizeof(*data) || offset & 3)
@@ -173,7 +173,8 @@ static __u32 value_of(const struct machine *machine, const struct sock_filter *a
 	return at->k;
 }
 
-/* The filter's verdict; to end the process where it is not understood. */
+/* Runs the filter and returns its verdict: to kill the process if this interpreter does not
+ * understand the filter. */
 static __u32 run(const struct sock_filter *filter, __u32 n, const struct seccomp_data *data)
 {
 	struct machine machine = { 0 };
@@ -203,7 +204,8 @@ static __u32 run(const struct sock_filter *filter, __u32 n, const struct seccomp
 			skipped = BPF_OP(at->code) == BPF_JA ? at->k
 				  : jumps(&machine, at)	     ? at->jt
 							     : at->jf;
-			/* The kernel has not looked at the filter yet, which may jump back by a great number. */
+			/* The kernel has not checked this filter yet: it may skip so many
+			 * instructions that the sum wraps round to a jump backwards. */
 			if (skipped >= n - i)
 				return SECCOMP_RET_KILL_PROCESS;
 			i += skipped;
@@ -221,7 +223,8 @@ static __u32 run(const struct sock_filter *filter, __u32 n, const struct seccomp
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* Whether the filter lets the process go on. SECCOMP_RET_ERRNO does: the library handles the error. */
+/* Returns whether the process goes on after the verdict. It does after SECCOMP_RET_ERRNO, an error
+ * that the library handles. */
 static bool permits(__u32 verdict)
 {
 	verdict &= SECCOMP_RET_ACTION_FULL;
@@ -233,7 +236,8 @@ static struct sys_limits begin(__u32 child)
 {
 	struct sys_limits before = sys_limits;
 
-	/* Filters add up, but where only children of vfork(2) have set some: those do not limit this process. */
+	/* Limits add up. But if so far only children of vfork(2) have set filters, those do not
+	 * limit this process. */
 	if (before.is_limited && (child || !before.n_children))
 		return before;
 	sys_limits.n_children = 0;
@@ -253,13 +257,14 @@ struct sys_limits confine__strictly(void)
 {
 	struct sys_limits before = begin(0);
 
-	/* The processor's own clock (rdtsc) must not be read either. */
+	/* Strict mode also forbids this library to read the processor's clock (rdtsc). */
 	sys_limits.no_ticks = true;
 	forbid((1ULL << N_USED) - 1);
 	return before;
 }
 
-/* A child that may not ask who it is, is taken for the parent. */
+/* Notes that a child of vfork(2) has limited itself. A child that may not call getpid(2) cannot be
+ * told from its parent, so its limits apply to both. */
 static void note_child(__u32 child)
 {
 	bool may_ask = false;
@@ -272,7 +277,7 @@ static void note_child(__u32 child)
 		sys_limits.n_children = 0;
 }
 
-/* The rows that the filter forbids: all of them where it cannot be read. */
+/* Returns the rows that the filter forbids: all rows if the filter cannot be read. */
 static __u64 forbidden_rows(const struct sock_filter *filter, __u32 n)
 {
 	__u64 rows = 0;

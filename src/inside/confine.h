@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * System calls that the target forbids itself, by seccomp(2): one that is forbidden would end it, or be seen by a
- * handler of its own. So this library makes none of these any more, and what needs them is lost and counted as such.
+ * Obeys the filters by which the target forbids itself system calls (seccomp(2)): a forbidden call
+ * would kill it, or raise a signal for the target's own handler. So this library stops making
+ * these calls, and counts what it loses by that.
  */
 #ifndef ALLOCPROF_INSIDE_CONFINE_H
 #define ALLOCPROF_INSIDE_CONFINE_H
@@ -10,10 +11,12 @@
 
 #include "sys.h"
 
-/* To be called before the target confines itself: what is permitted until then, to be given back where that fails. */
+/* To be called before the target enters strict mode. Returns the limits until then, which the
+ * caller restores if the target's call fails. */
 struct sys_limits confine__strictly(void);
 
-/* The same for a filter, at the address of a struct sock_fprog, which may not be one. @child: process__child(). */
+/* The same for a filter. @program is the address of a struct sock_fprog, as the target passes it,
+ * and may be invalid. @child: the result of process__child(). */
 struct sys_limits confine__by_filter(unsigned long program, __u32 child);
 
 void confine__take_back(const struct sys_limits *before);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a thread counts: which calls are chosen, and what calls and blocks add to, by the rules of the programs of bpf/. */
+/* Chooses which calls of a thread are counted, and counts calls and blocks, by the rules of the
+ * programs of bpf/. */
 #ifndef ALLOCPROF_INSIDE_COUNTING_H
 #define ALLOCPROF_INSIDE_COUNTING_H
 
@@ -7,7 +8,7 @@
 #include "regions.h"
 #include "sample_abi.h"
 
-/* Splitmix64: each of its 2^64 states comes once. */
+/* Splitmix64: its state takes each of the 2^64 values once. */
 static inline __u64 sample__random(struct thread *thread)
 {
 	__u64 z = thread->random += 0x9e3779b97f4a7c15ULL;
@@ -25,7 +26,7 @@ static __attribute__((noinline, cold, unused)) __u32 sample__weigh(const struct 
 	return draw < chance ? ap_sample__weight(chance, draw) : 0;
 }
 
-/* The number of calls that this one stands for; 0: it is not sampled. */
+/* Returns the number of calls that this call stands for; 0: it is not sampled. */
 static inline __u32 sample__draw(struct thread *thread, __u64 size_bytes)
 {
 	const struct ap_config *sampling = &process.header->settings.sampling;
@@ -39,7 +40,7 @@ static inline __u32 sample__draw(struct thread *thread, __u64 size_bytes)
 	return sample__weigh(sampling, size_bytes, draw);
 }
 
-/* Saturates at AP_MAX_SUM; sums have one writer. */
+/* Adds to a sum, which saturates at AP_MAX_SUM. A sum has one writer. */
 static inline void sum__add(__u64 *sum, __u64 more)
 {
 	__u64 after = *sum + more;
@@ -65,7 +66,7 @@ static inline void stat__add(struct thread *thread, enum ap_stat which, __u64 n)
 	counter__add(&thread->shared->stats[which], n);
 }
 
-/* The thread's open regions count, too; its stand-ins do not know them. */
+/* Counts an event also for the thread's open regions, which its stand-ins do not know. */
 static inline void stat__add_in_regions(struct thread *thread, enum ap_stat which, __u64 n)
 {
 	struct inside_region_counts *counts = regions__counts(thread->owner);

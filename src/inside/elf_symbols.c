@@ -6,13 +6,14 @@
 
 #include "sys.h"
 
-/* More entries of a dynamic section are not read. */
+/* How many entries of a dynamic section are read at most. */
 #define MAX_ENTRIES 512
 
-/* Symbols with one hash in a file; a damaged one may have no end of them. */
+/* How many symbols with one hash are looked at in a file: in a damaged file the chain may have no
+ * end. */
 #define MAX_CHAIN 4096
 
-/* All names that are looked for are shorter. */
+/* Room for a name; all names that are looked for are shorter. */
 #define MAX_NAME 32
 
 static bool read_hash_word(const struct symbol_hash *in, const void *memory, Elf64_Addr array,
@@ -41,7 +42,7 @@ static __u32 sysv_hash_of(const char *name)
 	return hash;
 }
 
-/* The Bloom filter in front of the buckets: false if no symbol has that hash. */
+/* Looks into the Bloom filter of DT_GNU_HASH: returns false if no symbol has that hash. */
 static bool bloom__may_have(const struct symbol_hash *in, const void *memory, Elf64_Addr words,
 			    const __u32 head[4], __u32 hash)
 {
@@ -54,7 +55,8 @@ static bool bloom__may_have(const struct symbol_hash *in, const void *memory, El
 
 static __u32 find_by_gnu_hash(const struct symbol_hash *in, const void *memory, const char *name)
 {
-	__u32 head[4], index, value, hash = gnu_hash_of(name); /* buckets, first, words, shift */
+	/* @head: number of buckets, index of the first symbol, words of the filter, shift */
+	__u32 head[4], index, value, hash = gnu_hash_of(name);
 	Elf64_Addr words = in->gnu_hash + sizeof(head), buckets, chains;
 
 	if (!in->read(memory, in->gnu_hash, head, sizeof(head)) || !head[0] ||
@@ -77,7 +79,7 @@ static __u32 find_by_gnu_hash(const struct symbol_hash *in, const void *memory, 
 
 static __u32 find_by_sysv_hash(const struct symbol_hash *in, const void *memory, const char *name)
 {
-	__u32 head[2], index; /* buckets, symbols */
+	__u32 head[2], index; /* @head: number of buckets, number of symbols */
 	Elf64_Addr buckets = in->hash + sizeof(head);
 
 	if (!in->read(memory, in->hash, head, sizeof(head)) || !head[0] ||
@@ -99,7 +101,8 @@ __u32 symbol_hash__find(const struct symbol_hash *in, const void *memory, const 
 	return in->hash ? find_by_sysv_hash(in, memory, name) : 0;
 }
 
-/* The offset of @size bytes that will be at @address; false if the file does not have them. */
+/* Finds the file offset of the @size bytes that will be loaded at @address. Returns false if the
+ * file does not have them. */
 static bool find_offset(const struct file_symbols *in, Elf64_Addr address, size_t size, __u64 *out)
 {
 	for (int i = 0; i < in->n_loads; i++) {
@@ -186,7 +189,7 @@ void file_symbols__string(const struct file_symbols *in, __u64 offset, char *out
 	__u64 at;
 
 	memset(out, 0, size);
-	/* One byte is in the segment; the string may end with the file. */
+	/* The segment has at least one byte of the string; the string may end where the file ends. */
 	if (find_offset(in, in->strings + offset, 1, &at))
 		sys(__NR_pread64, in->fd, (long)out, size - 1, at, 0, 0);
 }
@@ -207,7 +210,8 @@ static bool symbol__is(const void *memory, __u32 index, const char *name)
 
 bool file_symbols__define(const struct file_symbols *in, const char *name)
 {
-	/* A word costs a system call, which the filter spares where the symbol is not there. */
+	/* Reading a word costs a system call; the filter saves most of them where the symbol is
+	 * not there. */
 	const struct symbol_hash hash = {
 		.gnu_hash = in->gnu_hash,
 		.hash = in->hash,

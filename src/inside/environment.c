@@ -15,7 +15,8 @@ char ***environment__variable(void)
 
 	if (at)
 		return at;
-	/* A program may have a copy of it, which comes first in the list. */
+	/* A program may have its own copy of the variable (a copy relocation), which precedes the
+	 * C library's. */
 	at = objects__find("environ");
 	if (!at)
 		at = objects__find("__environ");
@@ -28,7 +29,7 @@ static bool ends_word(char c)
 	return !c || c == ':' || c == ' ';
 }
 
-/* The length of this library's path where @text begins with it as a word, or 0. */
+/* Returns the length of this library's path if @text begins with it as a whole word, else 0. */
 static size_t own_word(const char *text, const char *directory)
 {
 	static const char *const names[] = { "/" INSIDE_LIBRARY, "/" INSIDE_OTHER };
@@ -92,7 +93,8 @@ bool environment__hide(const char *directory)
 
 			remove_own(value, directory);
 			left = text__length(value);
-			/* /proc/self/environ has the whole text. */
+			/* /proc/self/environ shows the whole area, so the rest of the old value is
+			 * cleared. */
 			memset(value + left, 0, length - left);
 			if (length && !left) {
 				memset(*entry, 0, sizeof(variable));
@@ -113,7 +115,8 @@ bool environment__has(char *const *environment, const char *directory)
 	return false;
 }
 
-/* The last page that was found to be readable. Asking the kernel for each entry would take as long as the exec. */
+/* Remembers the last page that was readable. Asking the kernel for each entry would take as long
+ * as the exec. */
 struct known_page {
 	__u64 address; /* NO_PAGE: none was */
 };
@@ -134,10 +137,11 @@ static bool can_read(struct known_page *known, const void *from)
 	return true;
 }
 
-/* With it the dynamic linker lists libraries (ld.so(8)), and this one would be in the list. */
+/* If this variable is set, the dynamic linker only lists libraries (ld.so(8)), and would list this
+ * library. */
 static const char traces[] = "LD_TRACE_LOADED_OBJECTS=";
 
-/* The beginning of an entry. */
+/* The beginning of an environment entry, as long as the longest name. */
 struct entry_head {
 	char text[sizeof(traces)];
 };
@@ -154,7 +158,7 @@ static struct entry_head read_head(struct known_page *known, const char *entry)
 	return head;
 }
 
-/* Reads the entry @from; false if it cannot be read. */
+/* Reads the pointer to an entry at @from. Returns false if it cannot be read. */
 static bool read_entry(struct known_page *known, char *const *from, char **out)
 {
 	if (!can_read(known, from) || !can_read(known, (const char *)(from + 1) - 1))
@@ -188,7 +192,8 @@ bool environment__look(struct environment *out, char *const *entries, const char
 	return true;
 }
 
-/* Puts LD_PRELOAD together at @text, which has room up to @stop; false if it has no value. */
+/* Writes the new entry of LD_PRELOAD to @text, which has room up to @stop. Returns false if its
+ * value would be empty. */
 static bool put_together(const struct environment *environment, const char *directory,
 			 const char *name, char *text, const char *stop)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The functions that execute programs. What is executed gets this library in LD_PRELOAD, which the target
- * itself does not see. All memory is on the stack: a child of vfork(2) has its parent's heap.
+ * Interposes the functions that execute programs: the executed program gets this library in
+ * LD_PRELOAD, which the target itself does not see. All memory is on the stack, since a child of
+ * vfork(2) shares its parent's heap.
  */
 #include "exec.h"
 
@@ -22,17 +23,18 @@
 #define SIG_SETMASK 2
 
 static struct {
-	/* Process of the thread that holds the lock, or 0. In a forked child it may be the parent. */
+	/* Number of the process whose thread holds the lock; 0: nobody. In a forked child it may
+	 * be the parent's number. */
 	__u32 holder;
-	__u32 callers; /* threads that are in system, popen or wordexp */
-	/* The environment with the library; @before is what it was made of. */
+	__u32 callers; /* how many threads are in system(), popen() or wordexp() */
+	/* The environment with the library, and the array from which it was made. */
 	char **array, **before;
 	char *text;
-	char *others;		/* the entry that @text is in place of; NULL: none */
-	size_t room, text_room; /* entries and bytes that there is memory for */
+	char *others;		/* the target's entry that @text replaces; NULL: none */
+	size_t room, text_room; /* how many entries and bytes there is memory for */
 } shown;
 
-/* No signal's handler may find the lock held by its own thread. */
+/* Takes the lock with all signals blocked: a signal handler must not wait for its own thread. */
 static void lock(__u64 *mask)
 {
 	const __u64 all = ~0ULL;
@@ -54,7 +56,8 @@ static void unlock(const __u64 *mask)
 	sys(__NR_rt_sigprocmask, SIG_SETMASK, (long)mask, 0, sizeof(*mask), 0, 0);
 }
 
-/* An array that has become too small is not freed: other threads may still read it. */
+/* Makes room. An array that has become too small is not freed, since other threads may still read
+ * it. */
 static bool reserve(size_t n, size_t text_bytes)
 {
 	if (shown.array && n <= shown.room && text_bytes <= shown.text_room)
@@ -72,7 +75,7 @@ static bool show_library(char ***variable, const char *directory, const char *na
 
 	if (!environment__look(&environment, *variable, directory))
 		return false;
-	/* The target has taken the array over, and removed the library from it. */
+	/* The target has made this array its own, and has removed the library from it. */
 	if (*variable == shown.array)
 		shown.array = NULL;
 	if (!reserve(environment.n + 2, environment__text_bytes(&environment, directory, name)) ||
@@ -84,7 +87,8 @@ static bool show_library(char ***variable, const char *directory, const char *na
 	return true;
 }
 
-/* Returns whether the target has left the array as it was made; setenv(3) changes entries in place. */
+/* Returns whether the array still is as show_library() has made it; setenv(3) changes entries in
+ * place. */
 static bool is_unchanged(void)
 {
 	char *none = NULL, **at = shown.array, **before = shown.before ?: &none;
@@ -101,7 +105,7 @@ static bool is_unchanged(void)
 	}
 }
 
-/* Removes the library from an environment that the target has changed or copied, which is the target's now. */
+/* Removes the library from an environment that the target has changed or copied, and so owns now. */
 static void take_out(char **entry)
 {
 	char **to = entry;
@@ -148,7 +152,7 @@ void shown__end(void)
 	__u64 mask;
 
 	lock(&mask);
-	/* The count is 0 in a child that a signal's handler has forked in this thread. */
+	/* The count is 0 in a child that a signal handler of this thread has forked. */
 	if (shown.callers && !--shown.callers)
 		hide(environment__variable());
 	unlock(&mask);
@@ -171,14 +175,15 @@ void shown__forked(void)
 
 typedef int (*execve_t)(const char *, char *const *, char *const *);
 
-/* How a program is executed. */
+/* How this library changes the environment of one exec. */
 struct injection {
-	struct environment environment; /* as the target has it */
-	const char *directory;		/* of this library; NULL: the environment is not changed */
-	const char *name; /* that LD_PRELOAD gets; NULL: this library's is taken out of it */
+	struct environment environment; /* the environment that the target has passed */
+	/* this library's directory; NULL: the environment is not changed */
+	const char *directory;
+	const char *name; /* the name that LD_PRELOAD gets; NULL: this library is removed from it */
 };
 
-/* A child of vfork(2) may have little stack. Longer paths are not looked at. */
+/* Longer paths are not tried, since a child of vfork(2) may have a small stack. */
 #define SEARCHED_BYTES 512
 
 static bool has_slash(const char *name)
@@ -205,13 +210,13 @@ static bool is_program(const char *path)
 {
 	struct stat status;
 
-	/* A directory can be executed, too, as far as faccessat(2) goes. */
+	/* faccessat(2) permits to execute directories, too, so the type is checked. */
 	return !sys(__NR_faccessat, AT_FDCWD, (long)path, X_OK, 0, 0, 0) &&
 	       !sys(__NR_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) &&
 	       (status.st_mode & S_IFMT) == S_IFREG;
 }
 
-/* The file that execvp(3) will find, at @path; false if it is not found. */
+/* Stores the path of the file that execvp(3) will find in @path. Returns false if there is none. */
 static bool search(const char *name, char path[SEARCHED_BYTES])
 {
 	const char *stop = path + SEARCHED_BYTES, *from = searched_directories();
@@ -223,7 +228,7 @@ static bool search(const char *name, char path[SEARCHED_BYTES])
 
 		while (*from && *from != ':' && end + 2 < stop)
 			*end++ = *from++;
-		/* An empty one is the working directory. */
+		/* An empty entry of PATH means the working directory. */
 		if (end > path)
 			*end++ = '/';
 		if ((!*from || *from == ':') && text__append(end, stop, name) && is_program(path))
@@ -235,7 +240,8 @@ static bool search(const char *name, char path[SEARCHED_BYTES])
 	}
 }
 
-/* The file @path below the directory @fd; without a path, the file @fd. */
+/* Stores a path for the file @path below the directory @fd in @out; if @path is empty, for the
+ * file @fd itself. */
 static void path_below(int fd, const char *path, char out[INSIDE_PATH_BYTES])
 {
 	char digits[12], *first = digits + sizeof(digits) - 1, *end;
@@ -265,7 +271,8 @@ static bool note_refusal(const struct program *program, const char *name,
 	return process__note_refusal(path, refusal);
 }
 
-/* @program is NULL where the C library searches for @name. */
+/* Decides how the environment of an exec is changed. @program is NULL where the C library searches
+ * for @name. */
 static void injection__begin(struct injection *out, const struct program *program, const char *name,
 			     char *const *environment)
 {
@@ -300,19 +307,20 @@ static void injection__begin(struct injection *out, const struct program *progra
 		out->name = by_other_engine && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER
 										   : INSIDE_LIBRARY;
 	}
-	/* The library is in the process's own environment while another thread is in system(3). */
+	/* Without a new name the library must still be removed if the process's own environment
+	 * has it, as it has while another thread is in system(3). */
 	if (out->name || out->environment.has_library)
 		out->directory = directory;
 }
 
-/* The program was not executed. */
+/* Called when an exec has failed. */
 static void injection__failed(const struct injection *injection)
 {
 	if (injection->name)
 		__atomic_fetch_sub(&process.header->n_injected, 1, __ATOMIC_RELAXED);
 }
 
-/* Executes a program; returns where that fails. */
+/* Executes a program. Evaluates to the result if that fails. */
 #define EXECUTE(injection, call)                                                                   \
 	({                                                                                         \
 		int result_;                                                                       \
@@ -323,7 +331,7 @@ static void injection__failed(const struct injection *injection)
 		result_;                                                                           \
 	})
 
-/* The environment to execute with, in the frame of the caller. */
+/* Evaluates to the environment for the exec, which is in the caller's frame. */
 #define INJECTED(injection)                                                                        \
 	((injection)->directory                                                                    \
 		 ? injection__fill(                                                                \
@@ -416,7 +424,7 @@ long exec__by_number(long number, long a, long b, long c, long d, long e)
 	return execveat((int)a, (const char *)b, (char *const *)c, (char *const *)d, (int)e);
 }
 
-/* Arguments up to the NULL, which is counted. */
+/* Returns the number of arguments with the terminating NULL. */
 static size_t count_arguments(const char *first, va_list list)
 {
 	size_t n = 1;
@@ -435,7 +443,8 @@ static void copy_arguments(char **argv, size_t n, const char *first, va_list lis
 		argv[i] = va_arg(list, char *);
 }
 
-/* execl and its kin: @argv is in the frame of the function. */
+/* Declares @argv with the arguments of execl() and its variants, in the frame of the calling
+ * function. */
 #define LIST_ARGUMENTS(argv, first, list)                                                          \
 	do {                                                                                       \
 		size_t n_;                                                                         \
@@ -518,7 +527,8 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
 	return err;
 }
 
-/* Returns whether shown__end() must be called afterwards. */
+/* Shows the library to the shell that the C library is about to execute. Returns whether
+ * shown__end() must be called afterwards. */
 static bool injection__show(struct injection *injection)
 {
 	injection__begin(injection, NULL, "/bin/sh", current_environment());
@@ -540,7 +550,7 @@ EXPORT int system(const char *command)
 	return status;
 }
 
-/* Whether wordexp(3) executes a shell. */
+/* Returns whether wordexp(3) executes a shell for @words. */
 static bool has_command(const char *words, int flags)
 {
 	const int no_commands = 1 << 2;

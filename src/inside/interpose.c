@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The functions of the C library's allocator. Each counts its call and jumps to the next definition of
- * its name, so that no frame of this library is on the stack while the allocator runs.
+ * Interposes the functions of the C library's allocator. Each counts its call and jumps to the
+ * next definition of its name, so that no frame of this library is on the stack while the
+ * allocator runs.
  */
 #include <linux/errno.h>
 
@@ -9,11 +10,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The frame pointer and the return address of the caller of the exported function. */
+/* Two words: the frame pointer and the return address of the exported function's caller. */
 #define FRAME ((const __u64 *)__builtin_frame_address(0))
 
-/* Numbers of the functions of this file are behind those of own_functions. */
-/* The struct is gone when the value is there: gcc makes no jump while something on the stack may be referred to. */
+/* Function numbers in this file follow those of own_functions. */
+/* The statement expression ends the struct's lifetime before its value is used: gcc makes no tail
+ * call while an object on the stack may still be referred to. */
 #define ENTER(which, ...)                                                                          \
 	({                                                                                         \
 		struct call call_ = { which, __VA_ARGS__ };                                        \
@@ -91,7 +93,8 @@ EXPORT void *realloc(void *pointer, size_t size)
 	return NEXT(realloc, void *(*)(void *, size_t))(pointer, size);
 }
 
-/* glibc's calls realloc by its name, which would be counted as a call of its own. */
+/* Calls realloc with the product: glibc's reallocarray would call realloc by its name, which would
+ * be counted as a second call. */
 EXPORT void *reallocarray(void *pointer, size_t n, size_t size);
 EXPORT void *reallocarray(void *pointer, size_t n, size_t size)
 {
@@ -101,7 +104,7 @@ EXPORT void *reallocarray(void *pointer, size_t n, size_t size)
 	__u64 product = 0;
 	bool overflows = __builtin_mul_overflow(n, size, &product);
 
-	/* The blocks are of another allocator, the program's, whose calls do not come here. */
+	/* The program's own realloc has these blocks, and its calls do not come to this library. */
 	if (next_realloc_is_preceded)
 		return next ? next(pointer, n, size) : fail_for_memory();
 	mark = ENTER(AP_REALLOCARRAY, .size = overflows ? 0 : product, .overflows = overflows,
@@ -155,7 +158,7 @@ EXPORT void *memalign(size_t alignment, size_t size)
 	return NEXT(memalign, void *(*)(size_t, size_t))(alignment, size);
 }
 
-/* musl has neither. */
+/* Serves valloc and pvalloc where the C library, as musl, has neither. */
 static void *page_aligned(size_t size)
 {
 	void *(*next)(size_t, size_t) = next__get(NEXT_memalign);
@@ -200,7 +203,7 @@ EXPORT void free(void *pointer)
 	NEXT(free, void (*)(void *))(pointer);
 }
 
-/* C23; a C library that does not have them yet has the same in free. */
+/* free_sized and free_aligned_sized are of C23; free does the same in C libraries that lack them. */
 EXPORT void free_sized(void *pointer, size_t size);
 EXPORT void free_sized(void *pointer, size_t size)
 {

@@ -34,7 +34,8 @@ void live_sum__publish(struct thread *thread)
 		__atomic_fetch_add(&live->generation, 1, __ATOMIC_RELAXED);
 }
 
-/* What is live now may be the peak, though it has not grown by the 1/128 that begins a generation. */
+/* Begins a new peak generation if more is live now than at the last mark, even if not by the 1/128
+ * that begins one otherwise. */
 static void note_peak(struct inside_live *live)
 {
 	__u64 mark = __atomic_load_n(&live->mark_bytes, __ATOMIC_RELAXED);
@@ -46,7 +47,8 @@ static void note_peak(struct inside_live *live)
 		__atomic_fetch_add(&live->generation, 1, __ATOMIC_RELAXED);
 }
 
-/* First it notes what it adds: what is live may seem less for a moment, and never more. */
+/* Notes in the thread what it adds, before it adds that to the sums of all processes: so the sums
+ * may be too low for a moment, and never too high. */
 void live__join(struct thread *first)
 {
 	struct inside_live *live = &process.header->live;
@@ -81,7 +83,7 @@ void live__share(void)
 	claim__end(&claim);
 }
 
-/* live__leave() subtracts these from the sums, and live__stay() adds them again. */
+/* What live__leave() has subtracted from the sums, for live__stay() to add again. */
 static __s64 left_bytes, left_blocks, left_entries;
 
 void live__leave(enum inside_end how)
@@ -91,7 +93,7 @@ void live__leave(enum inside_end how)
 	struct claim claim;
 
 	claim__sign(&claim, __builtin_frame_address(0));
-	/* exit(3) comes here by a destructor and by _exit(2). */
+	/* exit(3) comes here twice, by a destructor and by _exit(2). */
 	if (!process__is_itself() || program->ended != INSIDE_RUNS)
 		return;
 	live = &process.header->live;
@@ -108,7 +110,8 @@ void live__leave(enum inside_end how)
 	if (process.mode != INSIDE_LIVE)
 		return;
 	process__sum_published(&left_blocks, &left_bytes);
-	/* With sampling a block stands for many. */
+	/* entries counts blocks of the tables, each of which stands for several live ones with
+	 * sampling. */
 	left_entries = blocks__count();
 	__atomic_fetch_sub(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&live->blocks, left_blocks, __ATOMIC_RELAXED);
@@ -136,10 +139,11 @@ __attribute__((destructor)) static void end(void)
 	live__leave(INSIDE_EXITED);
 }
 
-/* Entries that a thread finds without a search. They are void when the table has grown. */
+/* How many entries a thread finds without a search of its table. They are void when the table has
+ * grown. */
 #define KNOWN_RECORDS 256
 
-/* What a thread knows of its entries, in its own memory. */
+/* Where a thread's most recent entries are. The memory belongs to the thread alone. */
 struct live_memory {
 	struct {
 		__u64 stack;
@@ -226,8 +230,8 @@ static inline struct indexed *index_slot(const struct thread *thread, __u32 reco
 	}
 }
 
-/* From this size on an index has pages of its own, which are given back: there are not so many mappings that each of
- * ten thousand threads could have one. */
+/* From this size on an index has pages of its own, which are unmapped when it is replaced. Smaller
+ * ones have none: with ten thousand threads the process would run out of mappings. */
 #define OWN_PAGES_BYTES (16 << 10)
 
 static size_t index_bytes(__u32 records_shift)
@@ -235,7 +239,8 @@ static size_t index_bytes(__u32 records_shift)
 	return sizeof(struct indexed) * 2 << records_shift;
 }
 
-/* The table has grown from that of @before, NULL or half as large: its entries are elsewhere. */
+/* Builds the index anew after the table has moved and grown from @before, which is NULL or was
+ * half as large. */
 static bool index_again(struct thread *thread, const char *before)
 {
 	__u32 shift = thread->records.shift;
@@ -281,8 +286,8 @@ static struct inside_record *add_entry(struct thread *thread, __u64 stack, __u32
 	return entry;
 }
 
-/* An entry for a key for which the thread has none. A signal's handler that jumped out of here would leave a table that
- * does not fit to its index. */
+/* Adds an entry for a key that the thread does not have yet. Signals are blocked: a handler that
+ * jumped out of this function would leave an index that does not match its table. */
 static __attribute__((noinline)) struct inside_record *new_entry(struct thread *thread, __u64 stack,
 								 __u32 function, __u32 record)
 {
@@ -295,7 +300,7 @@ static __attribute__((noinline)) struct inside_record *new_entry(struct thread *
 	return entry;
 }
 
-/* 0: there are as many records as are allowed. */
+/* Returns a new record number, or 0 if there are as many records as are allowed. */
 static __u32 new_number(void)
 {
 	__u32 most = process.header->settings.max_records, *n = &process.header->live.n_records;
@@ -351,7 +356,8 @@ static inline struct inside_record *entry_of_record(struct thread *thread, __u32
 	return new_entry(thread, 0, 0, record);
 }
 
-/* Before an entry changes: its share of what was live when the peak generation began. */
+/* To be called before an entry changes: notes the entry's share of the peak if a new peak
+ * generation has begun. */
 static inline void touch(struct ap_blocks *blocks)
 {
 	__u64 generation = __atomic_load_n(&process.header->live.generation, __ATOMIC_RELAXED);
@@ -378,11 +384,11 @@ static __attribute__((noinline)) struct ap_histograms *wide_of(struct ap_blocks 
 
 #define EACH_BYTE 0x0101010101010101ULL
 
-/* As ap_blocks__slot(), but a tag that is there is found without a loop. */
+/* As ap_blocks__slot(), but finds a tag that is there without a loop. */
 static inline __u64 *slot_of_tag(struct ap_blocks *blocks, __u32 tag)
 {
 	__u64 others = blocks->tags ^ tag * EACH_BYTE;
-	/* The lowest bit of these is that of the first byte of @others that is 0. */
+	/* The lowest bit that is set here belongs to the first byte of @others that is 0. */
 	__u64 same = (others - EACH_BYTE) & ~others & EACH_BYTE << 7;
 
 	return likely(same) ? &blocks->slots[__builtin_ctzll(same) >> 3]
@@ -414,13 +420,14 @@ static inline bool lifetime__has(const struct inside_lifetime *lifetime,
 	       lifetime->key.born == key->born && lifetime->key.died == key->died;
 }
 
-/* The entry of the key; NULL if there is no room. */
+/* Returns the entry of the key; NULL if there is no room. */
 static __attribute__((noinline)) struct inside_lifetime *
 find_lifetime(struct thread *thread, const struct ap_lifetime_key *key)
 {
 	struct inside_lifetime *lifetime;
 
-	/* Before entries move: a signal's handler may leave by a jump. */
+	/* The pointer is cleared before entries move, since a signal handler may leave this
+	 * function by a jump. */
 	thread->last_lifetime = NULL;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!table__reserve(&thread->lifetimes, &lifetimes_kind, &thread->shared->lifetimes))
@@ -502,7 +509,7 @@ __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 
 	return entry->record;
 }
 
-/* Whether the block is followed. */
+/* Returns whether the block is followed. */
 static bool begin_block(struct thread *thread, struct live_mark mark, __u64 address,
 			__u64 size_bytes)
 {
@@ -573,7 +580,7 @@ void live__return(struct thread *thread, struct live_mark mark, __u64 address, _
 
 static void count_unknown_free(struct thread *thread, __u32 function)
 {
-	/* The block may just not have been sampled. */
+	/* With sampling an unknown block may be one that was not sampled. */
 	if (!process.samples)
 		stat__add(thread, ap_stat__of_unknown_free(function, process.inherits), 1);
 }

@@ -1,77 +1,85 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Blocks from the call that made them to their end, as docs/live.md has it, and the sum of what is live. */
+/* Follows blocks from the call that made them to their end, as docs/live.md describes, and sums
+ * what is live. */
 #ifndef ALLOCPROF_INSIDE_LIVE_H
 #define ALLOCPROF_INSIDE_LIVE_H
 
 #include "counting.h"
 #include "process.h"
 
-/* A thread that takes over the memory of an ended one must not use what that one remembered of its entries. */
+/* To be called when a thread takes over the memory of an ended one: the entries that the ended
+ * thread remembered are not its own. */
 void live_memory__forget(struct live_memory *memory);
 
-/* A call between its entry and its return. */
+/* Mark of a call between its entry and its return. */
 struct live_mark {
-	__u32 record; /* number; 0: it does not count */
-	__u32 weight; /* calls that it stands for; 1 without sampling */
+	__u32 record; /* record's number; 0: the call does not count */
+	__u32 weight; /* calls that this one stands for; 1 without sampling */
 };
 
 /*
- * All of these are called with a thread that is busy with it.
- *
- * A call with a stack of hash @stack, which was walked last: the number of its record, or 0 if it is lost.
+ * These functions are called with a thread that the caller has claimed. live__call() counts a call
+ * whose stack, of hash @stack, was walked last. It returns the record's number, or 0 if the call
+ * is lost.
  */
 __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 weight,
 		 __u64 stack);
 
-/* The call returned a block, or NULL. */
+/* To be called when the call has returned a block at @address, or NULL. */
 void live__return(struct thread *thread, struct live_mark mark, __u64 address, __u64 size_bytes);
 
-/* @function frees a block. @is_outside of the measured window: it counts only if the block is followed. */
+/* To be called when @function frees a block. @is_outside: the call is outside of the measured
+ * window and counts only if the block is followed. */
 void live__free(struct thread *thread, __u32 function, __u64 address, bool is_outside);
 
-/* A realloc of @address, whose old block is taken out of the table when it is entered. */
+/* A call of realloc for @address. Its old block is taken out of the table at the function's entry. */
 struct live_move {
 	__u64 address, entry_ns;
 	struct ap_block old;
-	/* Set by the caller: */
+	/* Set by the caller of live__move(): */
 	__u32 function;	 /* enum ap_function */
-	bool is_outside; /* of the measured window */
+	bool is_outside; /* the call is outside of the measured window */
 
 	bool has_old;
 };
 
-/* @frees: without a result the old block is freed, too. */
+/* live__move() is to be called at the entry of realloc, live__moved() at its return. @result is
+ * the new block, or 0; @frees: if it is 0, the old block was freed, too. */
 void live__move(struct live_move *move, __u64 address);
 void live__moved(struct thread *thread, const struct live_move *move, struct live_mark mark,
 		 __u64 result, __u64 size_bytes, bool frees);
 
-/* In place of these, for a call that finds no memory to be counted in. @current is the calling thread, or NULL; @ended the block that
- * the call ends, which is in the table no more, or NULL. */
+/* To be called in place of the functions above for a call that finds no memory to be counted in.
+ * @current is the calling thread, or NULL. @ended is the block that the call ends, which is in the
+ * table no more, or NULL. */
 void live__lose(struct thread *current, struct live_mark mark, const struct ap_block *ended);
 
 /*
- * A thread that is alone keeps its share of what is live for itself, however large it is. Another one begins: it
- * adds @first's share to that of all processes.
+ * To be called when another thread begins. A thread that is the only one keeps its live sums to
+ * itself, however large they are; this function adds the sums of the thread @first to those of all
+ * processes.
  */
 void live__join(struct thread *first);
 
-/* Another process may begin, by the calling thread: it adds its share. */
+/* To be called by the calling thread when another process may begin: adds the thread's share to
+ * the sums of all processes. */
 void live__share(void);
 
-/* The process ends, or is about to execute another program: its program says so, and its blocks are in the sums of all
- * processes no more. Not in a child of vfork(2). Also without live. */
+/* To be called when the process ends or is about to execute another program, also without --live:
+ * marks its program as ended, and subtracts its blocks from the sums of all processes. Does
+ * nothing in a child of vfork(2). */
 void live__leave(enum inside_end how);
 
-/* The process goes on: the program could not be executed. */
+/* To be called when the program could not be executed: undoes live__leave(). */
 void live__stay(void);
 
 /* What is live in all processes, and its peak. */
 
-/* Adds what the thread has kept for itself. */
+/* Adds the sums that the thread has kept to itself to those of all processes. */
 void live_sum__publish(struct thread *thread);
 
-/* The part of the peak that a thread keeps for itself: 1/4096, and with many threads so little that all of them
- * keep less than 1/128. */
+/* Returns how many live bytes a thread may keep to itself: 1/4096 of the peak, or with many
+ * threads so little that all of them together keep less than 1/128 of it. */
 static inline __s64 kept_bytes(const struct inside_live *live)
 {
 	__u32 n = __atomic_load_n(&live->n_threads, __ATOMIC_RELAXED);
@@ -80,8 +88,8 @@ static inline __s64 kept_bytes(const struct inside_live *live)
 	return mark >> (n > 32 ? 7 + significant_bits(n) : 12);
 }
 
-/* Adds to what is live in all processes. A thread keeps its share for itself while nobody could see a new peak,
- * and if others are measured, too, while it is small. */
+/* Adds to the thread's live sums. The thread publishes them where a new peak could be seen; it
+ * keeps them to itself while it is alone and there can be no new peak, or while they are small. */
 static inline void live_sum__add(struct thread *thread, __s64 blocks, __s64 size_bytes)
 {
 	const struct inside_live *live = &process.header->live;

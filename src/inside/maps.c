@@ -8,7 +8,7 @@
 /* /proc/self/maps is empty once the main thread has ended. */
 #define MAPS "/proc/thread-self/maps"
 
-/* PROCMAP_QUERY of Linux 6.11: one mapping, without reading the others. */
+/* PROCMAP_QUERY of Linux 6.11 reads one mapping without reading the others. */
 struct query {
 	__u64 size, flags, address;
 	__u64 start, end, vma_flags, page_bytes, offset, inode;
@@ -36,7 +36,8 @@ static long query(int fd, __u64 address, struct mapping *out, char *path, __u32 
 	};
 	long err = sys(__NR_ioctl, fd, QUERY_COMMAND, (long)&query, 0, 0, 0);
 
-	/* A longer path does not come at all. */
+	/* For a path that is too long the kernel returns nothing, so the mapping is read without a
+	 * path. */
 	if (err == -ENAMETOOLONG) {
 		query.name_bytes = 0;
 		query.name = 0;
@@ -64,16 +65,16 @@ static long query(int fd, __u64 address, struct mapping *out, char *path, __u32 
 	return 0;
 }
 
-/* Reads the list as text. */
+/* Reads /proc/self/maps as text. */
 struct reader {
 	int fd;
 	char *buffer;
 	__u32 size;
 	long at, end;
-	int err; /* of the last read */
+	int err; /* result of the last read that failed */
 };
 
-/* The next character, or -1. */
+/* Returns the next character, or -1 at the end. */
 static int next(struct reader *reader)
 {
 	if (reader->at == reader->end) {
@@ -88,7 +89,7 @@ static int next(struct reader *reader)
 	return (unsigned char)reader->buffer[reader->at++];
 }
 
-/* A number up to the first other character, which is stored in *@stop. */
+/* Reads a number, and stores the first character behind it in *@stop. */
 static __u64 number(struct reader *reader, int base, int *stop)
 {
 	__u64 value = 0;
@@ -137,7 +138,7 @@ static bool read_line(struct reader *reader, struct mapping *out, char *path, __
 	return true;
 }
 
-/* Does what query() does on kernels that have no such request: searches /proc/self/maps. */
+/* Does what query() does, on kernels without PROCMAP_QUERY: searches /proc/self/maps. */
 static int search(struct reader *reader, __u64 address, struct mapping *out, char *path,
 		  __u32 path_bytes)
 {

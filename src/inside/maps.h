@@ -10,13 +10,13 @@ struct mapping {
 	__u64 start, end, offset, inode;
 	__u32 device; /* major << 20 | minor */
 	bool is_executable;
-	bool is_closed; /* no access at all, as a guard's */
+	bool is_closed; /* it permits no access at all, as a guard page */
 	char *path;	/* "" if it has none; cut off where it is longer than the room for it */
 };
 
-/* The mapping around @address. @buffer is room to work in, of 4 KiB at best. @path, of @path_bytes, is for
- * out->path; NULL: it is not wanted. -ENOENT if there is none: then out->start and out->end are where none is. Another negative errno if
- * /proc cannot be read. */
+/* Finds the mapping around @address. @buffer is working memory, 4 KiB at best. @path, of
+ * @path_bytes, receives out->path; NULL: it is not wanted. -ENOENT: nothing is mapped from
+ * out->start to out->end. Another negative errno: /proc cannot be read. */
 int maps__find(__u64 address, struct mapping *out, char *path, __u32 path_bytes, void *buffer,
 	       __u32 size);
 

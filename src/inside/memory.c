@@ -13,24 +13,24 @@
 
 #define NS_PER_MS 1000000ULL
 
-/* Pieces of memory from which small requests are served, one after the other. */
+/* Pieces of mapped memory from which small requests are served one after the other. */
 struct pool {
-	/* Index of the current piece, from 1, and the bytes of it that are taken: one word, so that
-	 * threads and signals' handlers need no lock. */
+	/* The index of the current piece, from 1, and how many of its bytes are taken. They are in
+	 * one word, so that threads and signal handlers need no lock. */
 	__u64 state;
 	__u32 n_pieces;
 	__u32 extender; /* tid of the thread that maps the next piece; 0: none */
 	bool is_shared;
 	char *pieces[MAX_PIECES];
-	__u64 offsets[MAX_PIECES]; /* of shared ones */
+	__u64 offsets[MAX_PIECES]; /* offsets of shared pieces in the file */
 };
 
 static struct {
 	struct inside_header *header;
-	const void *tables; /* the first page */
+	const void *tables; /* the first page of the unwind tables */
 	char path[INSIDE_PATH_BYTES + 64], tables_path[INSIDE_PATH_BYTES + 64];
 	char wake_path[INSIDE_PATH_BYTES + 64];
-	size_t failed_bytes; /* of the least that the file system had no room for; 0: none */
+	size_t failed_bytes; /* the smallest size for which the file system had no room; 0: none */
 	struct pool shared, own;
 } memory = { .shared.is_shared = true };
 
@@ -65,7 +65,8 @@ static bool make_path(char *path, const char *directory, const char *name)
 	return text__append(end, stop, name);
 }
 
-/* Maps the first @size bytes of a file, which has @least bytes. */
+/* Maps the first @size bytes of a file, which must have @least bytes, and stores its size in
+ * *@file_bytes. */
 static void *map_first(const char *path, size_t size, long least, bool is_written, long *file_bytes)
 {
 	int protection = is_written ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -78,7 +79,8 @@ static void *map_first(const char *path, size_t size, long least, bool is_writte
 	if (*file_bytes >= least)
 		address = sys__map(size, protection, MAP_SHARED, fd, 0);
 	sys__close(fd);
-	/* Copies of this mapping, which all others are, are not in core files either. */
+	/* The other mappings of the file are copies of this one and inherit the flag, so none of
+	 * them is in core files. */
 	if (address)
 		sys(__NR_madvise, (long)address, size, MADV_DONTDUMP, 0, 0, 0);
 	return address;
@@ -130,9 +132,9 @@ void memory__close(void)
 }
 
 /*
- * Another mapping of the file, without a descriptor, which programs close, and without a path, which
- * they may not reach any more: mremap(2) copies a shared mapping whose old size is given as 0. The copy
- * begins where the header does, and what is before @offset is given back.
+ * Makes another mapping of the file without a descriptor, which programs close, and without its
+ * path, which the process may not reach any more: mremap(2) copies a shared mapping if the old
+ * size is 0. The copy begins where the header does; the part before @offset is unmapped again.
  */
 static void *map_copy(const void *first, __u64 offset, size_t size)
 {
@@ -151,7 +153,8 @@ bool memory__is_full(void)
 	return __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
 }
 
-/* MADV_POPULATE_WRITE came with Linux 5.14. */
+/* Has the kernel allocate the pages now, by MADV_POPULATE_WRITE of Linux 5.14. Returns false if
+ * there is no room for them. */
 static bool has_pages(void *address, size_t size)
 {
 	long err;
@@ -185,7 +188,8 @@ void *memory__map(__u64 offset, size_t size)
 	if (!offset || offset > limit || size > limit - offset || offset & (INSIDE_PAGE - 1))
 		return NULL;
 	address = map_copy(memory.header, offset, size);
-	/* With a limit of address space (ulimit -v) the detour may not fit. */
+	/* The copy is larger at first than the mapping that is wanted and may exceed a limit of
+	 * address space (ulimit -v). */
 	if (!address)
 		address = map_file(memory.path, offset, size, true);
 	if (address && !has_pages(address, size)) {
@@ -206,7 +210,7 @@ const void *memory__map_tables(__u64 offset, size_t size)
 	return address ? address : map_file(memory.tables_path, offset, size, false);
 }
 
-/* The process reads from the FIFO itself, too: so it gets no SIGPIPE where allocprof has ended. */
+/* Opens the FIFO for reading as well, so that the process gets no SIGPIPE if allocprof has ended. */
 void memory__wake(void)
 {
 	int fd = sys__open(memory.wake_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW);
@@ -223,7 +227,7 @@ bool memory__is_left(void)
 
 	if (header__has_ended(memory.header))
 		return true;
-	/* allocprof has it open until it ends. */
+	/* Opening it for writing fails as soon as allocprof, its only reader, has ended. */
 	fd = sys__open(memory.wake_path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
 	if (fd >= 0)
 		sys__close(fd);
@@ -233,10 +237,11 @@ bool memory__is_left(void)
 	return true;
 }
 
-/* A process that waits looks so often whether allocprof still runs. */
+/* How often a waiting process checks whether allocprof still runs. */
 #define LOOK_NS (50 * NS_PER_MS)
 
-/* Whether allocprof has done nothing for so long that nobody waits any more. Whoever waits first notes the time. */
+/* Returns whether allocprof has done nothing for so long that no process waits any more. The first
+ * that waits notes the time. */
 static bool has_waited_enough(struct inside_waits *waits, __u64 now_ns)
 {
 	__u64 since_ns = 0;
@@ -247,7 +252,8 @@ static bool has_waited_enough(struct inside_waits *waits, __u64 now_ns)
 	return now_ns - since_ns > memory.header->settings.wait_ms * NS_PER_MS;
 }
 
-/* Since when the thread waits; 0: it does not, or a handler has left the wait by a jump. */
+/* Since when the thread waits; 0: it does not wait, or a signal handler has left the wait by a
+ * jump. */
 static __thread __u64 waits_since_ns;
 
 void memory__await(const __u32 *word, __u32 value)
@@ -255,15 +261,17 @@ void memory__await(const __u32 *word, __u32 value)
 	__u64 begin_ns, now_ns, limit_ns = memory.header->settings.wait_ms * NS_PER_MS;
 	struct inside_waits *waits = &memory.header->waits;
 
-	/* Where a filter forbids reading the clock, a wait could not end in time, so there is none. Of filters from before the program
-	 * began only the kernel knows: then the time is 0. */
+	/* Without a clock, which the target's filter may forbid to read, a wait could not be
+	 * limited, so this thread does not wait. If the filter is older than the program, only the
+	 * kernel knows about it; then sys__now_ns() returns 0. */
 	if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value || !sys__may(__NR_nanosleep) ||
 	    !sys__may(__NR_clock_gettime))
 		return;
 	begin_ns = now_ns = sys__now_ns();
 	if (!begin_ns)
 		return;
-	/* All handlers that come meanwhile would wait here, too, each within the one before. */
+	/* If this thread waits already, this is a signal handler: further handlers would wait
+	 * here, too, each inside the one before. */
 	if (waits_since_ns && now_ns - waits_since_ns < limit_ns)
 		return;
 	waits_since_ns = now_ns;
@@ -285,21 +293,22 @@ void *memory__take_pages(size_t size, __u64 *offset)
 	size_t failed = __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
 
 	size = (size + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
-	/* Without this each call of the target would try in vain, by several system calls. */
+	/* Without this check each call of the target would fail again, after several system calls. */
 	if (unlikely(failed && size >= failed))
 		return NULL;
 	*offset = __atomic_fetch_add(&memory.header->next, size, __ATOMIC_RELAXED);
 	return memory__map(*offset, size);
 }
 
-/* Pieces are small at first, since many processes are short, and large in the end. */
+/* The first pieces are small, since many processes run briefly; later ones are large. */
 static size_t piece_bytes(__u32 index)
 {
 	return index <= 4 ? 256 << 10 : index <= 16 ? 1 << 20 : index <= 1024 ? 4 << 20 : 16 << 20;
 }
 
-/* Maps a further piece with its first @size bytes taken, which it returns. @before is the state that
- * had no room; the new one is used by others if the state is still that. */
+/* Maps a further piece and returns its first @size bytes, which are taken. @before is the pool's
+ * state that had no room; if the state is still the same, other requests are served from the new
+ * piece, too. */
 static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *offset)
 {
 	__u32 index = __atomic_add_fetch(&pool->n_pieces, 1, __ATOMIC_RELAXED);
@@ -322,14 +331,17 @@ static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *o
 	return piece;
 }
 
-/* A thread that thousands wait for may not get a processor for hundreds of milliseconds, the more seldom the more often they look. */
+/* A thread for which thousands wait may not get a processor for hundreds of milliseconds; the more
+ * often the others look, the longer it takes. */
 #define EXTEND_WAIT_NS	 (500 * NS_PER_MS)
 #define EXTEND_MOST_WAIT 2
 
 /*
- * Returns true if the caller is to map the pool's next piece, false if another thread has changed the pool's state since it was
- * @before. The kernel maps memory for one thread of a process at a time: thousands of threads that find no room at once would each
- * wait in mmap(2), and map a piece too many. No thread waits for one that does not go on, or that its own handler has interrupted.
+ * Returns true if the caller is to map the pool's next piece, and false if another thread has
+ * changed the pool's state since it was @before. The kernel maps memory for one thread of a
+ * process at a time: if thousands of threads found no room at once, each would wait in mmap(2) and
+ * map a piece too many. A thread waits neither for a thread that does not get on, nor for one that
+ * its own signal handler has interrupted.
  */
 static bool pool__begin_extend(struct pool *pool, __u64 before, __u32 tid)
 {
@@ -349,7 +361,8 @@ static bool pool__begin_extend(struct pool *pool, __u64 before, __u32 tid)
 			return true;
 		waits = other == awaited ? waits + 1 : 0;
 		awaited = other;
-		/* Of all that have waited so long for the same thread one maps a piece in its place. */
+		/* Of the threads that have waited this long for the same thread, one maps a piece
+		 * in its place. */
 		if (waits >= EXTEND_MOST_WAIT &&
 		    __atomic_compare_exchange_n(&pool->extender, &other, tid, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -377,7 +390,7 @@ static void *pool__take_new(struct pool *pool, __u64 before, size_t size, __u64 
 	*is_late = !pool__begin_extend(pool, before, tid);
 	if (*is_late)
 		return NULL;
-	/* Another thread may have extended the pool just before it was this one's turn. */
+	/* Another thread may have extended the pool right before this thread's turn. */
 	*is_late = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE) != before;
 	if (!*is_late)
 		taken = pool__extend(pool, before, size, offset);
@@ -422,8 +435,8 @@ void *memory__take_private(size_t size)
 	return pool__take(&memory.own, size, &offset);
 }
 
-/* The pieces stay mapped: the fork may have been in a signal's handler, and the code that it interrupted
- * goes on in both processes. */
+/* Forgets the pieces but leaves them mapped: if a signal handler has forked, the code that it
+ * interrupted goes on in both processes. */
 void memory__forget(void)
 {
 	memory.failed_bytes = 0;
@@ -432,7 +445,8 @@ void memory__forget(void)
 	memory.shared.extender = memory.own.extender = 0;
 }
 
-/* The chunk that has element @index, and the index of the chunk's first element. */
+/* Returns the index of the chunk that has element @index, and stores the index of the chunk's
+ * first element in *@first. */
 static __u32 chunk_of(__u32 index, __u32 *first)
 {
 	__u32 chunk = 0;
@@ -455,7 +469,7 @@ static char *map_chunk(struct mapped_array *mapped, __u32 chunk, __u64 offset, s
 	if (base)
 		return base;
 	base = memory__map(offset, chunk_bytes(chunk, size));
-	/* Another thread may have mapped it meanwhile: then it is mapped twice. */
+	/* If another thread has mapped the chunk meanwhile, it is mapped twice. */
 	if (base)
 		__atomic_store_n(&mapped->chunks[chunk], base, __ATOMIC_RELEASE);
 	return base;
@@ -502,7 +516,7 @@ void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array,
 
 #define FIRST_SHIFT 4
 
-/* From this size on a table has pages of its own, which are given back. */
+/* From this size on a table has pages of its own, which are unmapped when it grows. */
 #define OWN_PAGES_BYTES (16 << 10)
 
 static char *take_entries(size_t bytes, __u64 *offset)
@@ -550,7 +564,8 @@ static bool grow_table(struct table *table, const struct table_kind *kind, __u64
 	return true;
 }
 
-/* A signal's handler that jumps out of here would leave a part of it. */
+/* Signals are blocked: a handler that jumped out of here would leave a table that is copied in
+ * part. */
 bool table__reserve(struct table *table, const struct table_kind *kind, __u64 *published)
 {
 	__u64 signals;

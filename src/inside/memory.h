@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory of this library: shared with allocprof, and of the process alone. None of it comes from the
- * target's heap. No locks, so that signals' handlers may take memory, too. Also tables
- * in such memory, and what is kept of the answers of system calls.
+ * Provides memory that this library shares with allocprof, and memory of the process alone. None
+ * of it comes from the target's heap, and no locks are taken, so that signal handlers may take
+ * memory, too. Also has hash tables in such memory, and caches of results of system calls.
  */
 #ifndef ALLOCPROF_INSIDE_MEMORY_H
 #define ALLOCPROF_INSIDE_MEMORY_H
@@ -15,74 +15,83 @@
 #include "inside_abi.h"
 #include "sys.h"
 
-/* Maps the header of the measurement in @directory. False if there is none that this library can use. */
+/* Maps the header of the measurement in @directory. Returns false if there is none that this
+ * library can use. */
 bool memory__open(const char *directory);
 
-/* The same where allocprof has mapped the header, at @memory, and the first page of the tables; 0: none. The files have no path. */
+/* The same where allocprof has mapped the header, at @memory, and the first page of the tables, at
+ * @tables; 0: there are none. These files have no path that the process could open. */
 bool memory__adopt(__u64 memory, __u64 tables);
 
-/* The header; NULL before memory__open() and memory__adopt(). */
+/* Returns the header; NULL before memory__open() and memory__adopt(). */
 struct inside_header *memory__header(void);
 
-/* There is no header any more. */
+/* Forgets the header, which is not mapped any more. */
 void memory__close(void);
 
-/* Zeroed shared memory, aligned to 64 bytes, and its offset. NULL if there is none. */
+/* Returns zeroed shared memory, aligned to 64 bytes, and stores its offset in *@offset. NULL if
+ * there is none. It is never freed. */
 void *memory__take(size_t size, __u64 *offset);
 
-/* Zeroed memory of this process alone, aligned to 64 bytes. NULL if there is none. */
+/* Returns zeroed memory of this process alone, aligned to 64 bytes. NULL if there is none. It is
+ * never freed. */
 void *memory__take_private(size_t size);
 
 /* Maps @size bytes of shared memory from @offset, a multiple of INSIDE_PAGE. NULL on failure. */
 void *memory__map(__u64 offset, size_t size);
 
-/* Takes and maps shared memory of its own, a number of pages. NULL on failure. */
+/* Takes @size bytes of shared memory, rounded up to whole pages, and maps them separately, so that
+ * the caller may unmap them. NULL on failure. */
 void *memory__take_pages(size_t size, __u64 *offset);
 
-/* In a forked child: what the parent goes on writing is not used any more. */
+/* To be called in a forked child: it takes no more memory from pieces that the parent goes on
+ * using. */
 void memory__forget(void);
 
-/* The chunks of an array as this process has them mapped. */
+/* The chunks of a shared array at the addresses where this process has mapped them. */
 struct mapped_array {
 	void *chunks[INSIDE_CHUNKS];
 };
 
-/* A new element and its index. NULL if there is no room. */
+/* Adds an element, stores its index in *@index and returns it. NULL if there is no room. */
 void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array, size_t size,
 			__u32 *index);
 
-/* An element that was added by whatever process, below the array's n. NULL if it cannot be mapped. */
+/* Returns an element that any process has added, with an index below the array's n. NULL if it
+ * cannot be mapped. */
 void *mapped_array__get(struct mapped_array *mapped, const struct inside_array *array, size_t size,
 			__u32 index);
 
-/* Maps @size bytes from @offset of the file of unwind tables, for reading. NULL on failure. */
+/* Maps @size bytes of the file of unwind tables from @offset on, for reading. NULL on failure. */
 const void *memory__map_tables(__u64 offset, size_t size);
 
-/* Whether the file system of the shared memory had no room for what this process needed. */
+/* Returns whether the file system of the shared memory lacked room for this process. */
 bool memory__is_full(void);
 
-/* Why a call is lost for which there was no memory. */
+/* Returns the reason under which a call is counted as lost because there was no memory. */
 static inline enum ap_lost memory__lost(void)
 {
 	return memory__is_full() ? AP_LOST_NO_ROOM : AP_LOST_COUNTS_FULL;
 }
 
-/* Counts events that are lost or could not be followed. */
+/* Counts an event that is lost or could not be followed. */
 void memory__add_gap(enum inside_gap gap);
 
-/* Wakes allocprof, which has something new to read. */
+/* Wakes allocprof, for which there is something new to read. */
 void memory__wake(void);
 
 /*
- * Waits until allocprof, which has been woken, writes another value than @value to @word of shared memory or of the tables. It may
- * return before: all waits of the measurement's processes together end when allocprof has done nothing for wait_ms.
+ * Waits until allocprof, which the caller has woken, writes another value than @value to @word of
+ * shared memory or of the tables. May return earlier: when allocprof has done nothing for wait_ms,
+ * the waits of all measured processes end.
  */
 void memory__await(const __u32 *word, __u32 value);
 
-/* Whether allocprof has left, by the gate, or because nobody reads what wakes it: then the gate says so from now on. */
+/* Returns whether allocprof has ended: the gate says so, or nobody reads the FIFO that wakes it;
+ * in this case the gate is set, too. */
 bool memory__is_left(void);
 
-/* Whether nothing is counted any more, so that nothing begins. */
+/* Returns whether the measurement has ended, so that nothing is counted any more. */
 static inline bool header__has_ended(const struct inside_header *header)
 {
 	return __atomic_load_n(&header->gate, __ATOMIC_RELAXED) == INSIDE_STOPPED;
@@ -93,20 +102,22 @@ static inline bool header__has_ended(const struct inside_header *header)
 struct table {
 	char *entries;
 	__u32 shift; /* log2 of the room */
-	__u32 n;     /* entries in use */
+	__u32 n;     /* number of entries in use */
 };
 
 struct table_kind {
 	size_t entry_bytes;
-	/* Hash of an entry in use; 0 for a free one. */
+	/* Returns the hash of an entry in use; 0 for a free one. */
 	__u64 (*hash)(const void *entry);
 };
 
-/* Makes room for one more entry. *@published is the offset that allocprof reads; it sees the table as it was
- * before or as it is now. Entries move if that returns true and table->shift has changed. False: no room. */
+/* Makes room for one more entry. *@published is the table's offset, which allocprof reads: it
+ * finds the old table or the new one, both complete. Entries have moved if this returns true and
+ * table->shift has changed. Returns false if there is no room. */
 bool table__reserve(struct table *table, const struct table_kind *kind, __u64 *published);
 
-/* The first entry to look at for a hash, and the one behind @entry. The table has entries. */
+/* Return the first entry to look at for a hash, and the entry behind @entry. The table must not be
+ * empty. */
 static inline void *table__first(const struct table *table, size_t entry_bytes, __u64 hash)
 {
 	return table->entries + (hash & ((1ULL << table->shift) - 1)) * entry_bytes;
@@ -120,8 +131,9 @@ static inline void *table__next(const struct table *table, size_t entry_bytes, c
 }
 
 /*
- * A table of what was found out by system calls, for all threads, without locks. The low bits of a key say for which generation
- * it holds: with the next one all of it is void, and is replaced bit by bit. Within a generation nothing is removed.
+ * A cache of results of system calls, shared by all threads without locks. The low bits of a key
+ * name the generation in which the entry is valid: entries of earlier generations are void, and
+ * are replaced one by one. Within a generation nothing is removed.
  */
 
 struct kept {
@@ -131,10 +143,10 @@ struct kept {
 
 #define KEPT_TRIES 8
 
-/* @generation_bits: of a key. */
+/* @generation_bits: how many low bits of a key hold the generation. */
 struct kept_table {
 	struct kept *slots;
-	__u32 shift; /* log2 of their number */
+	__u32 shift; /* log2 of the number of slots */
 	__u32 generation_bits;
 };
 
@@ -165,14 +177,14 @@ static inline bool kept__find(const struct kept_table *table, __u64 key, __u64 *
 			*value = __atomic_load_n(&slot->value, __ATOMIC_ACQUIRE);
 			return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == key;
 		}
-		/* It would be here. */
+		/* A key that is in the table is found before a void slot. */
 		if (kept__is_void(table, found, key))
 			return false;
 	}
 	return false;
 }
 
-/* False: there is no room before the next generation. */
+/* Adds an entry. Returns false if the table has no room before the next generation. */
 static inline bool kept__put(const struct kept_table *table, __u64 key, __u64 value)
 {
 	for (int i = 0; i < KEPT_TRIES; i++) {

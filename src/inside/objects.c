@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Reads the dynamic linker's list of loaded objects, their symbols, relocations and addresses. */
+/* Reads the dynamic linker's list of loaded objects, and their symbols, relocations and addresses. */
 #include "objects.h"
 
 #include <elf.h>
@@ -12,11 +12,11 @@
 struct debug {
 	int version;
 	struct object *first;
-	__u64 code; /* a function that is called when the list changes */
-	int state;  /* 0: consistent */
+	__u64 code; /* address of a function that is called when the list changes */
+	int state;  /* 0: the list is consistent */
 };
 
-/* glibc's dynamic linker exports the structure, musl's a pointer to it. */
+/* glibc's dynamic linker exports the structure itself, musl's a pointer to it. */
 extern struct debug _r_debug __attribute__((weak));
 extern struct debug *_dl_debug_addr __attribute__((weak));
 
@@ -24,10 +24,10 @@ extern Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 
 #define PAGE 4096
 
-/* More are not searched: a list that runs in a circle ends. */
+/* How many objects of the list are looked at, so that a circular list ends. */
 #define MAX_OBJECTS 65536
 
-/* Set where the dynamic linker has not loaded this library. */
+/* The linker's structure, set only if the dynamic linker has not loaded this library (attached). */
 static const struct debug *attached_debug;
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -115,7 +115,7 @@ static bool read_symbols(const struct object *object, struct symbols *out)
 	return out->symbols && out->strings && (out->hash || out->gnu_hash);
 }
 
-/* The bit of a version that hides it from those who name none. */
+/* The bit of a symbol's version that hides it from references without a version. */
 #define VERSION_HIDDEN 0x8000
 
 static bool symbol__is(const struct symbols *in, __u32 index, const char *name, bool function)
@@ -133,7 +133,7 @@ static bool symbol__is(const struct symbols *in, __u32 index, const char *name, 
 	       text__equal(in->strings + symbol->st_name, name);
 }
 
-/* Symbols with one hash in a loaded object. */
+/* How many symbols with one hash are looked at in a loaded object. */
 #define MAX_CHAIN 65536
 
 struct wanted {
@@ -141,7 +141,8 @@ struct wanted {
 	bool is_function;
 };
 
-/* The dynamic linker has mapped what the tables name. */
+/* Copies memory of a loaded object directly: the dynamic linker has mapped all that the tables
+ * refer to. */
 static bool read_loaded(const void *memory, Elf64_Addr address, void *out, size_t size)
 {
 	memcpy(out, (const void *)address, size);
@@ -185,7 +186,7 @@ bool object__defines(const struct object *object, const char *name, struct defin
 	return find_in(object, name, true, out);
 }
 
-/* The first definition from @object on, and before @end. */
+/* Finds the first definition in the objects from @object up to, not including, @end. */
 static bool find_from(const struct object *object, const struct object *end, const char *name,
 		      bool function, struct definition *out)
 {
@@ -204,7 +205,7 @@ bool objects__find_next(const char *name, struct definition *out)
 	return own && find_from(own->next, NULL, name, true, out);
 }
 
-/* The first definition in all objects but this library. */
+/* Finds the first definition in all objects but this library. */
 static bool find_anywhere(const char *name, bool function, struct definition *out)
 {
 	const struct object *own = objects__own();
@@ -225,7 +226,8 @@ bool objects__is_preceded(const char *name)
 	return !attached_debug && find_from(objects__first(), objects__own(), name, true, &found);
 }
 
-/* Undefined symbols come before those that DT_GNU_HASH has; DT_HASH counts all. */
+/* Returns how many symbols precede those of DT_GNU_HASH, which are the undefined ones, or all
+ * symbols if there is only DT_HASH. */
 static __u32 count_undefined(const struct symbols *in)
 {
 	return in->hash ? in->hash[1] : in->gnu_hash[1];
@@ -249,7 +251,7 @@ bool object__imports(const struct object *object, const char *name)
 	return false;
 }
 
-/* All symbols: those that DT_GNU_HASH has end with the last chain. */
+/* Returns the number of all symbols. With DT_GNU_HASH the last chain ends with the last symbol. */
 static __u32 count_symbols(const struct symbols *in)
 {
 	const __u32 *table = in->gnu_hash;
@@ -339,7 +341,8 @@ void object__each_slot(const struct object *object, object_slot_fn fn, void *con
 			break;
 		}
 	}
-	/* Those without a symbol come first, and are most. */
+	/* Relocations without a symbol (DT_RELACOUNT) come first and are the most; they are
+	 * skipped. */
 	if (all && relative_bytes < all_bytes)
 		each_relocation(object, &symbols,
 				(const Elf64_Rela *)all + relative_bytes / sizeof(Elf64_Rela),
@@ -399,7 +402,8 @@ struct object_info {
 	unsigned long long n_loaded, n_unloaded;
 };
 
-/* libc holds its lock for moments only, and never while it calls the allocator, so this cannot deadlock. */
+/* The C library holds its lock briefly, and never while it calls the allocator, so this cannot
+ * deadlock. */
 extern int dl_iterate_phdr(int (*fn)(struct object_info *info, size_t size, void *context),
 			   void *context) __attribute__((weak));
 
@@ -415,7 +419,7 @@ static int each_object(int (*fn)(struct object_info *info, size_t size, void *co
 }
 
 struct segments {
-	__u64 address; /* in the object that is looked for */
+	__u64 address; /* an address in the object that is looked for */
 	struct object_span *out;
 };
 
@@ -508,7 +512,8 @@ static int call_held(struct object_info *info, size_t size, void *context)
 	return 1;
 }
 
-/* glibc changes the list and unmaps objects under the lock that it holds while the function is called. */
+/* Calls @fn from dl_iterate_phdr(3): glibc changes the list and unmaps objects only under the lock
+ * that it holds meanwhile. */
 void objects__hold(objects_fn fn, void *context)
 {
 	struct held held = { fn, context };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The objects that the dynamic linker has loaded, and their symbols. dlsym(3) is not used: it may
- * allocate, it takes a lock, and before glibc 2.34 it is in a library that a program may not have.
- * Also the next definitions of the interposed functions, behind this library's.
+ * Finds the objects that the dynamic linker has loaded, and their symbols. dlsym(3) is not used:
+ * it may allocate, it takes a lock, and before glibc 2.34 it is in a library that a program may
+ * not have. Also finds the next definitions of the interposed functions, which are those behind
+ * this library's in the search order.
  */
 #ifndef ALLOCPROF_INSIDE_OBJECTS_H
 #define ALLOCPROF_INSIDE_OBJECTS_H
@@ -13,7 +14,7 @@
 
 #include "sys.h"
 
-/* The part of struct link_map that debuggers rely on: glibc and musl agree. */
+/* The part of struct link_map that debuggers rely on; glibc and musl have the same. */
 struct object {
 	__u64 bias;
 	char *path;
@@ -21,28 +22,33 @@ struct object {
 	struct object *next, *previous;
 };
 
-/* The first in the order in which names are searched, and this library; NULL where the list is not found. Once there may be
- * threads the list is walked within objects__hold() only. */
+/* objects__first() returns the first object in the order in which names are searched,
+ * objects__own() this library; NULL if the list is not found. Once there may be threads, the list
+ * may be walked only within objects__hold(). */
 struct object *objects__first(void);
 struct object *objects__own(void);
 
-/* Where the list is, for a library that the dynamic linker has not loaded: then there is no objects__own(). */
+/* Sets where the linker's list is, for a library that the dynamic linker has not loaded.
+ * objects__own() is NULL then. */
 void objects__set_linker(__u64 debug);
 
-/* Whether the dynamic linker is between two changes of its list. */
+/* Returns false while the dynamic linker is between two changes of its list. */
 bool objects__are_consistent(void);
 
-/* Waits until the dynamic linker's lock is free. While all other threads are stopped it stays so. */
+/* Waits until the dynamic linker's lock is free. It stays free while the caller keeps all other
+ * threads stopped. */
 void objects__await_lock(void);
 
-/* This library as an object that is in no list. */
+/* This library as an object, although it is in no list. */
 extern const struct object own_object __attribute__((visibility("hidden")));
 
-/* An address in the object's dynamic section: glibc relocates them where that can be written, musl and the vDSO do not, nor is it
- * done in an object that no dynamic linker has loaded. */
+/* Returns the address that an entry of the object's .dynamic holds. glibc relocates these addresses
+ * where .dynamic can be written; musl and the vDSO do not, and nobody does in an object that no
+ * dynamic linker has loaded. */
 const void *object__address(const struct object *object, __u64 value);
 
-/* The path by which this library was loaded, or NULL where the dynamic linker's list is not found. */
+/* Returns the path from which this library was loaded, or NULL if the dynamic linker's list is not
+ * found. */
 const char *objects__own_path(void);
 
 struct definition {
@@ -51,84 +57,90 @@ struct definition {
 	const struct object *object;
 };
 
-/* The first definition of the function in the objects behind this library, or in all where it was not loaded. False if there is
- * none. */
+/* Finds the first definition of the function in the objects behind this library, or in all objects
+ * if the dynamic linker has not loaded it. Returns false if there is none. */
 bool objects__find_next(const char *name, struct definition *out);
 
-/* Finds the first definition of the function in all objects but this library. False if there is none. */
+/* Finds the first definition of the function in all objects but this library. Returns false if
+ * there is none. */
 bool objects__find_function(const char *name, struct definition *out);
 
-/* Whether an object in front of this library defines the function: then that is the one that is called. */
+/* Returns whether an object in front of this library defines the function, so that calls go to
+ * that definition. */
 bool objects__is_preceded(const char *name);
 
-/* The object's own definition of the function. */
+/* Finds the object's own definition of the function. Returns false if it has none. */
 bool object__defines(const struct object *object, const char *name, struct definition *out);
 
-/* Whether the object imports the function. */
+/* Returns whether the object imports the function. */
 bool object__imports(const struct object *object, const char *name);
 
-/* Whether the dynamic linker looks into the object itself first (-Bsymbolic). */
+/* Returns whether the dynamic linker searches the object itself first for its symbols
+ * (-Bsymbolic). */
 bool object__is_symbolic(const struct object *object);
 
-/* Returns whether an object has DT_RPATH, which counts for the libraries that it loads as well. Not within
- * objects__hold(). */
+/* Returns whether an object has DT_RPATH, which also applies to the libraries that the object
+ * loads. Must not be called within objects__hold(). */
 bool objects__pass_on_search_path(void);
 
-/* Whether the program has libraries audit the dynamic linker (DT_AUDIT, DT_DEPAUDIT). */
+/* Returns whether the program names libraries that audit the dynamic linker (DT_AUDIT,
+ * DT_DEPAUDIT). */
 bool objects__program_names_auditors(void);
 
-/* Whether libraries are searched for it in directories of its own. */
+/* Returns whether the object names directories in which its libraries are searched (DT_RPATH,
+ * DT_RUNPATH). */
 bool object__has_search_path(const struct object *object);
 
 typedef void (*object_function_fn)(void *context, const char *name,
 				   const struct definition *definition);
 
-/* Calls @fn with each function that others can call by its name. */
+/* Calls @fn with each function that the object exports. */
 void object__each_function(const struct object *object, object_function_fn fn, void *context);
 
-/* @is_lazy: the slot may still lead to the dynamic linker. */
+/* @is_lazy: the slot may still lead to the dynamic linker, which binds it at the first call. */
 typedef void (*object_slot_fn)(void *context, const char *name, __u64 *slot, bool is_lazy);
 
-/* Calls @fn with each word of the object that has the address of a symbol. */
+/* Calls @fn with each word of the object that holds the address of a symbol. */
 void object__each_slot(const struct object *object, object_slot_fn fn, void *context);
 
-/* Where an object is mapped. */
+/* The addresses at which an object is mapped. */
 struct object_span {
 	__u64 start, end;
 	__u64 protected_start,
-		protected_end; /* pages that cannot be written when it has been relocated */
+		/* end of the pages that are read-only once the object is relocated (RELRO) */
+		protected_end;
 	__u64 dynamic;
 };
 
-/* The object that has @address. */
+/* Finds the object that contains @address. */
 bool objects__span(__u64 address, struct object_span *out);
 
-/* objects__find_function() for variables. Returns the address, or NULL if there is none. */
+/* As objects__find_function(), for variables. Returns the address, or NULL if there is none. */
 void *objects__find(const char *name);
 
-/* An address in the code of the dynamic linker; 0 where it is not a library of its own (musl), which does not
- * unload anything either. */
+/* Returns an address in the code of the dynamic linker; 0 if it is not a separate library (musl),
+ * in which case it unloads nothing either. */
 __u64 objects__linker_code(void);
 
-/* How many objects were unloaded so far. */
+/* Returns how many objects the dynamic linker has unloaded so far. */
 __u64 objects__unloaded(void);
 
 struct objects_changes {
-	__u64 n_loaded, n_unloaded; /* so far; a load that fails counts as both */
+	__u64 n_loaded, n_unloaded; /* so far; an object that fails to load counts in both */
 };
 
-/* @changes: NULL where they are not known. */
+/* @changes is NULL if the numbers are not known. */
 typedef void (*objects_fn)(void *context, const struct objects_changes *changes);
 
 /*
- * Calls @fn, meanwhile no object is put into the list or unmapped; in musl, which unmaps what could not be loaded only, one
- * may be. @fn must neither wait nor allocate: it has a lock of the dynamic linker.
+ * Calls @fn while no object is added to the list or unmapped. (musl may unmap an object that it
+ * fails to load.) @fn must neither wait nor allocate, since a lock of the dynamic linker is held.
  */
 void objects__hold(objects_fn fn, void *context);
 
-/* The functions that this library stands in front of: where their next definitions are. */
+/* The functions that this library interposes, and their next definitions. */
 
-/* X(name, the function as which its calls count). */
+/* X(name, function under which its calls are counted). */
 #define NEXT_ALLOCATOR(X)                                                                          \
 	X(malloc, AP_MALLOC)                                                                       \
 	X(calloc, AP_CALLOC)                                                                       \
@@ -176,13 +188,14 @@ enum next {
 };
 #undef NEXT_NUMBER
 
-/* NULL: not looked up, or there is none. */
+/* NULL: the function has not been looked up, or there is none. */
 extern void *next_functions[NEXT_FUNCTIONS] __attribute__((visibility("hidden")));
 
-/* Since realloc was looked up: whether the program has one of its own, which the C library calls. */
+/* Whether the program has a realloc of its own, which the C library calls. Set when realloc is
+ * looked up. */
 extern bool next_realloc_is_preceded __attribute__((visibility("hidden")));
 
-/* Looks the function up; NULL if there is none. */
+/* Looks up the next definition. Returns NULL if there is none. */
 void *next__find(enum next which);
 
 static inline void *next__get(enum next which)
@@ -192,17 +205,17 @@ static inline void *next__get(enum next which)
 	return likely(function) ? function : next__find(which);
 }
 
-/* Code of the allocator's functions lies in here. */
+/* The range of addresses that contains the code of the allocator's functions. */
 struct next_bodies {
 	__u64 start, size;
 };
 
 extern struct next_bodies next_bodies __attribute__((visibility("hidden")));
 
-/* Whether the return address lies in one of the allocator's functions. */
+/* Returns whether the return address is in one of the allocator's functions. */
 bool next__is_body(__u64 return_address);
 
-/* Looks all functions of the allocator up. */
+/* Looks up the next definitions of all functions of the allocator. */
 void next__prepare(void);
 
 #endif

@@ -14,11 +14,11 @@
 #define MAX_ALLOCATORS 8
 #define MAX_SEEN       4096
 
-/* Stub n counts a call of own_functions.list[n]: own_calls.c. */
+/* Stub number n, which is in own_calls.c, counts a call of own_functions.list[n]. */
 extern const char own_stubs[] __attribute__((visibility("hidden")));
 #define STUB_BYTES 16
 
-/* This library, by symbols of the linker. */
+/* The bounds of this library, from symbols of the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
@@ -26,12 +26,13 @@ struct own_functions own_functions;
 
 static struct {
 	__u32 is_busy, is_missed;
-	__u32 n_loads, n_walks, n_forks; /* that are under way */
+	__u32 n_loads, n_walks, n_forks; /* how many loads, walks and forks are under way */
 	bool began, awaits_end, is_stopped;
-	/* The last look found all objects, so that none is needed until they change. */
+	/* The last walk found all objects, so no further one is needed until they change. */
 	bool is_complete;
 	struct objects_changes changes;
-	/* The last object that the program began with: names are looked up in all up to it first. */
+	/* The last of the objects with which the program began: names are searched first in all
+	 * objects up to this one. */
 	const struct object *last;
 	struct {
 		const struct object *object;
@@ -40,12 +41,12 @@ static struct {
 		struct object_span span;
 	} allocators[MAX_ALLOCATORS];
 	__u32 n_allocators;
-	/* Objects whose words were looked at. */
+	/* Objects whose words have been looked at, by their dynamic sections. */
 	const Elf64_Dyn *seen[MAX_SEEN];
 	__u32 n_seen;
 } known;
 
-/* A fork and a look at the objects wait for each other no longer. */
+/* How long a fork and a walk through the objects wait for each other at most. */
 #define WAIT_STEP_NS 100000
 #define WAIT_STEPS   1000
 
@@ -65,7 +66,8 @@ static bool has_family(const struct object *object, enum interface_family family
 	return true;
 }
 
-/* Whether the object only wraps another allocator: it follows the rule in src/allocator/allocator.c. */
+/* Returns whether the object only wraps another allocator, by the rule of
+ * src/allocator/allocator.c. */
 static bool is_wrapper(const struct object *object)
 {
 	static const char *const sources[] = { "mmap",	 "mmap64", "__mmap",   "sbrk",
@@ -88,7 +90,7 @@ static bool is_wrapper(const struct object *object)
 	return true;
 }
 
-/* Bit mask of the families that it has. */
+/* Returns a bit mask of the families whose functions the object has. */
 static __u32 families_of(const struct object *object)
 {
 	struct definition found;
@@ -105,7 +107,7 @@ static __u32 families_of(const struct object *object)
 	return families | 1U << INTERFACE_CPLUSPLUS;
 }
 
-/* Whether this library defines the function itself. */
+/* Returns whether this library defines the function itself. */
 static bool is_ours(const char *name)
 {
 #define IS(function, ...)                                                                          \
@@ -184,14 +186,15 @@ static void find_allocators(void)
 		known.allocators[i].object = object;
 		if (i == known.n_allocators)
 			known.n_allocators++;
-		/* The object's garbage collector frees blocks without a call. */
+		/* The garbage collector of these objects frees blocks without a call. */
 		if (families >> INTERFACE_GC & 1 && memory__header()->settings.mode == INSIDE_LIVE)
 			memory__add_gap(INSIDE_GAP_COLLECTED);
 		object__each_function(object, add_function, &families);
 	}
 }
 
-/* The definition that the dynamic linker finds, in an allocator. False also where it is not sure. */
+/* Finds the definition to which the dynamic linker binds @name, if it is an allocator's. Returns
+ * false if it is not, or this is not certain. */
 static bool resolve(const struct object *caller, const char *name, struct definition *out)
 {
 	const struct object *object = objects__first();
@@ -292,7 +295,8 @@ static bool is_listed(const struct object *wanted)
 	return object;
 }
 
-/* An allocator that was unloaded has no code any more, and other objects may be where one was. */
+/* Forgets allocators that were unloaded: they have no code any more, and other objects may be at
+ * their addresses. */
 static void forget_unloaded(void)
 {
 	for (__u32 i = 0; i < known.n_allocators; i++)
@@ -305,7 +309,7 @@ static void forget_unloaded(void)
 
 static void update(bool is_late, const struct objects_changes *changes)
 {
-	/* Otherwise objects may not be relocated yet. */
+	/* Before that, or during a load, objects may not be relocated yet. */
 	bool is_settled = known.began && !known.awaits_end &&
 			  !__atomic_load_n(&known.n_loads, __ATOMIC_ACQUIRE);
 
@@ -324,7 +328,8 @@ static void update(bool is_late, const struct objects_changes *changes)
 		patch_objects(is_late, is_settled);
 }
 
-/* Where the objects are not held, another thread that comes meanwhile leaves it to this one. */
+/* Updates once at a time. If the objects are not held, a thread that comes meanwhile leaves its
+ * update to the thread that is at it. */
 static void update_once(void *context, const struct objects_changes *changes)
 {
 	const bool *is_late = context;
@@ -340,7 +345,8 @@ static void update_once(void *context, const struct objects_changes *changes)
 	} while (__atomic_load_n(&known.is_missed, __ATOMIC_ACQUIRE));
 }
 
-/* Waits until there is none, for a limited time: a signal's handler may wait for what it interrupted. */
+/* Waits until *@n is 0, for a limited time, since a signal handler may wait for the code that it
+ * interrupted. */
 static void await_none(const __u32 *n)
 {
 	const struct {
@@ -377,7 +383,7 @@ void own__begin_load(void)
 	__atomic_fetch_add(&known.n_loads, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A constructor may have forked, and in the child the count began anew. */
+/* The count may be 0 already: it began anew in a child that a constructor has forked. */
 void own__end_load(void)
 {
 	__u32 n = __atomic_load_n(&known.n_loads, __ATOMIC_RELAXED);
@@ -476,7 +482,7 @@ bool own__is_body(__u64 return_address)
 	for (__u32 i = 0; i < n; i++) {
 		const struct own_function *function = &own_functions.list[i];
 
-		/* Requests of functions that copy (such as strdup) count. */
+		/* Requests that a copying function (such as strdup) makes count as its caller's. */
 		if (return_address - (__u64)function->address - 1 < function->size &&
 		    function->row &&
 		    (function->row->kind == INTERFACE_REQUEST ||

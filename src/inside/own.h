@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Functions of allocators beside those of the C library: operator new, mallocx, mi_malloc. This library does not define
- * them, since programs ask whether they are there. Instead the words in which other objects have their addresses get
- * that of a stub here, which counts the call and goes on to the function.
+ * Counts calls of allocators' functions beside those of the C library: operator new, mallocx,
+ * mi_malloc. This library does not define them, since programs test whether they exist. Instead it
+ * changes the words in which other objects keep their addresses to that of a stub, which counts
+ * the call and goes on to the function.
  */
 #ifndef ALLOCPROF_INSIDE_OWN_H
 #define ALLOCPROF_INSIDE_OWN_H
@@ -12,13 +13,13 @@
 
 struct interface_function;
 
-/* Number of stubs, and so of functions that can be followed. */
+/* Number of stubs, which limits how many functions can be followed. */
 #define OWN_FUNCTIONS 512
 
 struct own_function {
 	void *address;
 	__u64 size; /* bytes of code; 0 if the symbol does not say */
-	/* NULL: its name resembles those of the table, and nothing else is known. */
+	/* NULL: the function's name resembles those of the table, and nothing else is known of it. */
 	const struct interface_function *row;
 };
 
@@ -29,36 +30,41 @@ struct own_functions {
 
 extern struct own_functions own_functions __attribute__((visibility("hidden")));
 
-/* Looks for allocators among the objects, and for words that have addresses of their functions. */
+/* Looks for allocators among the loaded objects, and changes the words that hold addresses of
+ * their functions. */
 void own__update(void);
 
-/* Objects are being loaded, by one more thread: they may be in the list before their words have values. */
+/* To be called when one more thread begins to load objects, which may be in the list before their
+ * words have values. */
 void own__begin_load(void);
 
-/* A load that own__begin_load() announced has ended. */
+/* To be called when the load that own__begin_load() announced has ended. */
 void own__end_load(void);
 
-/* Objects may be loaded that own__update() is not called for. */
+/* To be called when objects may be loaded without a call of own__update(). */
 void own__await_end(void);
 
-/* The process ends. Words that are found now may have been used, which is a gap. */
+/* To be called when the process ends. Words that are found only now may have been used uncounted,
+ * which is reported as a gap. */
 void own__end(void);
 
-/* The measurement has ended, and the process goes on: no word is changed any more. */
+/* To be called when the measurement has ended and the process goes on: no word is changed any
+ * more. */
 void own__stop(void);
 
-/* All libraries that the program begins with are there. */
+/* To be called when all libraries with which the program begins are loaded. */
 void own__began(void);
 
-/* Around a fork, in the parent: a child that is forked while another thread has the dynamic linker's lock would wait for it
- * for ever. */
+/* To be called around a fork in the parent. A child that was forked while another thread had the
+ * dynamic linker's lock would wait for that lock for ever. */
 void own__begin_fork(void);
 void own__end_fork(void);
 
-/* In a forked child: what another thread was doing is not finished. */
+/* To be called in a forked child: drops what other threads of the parent had not finished. */
 void own__forked(void);
 
-/* Whether the return address lies in a public function of an allocator or in this library, which calls them. */
+/* Returns whether the return address is in a public function of an allocator, or in this library,
+ * which calls such functions. */
 bool own__is_body(__u64 return_address);
 
 /*

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Calls of the functions of own.h. */
+/* Counts calls of the functions of own.h. */
 #include "call.h"
 #include "interface_abi.h"
 #include "memory.h"
 
 /*
- * The stubs. Each has its number, in a register that no argument is in. A function that is not followed until it returns
- * is jumped to.
+ * Each stub loads its number into a register that holds no argument and jumps to own_call, which
+ * jumps to the function unless the function's return is to be seen.
  */
 __asm__(".pushsection .text\n"
 	".globl own_stubs\n"
@@ -66,7 +66,7 @@ __asm__(".pushsection .text\n"
 	".popsection");
 _Static_assert(OWN_FUNCTIONS == 512, "there is a stub for each function");
 
-/* What own_call has on the stack. */
+/* The part of the stack that own_call fills. */
 struct own_frame {
 	__u64 arguments[6];
 	struct live_mark mark;
@@ -88,7 +88,7 @@ static struct call call_of(const struct interface_function *row, const struct ow
 		.size = argument(own, row->size) + row->size_bytes,
 	};
 
-	/* Only functions that take a block have an old one to read. */
+	/* Only for functions that take a block does the argument point to an old block. */
 	if (!(AP_FREEING >> call.function & 1) && !(AP_REALLOCATING >> call.function & 1))
 		call.pointer = 0;
 	if (row->count)
@@ -99,7 +99,8 @@ static struct call call_of(const struct interface_function *row, const struct ow
 	return call;
 }
 
-/* Whether jemalloc's mallctl is about to free what is in an arena: arena.N.reset, arena.N.destroy. */
+/* Returns whether this call of jemalloc's mallctl is about to free all blocks of an arena:
+ * arena.N.reset, arena.N.destroy. */
 static bool is_end_of_arena(const char *name)
 {
 	const char *last = name;
@@ -112,7 +113,7 @@ static bool is_end_of_arena(const char *name)
 	return text__equal(last, "reset") || text__equal(last, "destroy");
 }
 
-/* Whether a copying function returns the copy, in bytes. */
+/* Returns whether a copying function returns a copy of a text of single bytes. */
 static bool own__returns_text(const char *name)
 {
 	static const char *const names[] = {
@@ -127,7 +128,7 @@ static bool own__returns_text(const char *name)
 	return false;
 }
 
-/* Where to jump to; NULL: own__follow() makes the call. */
+/* Counts the call. Returns the address to jump to, or NULL if own__follow() is to make the call. */
 __attribute__((used)) static void *own__enter(__u32 number, struct own_frame *own,
 					      const __u64 *frame)
 {
@@ -168,7 +169,8 @@ static __u64 call_own(const struct own_function *function, const struct own_fram
 					  arguments[4], arguments[5]);
 }
 
-/* A copy of a text, which is in memory that the allocator's malloc would return. */
+/* Calls a function that copies a text. If it has not called malloc by name, its result is counted
+ * as a block that malloc has returned. */
 static __u64 copy_text(const struct own_function *function, const struct own_frame *own,
 		       const __u64 *frame, __u32 number)
 {
@@ -178,7 +180,8 @@ static __u64 copy_text(const struct own_function *function, const struct own_fra
 	struct call call;
 
 	result = call_own(function, own);
-	/* It has called malloc by its name, or this is not a thread that counts. */
+	/* The function has called malloc by its name, which was counted, or this thread is not
+	 * measured. */
 	if (!result || !thread || thread->shared->functions[AP_MALLOC].calls != before)
 		return result;
 	call = (struct call){ AP_MALLOC, .size = text__length((const char *)result) + 1 };
@@ -188,7 +191,8 @@ static __u64 copy_text(const struct own_function *function, const struct own_fra
 	return result;
 }
 
-/* Follows a call of an allocator's own function. Unlike with C's functions the result may be in memory. */
+/* Makes the call of an allocator's function and counts its result. Unlike with C's functions the
+ * result may be stored in memory. */
 __attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *own,
 					       const __u64 *frame)
 {

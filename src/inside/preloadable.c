@@ -49,7 +49,8 @@ static bool defines_function(const struct file_symbols *symbols)
 	return false;
 }
 
-/* Whether the program has a sanitizer, by what its file needs and defines. */
+/* Returns whether the program is built with a sanitizer, judged by the libraries that its file
+ * needs and the symbols that it defines. */
 static bool sanitizer__is_in(int fd, const Elf64_Ehdr *header)
 {
 	struct file_symbols symbols;
@@ -68,7 +69,8 @@ bool sanitizer__is_preloaded(const char *value)
 	return false;
 }
 
-/* A program that defines one of these has an allocator linked into it, whose functions nobody else calls. */
+/* A program that defines one of these has an allocator linked into it, whose functions only the
+ * program itself calls. */
 static const char *const hidden_names[] = {
 	"je_malloc", "_rjem_malloc", "mi_malloc", "tc_malloc", "scalable_malloc", "GC_malloc",
 };
@@ -76,10 +78,10 @@ static const char *const hidden_names[] = {
 #define MAX_SECTIONS	  4096
 #define MAX_SECTION_BYTES (64 << 20)
 
-/* Read at a time; a child of vfork(2) may have little stack. */
+/* Bytes of the file that are read at a time. A child of vfork(2) may have a small stack. */
 #define PART_BYTES 1024
 
-/* Longer than any of the names, with the bytes around it. */
+/* Bytes that two parts have in common: more than the longest name with the bytes around it. */
 #define OVERLAP 24
 
 static bool read_section(int fd, const Elf64_Ehdr *header, __u32 index, Elf64_Shdr *section)
@@ -89,7 +91,8 @@ static bool read_section(int fd, const Elf64_Ehdr *header, __u32 index, Elf64_Sh
 			     header->e_shoff + index * sizeof(*section));
 }
 
-/* Offsets of the names among the strings. A file has each of them once, or with longer names that end so. */
+/* How many offsets of the names in the string table are kept. A file has each name once, or as the
+ * end of longer names. */
 #define MAX_OFFSETS 16
 
 struct offsets {
@@ -127,7 +130,8 @@ static bool is_defined(int fd, const Elf64_Shdr *symbols, const struct offsets *
 	return false;
 }
 
-/* Where one of the names is in @bytes from @from on, from a 0 to a 0; @n if none is. */
+/* Returns the offset from @from on at which @bytes contains one of the names between two 0 bytes,
+ * or @n if there is none. */
 static __u32 find_name(const char *bytes, __u32 from, __u32 n)
 {
 	for (__u32 i = from; i + OVERLAP <= n; i++)
@@ -182,8 +186,8 @@ static bool has_hidden_names(int fd, const Elf64_Ehdr *header)
 	return false;
 }
 
-/* Whether the program in the file @fd defines malloc for all of its libraries, or for itself by the name of an allocator
- * (je_malloc). */
+/* Returns whether the program in the file @fd defines malloc for all of its libraries, or has an
+ * allocator for itself alone (je_malloc). */
 static bool program__has_malloc(int fd, const Elf64_Ehdr *header)
 {
 	struct file_symbols exported;
@@ -193,10 +197,10 @@ static bool program__has_malloc(int fd, const Elf64_Ehdr *header)
 	       has_hidden_names(fd, header);
 }
 
-/* Bytes that the kernel reads of a file that is executed (BINPRM_BUF_SIZE). */
+/* How many bytes the kernel reads of a file that is executed (BINPRM_BUF_SIZE). */
 #define HEAD_BYTES 256
 
-/* Interpreters of interpreters, as in the kernel. */
+/* How many interpreters may follow each other, as in the kernel. */
 #define MAX_INTERPRETERS 5
 
 #define F_OK 0
@@ -204,7 +208,7 @@ static bool program__has_malloc(int fd, const Elf64_Ehdr *header)
 
 static int open_program(const struct program *program)
 {
-	/* O_NONBLOCK: opening a FIFO would wait for a writer otherwise. */
+	/* O_NONBLOCK: without it opening a FIFO would wait for a writer. */
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 	if (!*program->path)
@@ -231,8 +235,9 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *header)
 	return false;
 }
 
-/* A dynamic linker can be executed, too, and loads the program that its arguments name. A static program at any address looks like
- * one, and says that it is a program. */
+/* Returns whether the program is a dynamic linker, which can be executed, too, and loads the
+ * program that its arguments name. A static position-independent program looks like one, but its
+ * DT_FLAGS_1 says that it is a program. */
 static bool program__is_linker(int fd, const Elf64_Ehdr *header)
 {
 	struct file_symbols symbols;
@@ -266,7 +271,7 @@ static struct ap_program describe(int fd)
 	return program;
 }
 
-/* The path behind "#!", put in place at the beginning of @head; false if there is none. */
+/* Moves the path behind "#!" to the beginning of @head. Returns false if there is none. */
 static bool take_interpreter(char *head, long n)
 {
 	char *from = head + 2, *to = head;
@@ -288,7 +293,7 @@ static int elf_refusal(int fd, const Elf64_Ehdr *header, bool looks)
 		header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64;
 	if (!program.is_foreign)
 		program.is_static = !has_interpreter(fd, header) && !program__is_linker(fd, header);
-	/* Symbols are read only where nothing else decides. */
+	/* Symbols are read only if nothing cheaper refuses the program. */
 	if (ap_program__refusal(&program) < 0)
 		program.has_sanitizer = sanitizer__is_in(fd, header);
 	if (looks && ap_program__refusal(&program) < 0)
@@ -332,10 +337,11 @@ static bool can_open(const char *directory, const char *name, int flags)
 	fd = end ? sys__open(path, flags) : -1;
 	if (fd < 0)
 		return false;
-	/* The process may be able to open it only by capabilities that are gone after the exec. */
+	/* The process may be able to open the file only by capabilities that it loses with the
+	 * exec, so the owner counts, too. */
 	may = !sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0) &&
 	      (!(flags & O_RDWR) || ((!user || status.st_uid == user) &&
-				     /* The file is smaller when the measurement is over. */
+				     /* The file is truncated when the measurement is over. */
 				     status.st_size >= (long)sizeof(struct inside_header)));
 	sys__close(fd);
 	return may;
@@ -367,7 +373,8 @@ int program__refusal(const struct program *program, bool looks)
 		if (is_translator(now.path))
 			return INSIDE_REFUSES_TRANSLATOR;
 		fd = open_program(&now);
-		/* An interpreter that is not found, or may not be executed, will not run; others may. */
+		/* An interpreter that does not exist or may not be executed will not run, so
+		 * nothing is refused; one that can be executed but not read is. */
 		if (fd == -EACCES && !sys(__NR_faccessat, now.at, (long)now.path, X_OK, 0, 0, 0))
 			return INSIDE_REFUSES_UNREADABLE;
 		if (fd < 0)
@@ -379,7 +386,7 @@ int program__refusal(const struct program *program, bool looks)
 			return refusal;
 		}
 		sys__close(fd);
-		/* Any other file is no program, or one that binfmt_misc's interpreters run. */
+		/* Any other file is not executed, or an interpreter of binfmt_misc runs it. */
 		if (n < 3 || !text__begins(head.text, "#!") || !take_interpreter(head.text, n))
 			return -1;
 		now = (struct program){ AT_FDCWD, head.text };

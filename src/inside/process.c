@@ -20,7 +20,7 @@
 
 static struct mapped_array refused_offsets;
 
-/* The file behind a link of /proc, or the path itself. */
+/* Copies the target of a link in /proc to @out, or the path itself if it is no link. */
 static void copy_path(char *out, const char *path)
 {
 	long n = -1;
@@ -61,10 +61,10 @@ bool process__note_refusal(const char *path, enum inside_refusal reason)
 
 enum {
 	NOT_BEGUN,
-	BEGINNING, /* by one thread */
+	BEGINNING, /* one thread begins to measure the process */
 	MEASURED,
 	NOT_MEASURED,
-	HANDED_OVER, /* by another engine; what it executes may be measured here again */
+	HANDED_OVER, /* by another engine; programs that it executes may be measured here again */
 };
 
 static volatile __u32 never_alive;
@@ -76,14 +76,14 @@ static struct {
 	__u32 state;
 	__u32 pid;
 	struct inside_program *program;
-	__u32 early;	       /* calls while it began */
-	volatile __u32 *alive; /* the page that is cleared in a forked child */
+	__u32 early;	       /* calls that other threads made while the process began */
+	volatile __u32 *alive; /* a word in the page that the kernel clears in a forked child */
 	struct thread *threads, *hand;
-	bool is_joined; /* process__is_joined() was called */
+	bool is_joined; /* process__is_joined() has been called */
 	struct mapped_array programs, thread_offsets;
 	char directory[INSIDE_PATH_BYTES];
 	process_keep_fn keep; /* NULL: the dynamic linker keeps @self */
-	__u32 key;	      /* its first argument */
+	__u32 key;	      /* first argument of @keep */
 } local;
 
 const char *process__directory(void)
@@ -93,13 +93,15 @@ const char *process__directory(void)
 
 bool process__follows(void)
 {
-	/* A child of vfork(2) begins no thread here: it would be its parent's. */
+	/* A child of vfork(2) must not begin to measure a thread here: the struct would belong to
+	 * its parent. */
 	if (!*process.alive && !thread__current() && local.state != HANDED_OVER)
 		return false;
 	return process.header->settings.follow && !header__has_ended(process.header);
 }
 
-/* The directory of the library: LD_PRELOAD names it there. @name is the library's name in it. */
+/* Stores the directory of this library, which LD_PRELOAD names, and the library's name in it in
+ * *@name. */
 static bool find_directory(const char **name)
 {
 	const char *path = objects__own_path();
@@ -120,7 +122,7 @@ static bool find_directory(const char **name)
 	return true;
 }
 
-/* Tells another engine that this process's calls count here (INSIDE_BEGINS). */
+/* Tells another engine by a USDT probe that this process's calls are counted here (INSIDE_BEGINS). */
 static __attribute__((noinline)) void announce(__u32 program)
 {
 	__asm__ volatile("990:	nop\n"
@@ -142,7 +144,7 @@ static bool add_program(enum inside_birth birth)
 	struct inside_program *program;
 	__u32 index, pid = sys__pid();
 
-	/* A process that may not ask for its number cannot be told from others. */
+	/* A process that may not call getpid(2) cannot be told from others, so it gets no program. */
 	program = pid ? mapped_array__add(&local.programs, &process.header->programs,
 					  sizeof(*program), &index)
 		      : NULL;
@@ -166,7 +168,8 @@ static bool add_program(enum inside_birth birth)
 	return true;
 }
 
-/* Publishes the file of CPython, if the process has it: allocprof tells users that arenas of its own hold small objects. */
+/* Publishes the file of CPython, if the process has loaded it, so that allocprof can tell the user
+ * that CPython's arenas hold small objects. */
 static void publish_python(void)
 {
 	struct definition found;
@@ -208,7 +211,7 @@ static bool begin_program(enum inside_birth birth)
 	return true;
 }
 
-/* From now on calls count. */
+/* Lets calls count from now on. */
 static void count_calls(void)
 {
 	announce(process.program);
@@ -216,7 +219,7 @@ static void count_calls(void)
 	process.alive = local.alive;
 }
 
-/* What the state is from now on. */
+/* Begins to measure the process. Returns its new state. */
 static __u32 begin_process(void)
 {
 	struct inside_header *header;
@@ -252,10 +255,10 @@ static __u32 begin_process(void)
 	return MEASURED;
 }
 
-/* In a forked child, at its first call: it has one thread. */
+/* Begins to measure a forked child, at its first call; it has one thread. */
 static bool begin_child(void)
 {
-	/* The memory of the parent's other threads is not used again. */
+	/* The memory of the parent's other threads is not used again in the child. */
 	local.threads = local.hand = NULL;
 	stand_ins__forget();
 	thread_names__forget();
@@ -271,13 +274,14 @@ static bool begin_child(void)
 	return true;
 }
 
-/* The tid of a struct thread that none uses. */
+/* The tid of a struct thread that no thread uses. */
 #define NO_THREAD 0xffffffff
 
-/* Likewise, whose memory another thread takes over in parts. */
+/* The tid of a struct thread that no thread uses and whose parts another thread is taking over. */
 #define GIVING_THREAD 0xfffffffd
 
-/* How many threads a new one looks at for one that has ended, by a system call each, and how many it passes. */
+/* How many structs a new thread checks for an ended owner, by a system call each, and how many
+ * structs it goes through in all. */
 #define REUSE_TRIES 8
 #define REUSE_STEPS 128
 
@@ -289,7 +293,8 @@ bool thread__has_comm(const struct thread *thread, const char *comm)
 	return true;
 }
 
-/* Makes an ended thread's memory that of @tid; false if it has not ended, or another one was first. */
+/* Hands the memory of an ended thread over to the thread @tid. Returns false if its owner has not
+ * ended, or another thread was faster. */
 static bool take_over(struct thread *thread, __u32 tid)
 {
 	__u32 before = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
@@ -413,13 +418,14 @@ bool thread__have_walker(struct thread *thread, bool (*take)(struct thread *thre
 	return thread->walker;
 }
 
-/* Without stacks nothing is counted by name. */
+/* Chooses the name under which the thread is counted; without stacks threads are not counted by
+ * name. */
 static struct thread_name *choose_name(char *comm)
 {
 	return process.has_stacks ? thread_names__choose(comm) : thread_names__of_all();
 }
 
-/* Adds a thread that is named @name and counted so; NULL if there is no memory. */
+/* Adds a thread that is called @comm and counted under @name. NULL if there is no memory. */
 static struct thread *add_thread(struct thread_name *name, __u32 tid, const char *comm)
 {
 	struct thread *thread = thread__new(tid, comm);
@@ -434,7 +440,7 @@ static struct thread *add_thread(struct thread_name *name, __u32 tid, const char
 	return thread;
 }
 
-/* @open: regions that the thread has open; NULL: none. */
+/* Begins to measure the calling thread. @open: the regions that it has open; NULL: none. */
 static struct thread *begin_thread(const struct ap_region_thread *open)
 {
 	__u32 tid = process__is_itself() ? sys__tid() : PARENT_THREAD;
@@ -458,7 +464,7 @@ static struct thread *begin_thread(const struct ap_region_thread *open)
 	thread->shared->tid = tid;
 	thread__drop_claims(thread);
 	thread->owner = thread;
-	/* The range is the stack of the thread that had the struct before. */
+	/* The walker's range is the stack of the struct's previous owner. */
 	if (thread->walker)
 		walker__leave_stack(thread->walker);
 	if (process.samples)
@@ -524,7 +530,8 @@ bool process__is_alone(void)
 struct thread *thread__begin(void)
 {
 	__u32 state = __atomic_load_n(&local.state, __ATOMIC_ACQUIRE);
-	/* In a forked child that of the parent's thread, which goes on here. */
+	/* In a forked child @self points to the struct of the parent's thread, which goes on in
+	 * the parent. */
 	const struct thread *before = self && *process.alive ? NULL : self;
 	struct thread *thread;
 	__u64 signals;
@@ -549,7 +556,8 @@ struct thread *thread__begin(void)
 	return thread;
 }
 
-/* What the thread counts from now on is another thread's: a count has one name. */
+/* Gives the calling thread another struct when its name has changed, since each struct counts
+ * under one name. */
 void process__renamed(void)
 {
 	struct thread *thread = self;
@@ -560,8 +568,8 @@ void process__renamed(void)
 	if (!thread || !*process.alive || !thread__is_own(thread) || !process.has_stacks ||
 	    header__has_ended(process.header))
 		return;
-	/* A child of vfork(2) has a name of its own, and its parent's thread. What a signal's handler has interrupted goes on
-	 * with the thread's memory. */
+	/* A child of vfork(2) has its own name, but uses its parent's struct thread. A call that a
+	 * signal has interrupted goes on with the struct that it has. */
 	claim__sign(&claim, __builtin_frame_address(0));
 	if (!process__is_itself() || thread__is_claimed(thread, &claim))
 		return;
@@ -574,7 +582,7 @@ void process__renamed(void)
 	memset(&open, 0, sizeof(open));
 	if (regions__open(thread))
 		open = *regions__open(thread);
-	/* A thread of the former name may go on with the old one. */
+	/* Another thread of the former name may take the struct over. */
 	self = NULL;
 	__atomic_store_n(&thread->tid, NO_THREAD, __ATOMIC_RELEASE);
 	begin_thread(&open);
@@ -630,16 +638,18 @@ void process__forked(void)
 	thread__current();
 }
 
-/* A program that never allocates is measured, too. */
+/* A constructor, so that a program that never allocates is measured, too. */
 __attribute__((constructor)) void process__loaded(void)
 {
-	/* The C library's environment may not have been there at the first call. */
+	/* At the first call the C library may not have set up its environment yet, so the library
+	 * is hidden again. */
 	thread__current();
 	if (local.directory[0])
 		environment__hide(local.directory);
 	if (local.state != MEASURED)
 		return;
-	/* An auditor has a namespace of its own, with a C library of its own. musl has none. */
+	/* An auditor (LD_AUDIT) has a namespace with a C library of its own, whose calls are not
+	 * counted. musl has no auditors. */
 	if ((environment__names_auditors() || objects__program_names_auditors()) &&
 	    objects__linker_code())
 		memory__add_gap(INSIDE_GAP_LOADS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The process that this library is in: whether it is measured, and what its threads count. */
+/* Knows whether the process that this library is in is measured, and what its threads count. */
 #ifndef ALLOCPROF_INSIDE_PROCESS_H
 #define ALLOCPROF_INSIDE_PROCESS_H
 
@@ -11,21 +11,22 @@
 #include "sys.h"
 
 /*
- * A call that has a thread's memory for itself. A signal's handler may interrupt it, call the allocator again, and leave by a jump
- * (siglongjmp(3)), after which nobody gives the memory back.
+ * The claim of a call on a thread's memory. A signal handler may interrupt the call, call the
+ * allocator again, and leave by a jump (siglongjmp(3)); then nobody gives the memory back.
  */
 
-/* Lies in the stack of the call. */
+/* The struct is in the stack frame of the call. */
 struct claim {
 	__u64 sign; /* CLAIM_SIGN ^ the struct's address */
-	/* The frame of the function that the program has called: its caller's frame pointer, and the return address. */
+	/* Frame of the function that the program has called: the caller's frame pointer and the
+	 * return address. */
 	const __u64 *frame;
 	__u64 return_address;
 };
 
 #define CLAIM_SIGN 0x6d69616c6361704fULL
 
-/* Returns the claim's address. */
+/* Fills the claim. Returns its address. */
 static inline __u64 claim__sign(struct claim *claim, const __u64 *frame)
 {
 	__u64 address = (__u64)claim;
@@ -33,54 +34,58 @@ static inline __u64 claim__sign(struct claim *claim, const __u64 *frame)
 	claim->frame = frame;
 	claim->return_address = frame[1];
 	__atomic_store_n(&claim->sign, CLAIM_SIGN ^ address, __ATOMIC_RELEASE);
-	/* cppcheck-suppress uninitvar ; what was filled here is not read. */
+	/* cppcheck-suppress uninitvar ; nothing reads what was filled in here */
 	return address;
 }
 
-/* Afterwards, or its place would look as that of an earlier call that a jump has left. */
+/* To be called when the call ends: else its place on the stack would look like the claim of a call
+ * that a jump has left. */
 static inline void claim__end(struct claim *claim)
 {
 	__atomic_store_n(&claim->sign, 0, __ATOMIC_RELEASE);
 }
 
-/* Whether the call whose claim is at @address, and which has not ended, will never go on. False if it may. @now is a claim of the
- * calling function. */
+/* Returns whether the call whose claim is at @address, and which has not ended, will certainly
+ * never go on. @now is a claim of the calling function. */
 bool claim__is_gone(__u64 address, const struct claim *now);
 
-/* The last call of a counted function, while an allocator's own functions are counted, too: such a function may end in
- * a jump to another one. */
+/* The last call of a counted function, kept while an allocator's own functions are counted, too:
+ * such a function may end in a jump to another one, which must not count again. */
 struct last_call {
 	const __u64 *frame;
 	__u64 return_address, pointer, size_bytes;
-	__u32 function; /* a number of its own; of jumps the first one's */
+	__u32 function; /* number of the function; after jumps that of the first one */
 };
 
-/* Calls of a thread that are under way, of which signals have interrupted all but the last, and those that a jump has left and that
- * may go on as far as is known. */
+/* How many calls of a thread can be under way. Signals have interrupted all but the last one; also
+ * counts calls that a jump has left and that may still go on as far as is known. */
 #define THREAD_CLAIMS 16
 
-/* A thread's own state. The memory is used again by a thread that begins after it has ended: by one of the same name, and what
- * has nothing to do with counters by any. */
+/* The state of one thread. A thread that begins later takes over the memory of an ended thread:
+ * one of the same name all of it, any other thread only the parts without counters. */
 struct thread {
 	struct inside_thread *shared;
-	struct thread *next;	 /* of the process */
-	struct thread *namesake; /* the next one of those that are counted by the same name */
+	struct thread *next;	 /* next struct of the process */
+	struct thread *namesake; /* the next of those that are counted under the same name */
 	__u32 tid;
-	/* Addresses of the struct claim of the calls that are under way; 0: none. That of the first changes what is here, that of
-	 * each other one a stand-in. Only the thread itself writes them, and its signals' handlers. */
+	/* Addresses of the claims of the calls that are under way; 0: none. The first call uses
+	 * this struct, each other one a stand-in. Only the thread itself and its signal handlers
+	 * write these words. */
 	__u64 claims[THREAD_CLAIMS];
-	/* A stand-in has here the thread that uses it, plus the index of that thread's claim; 0: nobody uses it. */
+	/* In a stand-in: the address of the thread that uses it, plus the index of that thread's
+	 * claim; 0: nobody uses it. */
 	__u64 lent;
-	/* Calls that passed by what a jump may have left, since one has looked, and how many are to before the next one looks. */
+	/* How many calls have skipped the search for claims that a jump has left, since the last
+	 * search, and how many are to skip it before the next one. */
 	__u32 n_passed, n_to_pass;
-	/* Only with stacks; the counts are shared->counts as this process has them mapped. */
+	/* Only with stacks. The counts are shared->counts as this process has mapped them. */
 	struct walker *walker;
 	struct table counts; /* struct inside_count; shared->counts */
 	struct inside_count *last_count;
-	/* Only when blocks are followed. */
+	/* Only with --live. */
 	struct table records, lifetimes; /* shared->records, shared->lifetimes */
 	struct inside_lifetime *last_lifetime;
-	/* Entries of @records by number: a hash table with twice their room. */
+	/* Finds the entries of @records by record number: a hash table with twice as many slots. */
 	struct indexed {
 		__u32 record; /* 0: free */
 		__u32 at;
@@ -88,32 +93,35 @@ struct thread {
 	struct live_memory *live;
 	/* The thread itself, or the one that this is a stand-in for. */
 	struct thread *owner;
-	/* Sums of the thread's live blocks that are not in struct inside_live yet. */
+	/* The part of the thread's live sums that is not in struct inside_live yet. */
 	__s64 live_bytes, live_blocks;
-	/* The part of them that another thread has added there, before it added its own. */
+	/* The part of these sums that another thread has added to struct inside_live, when it made
+	 * the process have two threads. */
 	__s64 given_bytes, given_blocks;
-	__u32 number, sequence; /* as in struct ap_thread; the owner's count */
-	__u64 random;		/* state of its random numbers, with sampling */
+	__u32 number, sequence; /* as in struct ap_thread; in a stand-in the owner's */
+	__u64 random;		/* state of the thread's random numbers, with sampling */
 	struct last_call last_call;
-	struct regions *regions; /* NULL: it has begun none */
+	struct regions *regions; /* NULL: the thread has begun no region */
 };
 
-/* What does not change between forks; all of it is written before @alive points to a word of 1. */
+/* What does not change between forks. All of it is written before @alive points to a word of 1. */
 struct process {
-	/* A word that the kernel clears in a forked child; 0 until the process is measured. */
+	/* Points to a word that the kernel clears in a forked child. The word is 0 until the
+	 * process is measured. */
 	volatile __u32 *alive;
 	struct inside_header *header;
-	__u32 program; /* number */
-	bool inherits; /* it is a forked child */
+	__u32 program; /* number of its struct inside_program */
+	bool inherits; /* the process is a forked child */
 	__u32 mode;    /* enum inside_mode */
 	bool has_stacks;
 	bool within; /* only calls beneath a function of --within count */
 	bool walks;  /* has_stacks or within */
 	bool samples;
 	__u32 count_bytes,
-		record_bytes; /* size of an entry of thread->counts and thread->records */
+		record_bytes; /* size in bytes of an entry of thread->counts and thread->records */
 	__u64 recorded;
-	/* Where a thread has its number, from the address in FS; 0: the dynamic linker keeps @self, and clears it in a new thread. */
+	/* Offset from the address in FS to the thread's number; 0: the dynamic linker provides
+	 * @self, and clears it in new threads. */
 	__u64 tid_offset;
 };
 
@@ -121,11 +129,13 @@ extern struct process process __attribute__((visibility("hidden")));
 extern __thread struct thread *self
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* The tid of a struct thread that a child of vfork(2) has begun: its parent goes on with it, and has another number. */
+/* The tid of a struct thread that a child of vfork(2) has begun: its parent, whose number is
+ * another one, goes on using it. */
 #define PARENT_THREAD 0xfffffffe
 
-/* False where @thread, which @self leads to, is that of an ended one on whose stack the calling thread runs: an ending thread may call
- * the allocator when the C library has cleared the words of its own. */
+/* Returns false if @thread, to which @self points, belongs to an ended thread on whose stack the
+ * calling thread runs: a thread that ends may call the allocator after the C library has cleared
+ * the words that identify it. */
 static inline bool thread__is_own(const struct thread *thread)
 {
 	__u32 tid;
@@ -136,10 +146,11 @@ static inline bool thread__is_own(const struct thread *thread)
 	return thread->tid == tid || thread->tid == PARENT_THREAD;
 }
 
-/* Begins to measure the process, if there is a measurement, and the thread. NULL: it is not measured. */
+/* Begins to measure the process, if there is a measurement, and the calling thread. NULL: it is
+ * not measured. */
 struct thread *thread__begin(void);
 
-/* The calling thread; NULL if it is not measured. */
+/* Returns the calling thread's struct; NULL if the thread is not measured. */
 static inline struct thread *thread__current(void)
 {
 	struct thread *thread = self;
@@ -149,97 +160,108 @@ static inline struct thread *thread__current(void)
 	return thread__begin();
 }
 
-/* For a call that finds the calling thread claimed: a stand-in, or the thread where a jump has left that. NULL if there is no memory,
- * or as many calls are under way as may be. */
+/* To be called for a call that finds the calling thread claimed. Returns a stand-in, or the thread
+ * itself if a jump has left the call that claimed it. NULL if there is no memory, or too many
+ * calls are under way. */
 struct thread *thread__stand_in(struct thread *thread, const struct claim *claim);
 
-/* A stand-in that thread__stand_in() returned is not used any more. */
+/* Gives back the stand-in that thread__stand_in() has returned. */
 void thread__give_back(struct thread *stand_in);
 
-/* Whether a signal interrupted a call of @thread, the calling one, that changes what is there. @claim is one of the caller's. */
+/* Returns whether a signal has interrupted a call that changes @thread, which is the calling
+ * thread's. @claim is a claim of the caller. */
 bool thread__is_claimed(struct thread *thread, const struct claim *claim);
 
-/* Whether there has been one thread of one process only. */
+/* Returns whether only one thread of one process has been measured so far. */
 bool process__is_alone(void);
 
-/* Others may count from now on. */
+/* To be called when other threads or processes may count from now on. */
 void process__is_joined(void);
 
-/* The entry of this process's program in the shared memory, which allocprof reads. */
+/* Returns this process's entry in the shared memory, which allocprof reads. */
 struct inside_program *process__program(void);
 
-/* Sums over the process's live blocks that its threads have already added to struct inside_live. */
+/* Stores the sums over the process's live blocks that its threads have added to struct inside_live
+ * so far. */
 void process__sum_published(__s64 *blocks, __s64 *size_bytes);
 
-/* Whether this is the process that was measured from its begin on, and not a child of vfork(2), which has its
- * memory. */
+/* Returns whether this is the measured process itself, and not a child of vfork(2), which uses the
+ * same memory. */
 bool process__is_itself(void);
 
-/* Number of this process, if it is a child of vfork(2) that has the memory of a measured one; else 0. */
+/* Returns the number of this process if it is a child of vfork(2) that uses the memory of a
+ * measured process; else 0. */
 __u32 process__child(void);
 
-/* Directory of the measurement; NULL before thread__begin(), and where the process is not measured. */
+/* Returns the directory of the measurement; NULL before thread__begin(), and if the process is not
+ * measured. */
 const char *process__directory(void);
 
-/* Whether what the process executes is to be measured. */
+/* Returns whether the programs that the process executes are to be measured. */
 bool process__follows(void);
 
-/* Names a program whose calls do not come here, or not those of the process that executes it. True: another
- * engine counts them, from the next exec of this process or of a child that it makes on. */
+/* Reports a program whose calls are not counted here, by path and reason. Returns true if another
+ * engine counts them, beginning with the next exec of this process or of a child that it makes. */
 bool process__note_refusal(const char *path, enum inside_refusal reason);
 
-/* Begins to measure a process that runs already; other threads are stopped. 0 or -ENOMEM. */
+/* Begins to measure a process that runs already, while its other threads are stopped. Returns 0 or
+ * -ENOMEM. */
 int process__attach(__u64 memory, __u64 tables);
 
-/* Nothing is counted any more, and threads begin no more. */
+/* Ends counting: calls count no more, and new threads are not measured. */
 void process__detach(void);
 
-/* Afterwards, when no thread is within this library: unmaps all that it has mapped. */
+/* To be called after process__detach(), when no thread is within this library: unmaps all memory
+ * that the library has mapped. */
 void process__clean(void);
 
-/* The thread's struct, which @keep keeps as thread-specific data (pthread_setspecific(3)): where @self is, so that the C library
- * clears it when the thread ends; and where a thread has its number. */
+/* From now on @keep keeps each thread's struct as thread-specific data under @key
+ * (pthread_setspecific(3)), where @self is, too: so the C library clears it when the thread ends.
+ * @tid_offset is where a thread has its number, from the address in FS. */
 typedef int (*process_keep_fn)(__u32 key, const void *value);
 void process__keep_threads(process_keep_fn keep, __u32 key, __u64 tid_offset);
 
-/* The dynamic linker calls it when it has loaded this library. */
+/* The constructor of this library, which the dynamic linker calls. */
 void process__loaded(void);
 
-/* The memory of this library is about to be replaced: nothing of the process is counted any more. */
+/* To be called when the memory of this library is about to be replaced: the process is not
+ * measured any more. */
 void process__give_up(void);
 
-/* The process has another name, or the calling thread. */
+/* To be called when the name of the process or of the calling thread has changed. */
 void process__renamed(void);
 
-/* In the child of a fork, which may never allocate. */
+/* To be called in the child of a fork, also if it never allocates. */
 void process__forked(void);
 
-/* Threads' state that process.c and stand_ins.c share. */
+/* Functions that process.c and stand_ins.c share. */
 
-/* All stand-ins of the process, linked by next. */
+/* Returns the first of all stand-ins of the process, which are linked by next. */
 struct thread *stand_ins__first(void);
 
-/* In a forked child, whose only thread has none. */
+/* To be called in a forked child, whose only thread has no stand-ins. */
 void stand_ins__forget(void);
 
-/* A thread begins with the memory of one that has ended: so have its calls. */
+/* To be called when a thread takes over the memory of an ended one: the ended thread's claims are
+ * dropped. */
 void thread__drop_claims(struct thread *thread);
 
 /* The functions below are in process.c. */
 
-/* A thread's memory, with counters of their own; NULL if there is none. */
+/* Makes a thread's memory with counters of its own; NULL if there is no room. */
 struct thread *thread__new(__u32 tid, const char *comm);
 
-/* Before a thread, or a stand-in, that nobody else has counts: @take tries to give it the walker of another one. False: there is no
- * memory. */
+/* Gives a thread or stand-in a walker before anybody else uses it: @take tries to take one from
+ * another thread. Returns false if there is no memory. */
 bool thread__have_walker(struct thread *thread, bool (*take)(struct thread *thread));
 
-/* Gives @thread what another one has that has nothing to do with the counters: its walker, and what it knows of entries. */
+/* Gives @thread those parts of @from that have nothing to do with counters: its walker, and what
+ * it remembers of entries. */
 void thread__give(struct thread *thread, struct thread *from);
 
 bool thread__has_comm(const struct thread *thread, const char *comm);
 
-/* Puts the thread before the others of a list that only grows. */
+/* Puts the thread in front of a list that only grows. */
 void thread__push(struct thread **list, struct thread *thread);
 
 #endif

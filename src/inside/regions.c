@@ -12,7 +12,7 @@
 
 #define NO_REGION AP_MAX_REGIONS
 
-/* A call at which a scope may be over, as a mark. */
+/* The kind of a mark for an allocator's call, at which scopes of regions may have ended. */
 #define MARK_CALL 4
 
 struct mark {
@@ -22,13 +22,14 @@ struct mark {
 	__u32 region;
 };
 
-/* Names that were looked up: addresses << NUMBER_BITS | number of the region. */
+/* A cache of names that were looked up: address << NUMBER_BITS | number of the region. */
 #define KNOWN_NAMES 256
 #define NUMBER_BITS 6
 static __u64 known[KNOWN_NAMES];
 _Static_assert(1 << NUMBER_BITS == AP_MAX_REGIONS, "a number of a region has so many bits");
 
-/* FNV-1a. @length is that of a name, or 0 if it is none. */
+/* Returns the FNV-1a hash of the name, and stores its length in *@length, or 0 if it is not a
+ * valid name. */
 static __u64 hash_of(const char *name, __u32 *length)
 {
 	__u64 hash = 0xcbf29ce484222325ULL;
@@ -49,7 +50,8 @@ static void publish_name(struct inside_region *region, const char *name, __u32 l
 	__atomic_store_n(&region->state, INSIDE_READY, __ATOMIC_RELEASE);
 }
 
-/* The number of the region; NO_REGION if it has none, which is counted where it begins. */
+/* Returns the number of the region, or NO_REGION if it has none. A region that has none is counted
+ * as a gap where it begins. */
 static __u32 look_up(const char *name, bool begins)
 {
 	struct inside_regions *regions = &process.header->regions;
@@ -72,7 +74,8 @@ static __u32 look_up(const char *name, bool begins)
 	return NO_REGION;
 }
 
-/* The name is a literal, but a library may have been unloaded, and another one be in its place. */
+/* Returns whether @name still is the name of the region @number. It is a literal, but another
+ * library may be mapped where the one that contained it was. */
 static bool is_name_of(const char *name, __u32 number)
 {
 	const char *known_name = process.header->regions.list[number].name;
@@ -97,8 +100,8 @@ static __u32 number_of(const char *name, bool begins)
 	return number;
 }
 
-/* The kernel knows whether this function, and so its caller, runs on the alternate signal stack. It may lie above all
- * frames of the thread, and below what the handler interrupted. */
+/* Asks the kernel whether this function, and so its caller, runs on the alternate signal stack,
+ * which may be above all frames of the thread, and below those that the handler interrupted. */
 static bool is_alternate_stack(void)
 {
 	stack_t stack;
@@ -122,7 +125,8 @@ static __u32 set_number(__u64 mask)
 	return AP_NO_REGION_SET;
 }
 
-/* Whether anything changed; @has_room becomes false where a region that begins finds none. */
+/* Applies the mark to the open regions. Returns whether anything changed; *@has_room becomes false
+ * if there is no room for a region that begins. */
 static bool apply(struct ap_region_thread *open, const struct mark *mark, bool *has_room)
 {
 	bool is_swept = ap_region_thread__sweep(open, &mark->sweep, 0);
@@ -140,7 +144,7 @@ static bool apply(struct ap_region_thread *open, const struct mark *mark, bool *
 	return true;
 }
 
-/* A copy that is neither in use nor being changed; REGION_COPIES if there is none. */
+/* Takes a copy that is neither in use nor being changed. Returns REGION_COPIES if there is none. */
 static __u32 take_copy(struct regions *regions, __u64 current)
 {
 	for (__u32 i = 0; i < REGION_COPIES; i++) {
@@ -159,7 +163,8 @@ static void give_copy(struct regions *regions, __u32 at)
 	regions->taken[at] = 0;
 }
 
-/* A handler that has made a change meanwhile has left another state: then the change is made to that one. */
+/* Changes the thread's open regions. If a signal handler has changed them meanwhile, the change is
+ * made again, to the handler's state. */
 static void change(struct thread *thread, const struct mark *mark)
 {
 	struct regions *regions = thread->regions;
@@ -174,7 +179,7 @@ static void change(struct thread *thread, const struct mark *mark)
 			count_gap(thread, AP_REGION_GAP_THREADS);
 			return;
 		}
-		/* A handler may have had it and have put it into use before it was taken. */
+		/* A handler may have taken this copy and put it into use before it was taken here. */
 		if (__atomic_load_n(&regions->current, __ATOMIC_RELAXED) == before) {
 			regions->copies[at] = regions->copies[before % REGION_COPIES];
 			after = (before / REGION_COPIES + 1) * REGION_COPIES + at;
@@ -273,7 +278,7 @@ void regions__begin_thread(struct thread *thread, const struct ap_region_thread 
 
 static void begin(struct thread *thread, struct mark *mark)
 {
-	/* A begin is counted whatever becomes of it, as the BPF programs do it. */
+	/* A begin is counted even if it has no effect, as in the BPF programs. */
 	if (!make_regions(thread)) {
 		count_gap(thread, AP_REGION_GAP_THREADS);
 		return;
@@ -282,7 +287,7 @@ static void begin(struct thread *thread, struct mark *mark)
 	change(thread, mark);
 }
 
-/* include/allocprof.h calls it at its marks: @kind is an enum ap_region_mark. */
+/* Called by the marks of include/allocprof.h. @kind is an enum ap_region_mark. */
 EXPORT void allocprof_mark_(int kind, const char *name);
 EXPORT void allocprof_mark_(int kind, const char *name)
 {

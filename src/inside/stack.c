@@ -18,10 +18,10 @@
 static struct kept stacks[1 << STACKS_SHIFT], reads[1 << READ_SHIFT];
 
 static const struct kept_table
-	/* Keys are the pages of stack pointers; values are how many pages of the stack lie above that, and in
-	 * BELOW_BITS how many below. */
+	/* Keys are the page numbers of stack pointers; values are how many pages of the stack are
+	 * above that page and, in the low BELOW_BITS bits, how many are below. */
 	stack_pages = { stacks, STACKS_SHIFT, 20 },
-	/* Keys are pages that could be read. */
+	/* Keys are page numbers of pages that could be read. */
 	read_pages = { reads, READ_SHIFT, 20 };
 
 static struct {
@@ -42,12 +42,14 @@ static void stack__change(void)
 void stack__unmapped(__u64 address, __u64 size)
 {
 	stack__change();
-	/* Nothing that is to go on does so; but then own stacks are looked for again, too. */
+	/* A process that goes on does not unmap its main stack; if one does, the stacks of all
+	 * threads are looked for again, too. */
 	if (address < stack.main_end && address + size > stack.main_start)
 		code__change();
 }
 
-/* The bit of glibc's that says so. In the memory of other allocators it means nothing: then stacks are looked for once more. */
+/* The bit in glibc's header of a block that has a mapping of its own. In another allocator's
+ * memory the word means nothing, and at worst stacks are looked for once more. */
 #define GLIBC_MAPPED 2
 
 void stack__freed(__u64 block)
@@ -78,9 +80,9 @@ static void keep(__u64 key, __u64 page, const struct stack_range *range)
 }
 
 /*
- * Returns whether nothing but the stack at @sp is in @around. For a thread other than the first, the C library puts the thread's
- * data at the upper end of the mapping that has its stack, with a guard page below: so if both are in @around,
- * nothing else is.
+ * Returns whether @around contains the stack at @sp and nothing else. For a thread other than the
+ * first, the C library puts the thread's data at the upper end of the stack's mapping, with a
+ * guard page below: so if both are in @around, nothing else is.
  */
 static bool is_own(__u64 sp, __u64 thread_data, const struct mapping *around, void *buffer,
 		   __u32 size)

@@ -42,7 +42,7 @@ static struct inside_stack *map_table(__u32 table)
 	return mapped;
 }
 
-/* Copies the frames to shared memory; 0 if there is no room. */
+/* Copies the frames to shared memory. Returns their offset, or 0 if there is no room. */
 static __u64 write_frames(const struct walker *walker, __u64 hash)
 {
 	struct ap_stack_record *record;
@@ -79,16 +79,16 @@ bool stacks__publish(const struct walker *walker, __u64 hash)
 				return true;
 			if (has)
 				continue;
-			/* The stack was in none of the fuller tables. If another thread has just added it to one of
-			 * them, it is in two. */
+			/* The stack was in none of the fuller tables. If another thread has added
+			 * it to one of them just now, it is in two tables. */
 			if (__atomic_load_n(n, __ATOMIC_RELAXED) > mask / 2)
 				break;
 			if (!value.offset)
 				value.offset = write_frames(walker, hash);
 			if (!value.offset)
 				return false;
-			/* Both words are written at once: a process that is killed leaves no hash without its
-			 * frames. */
+			/* One instruction writes both words, so that a process that is killed
+			 * leaves no hash without its frames. */
 			if (pair__replace(&slot->hash, 0, 0, value.hash, value.offset)) {
 				__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
 				return true;
@@ -145,7 +145,7 @@ __u64 stacks__walk(struct thread *thread, const __u64 *frame)
 {
 	__u64 hash = walker__walk(thread->walker, frame[1], (__u64)(frame + 2), frame[0]);
 
-	/* 0 marks what is free. */
+	/* 0 marks a free slot. */
 	return likely(hash) ? hash : 1;
 }
 
@@ -164,7 +164,8 @@ void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, __u3
 		}
 		thread->last_count = count;
 	}
-	/* Together, since a signal's handler may leave by a jump. */
+	/* These counters change together, with nothing in between that a signal handler could
+	 * leave by a jump. */
 	counter__add(&thread->shared->stats[AP_STAT_EVENTS], 1);
 	counter__add(&count->calls, weight);
 	counter__add_bytes(&count->size_bytes, bytes_of(weight, size_bytes));

@@ -20,7 +20,8 @@
 #include "sys.h"
 #include "walk.h"
 
-/* Whether @inner is further in than @outer on the stack that the kernel has for the thread's signals: nothing else is in that. */
+/* Returns whether @inner is further in than @outer on the alternate signal stack: nothing but
+ * handlers' frames is on it. */
 static bool is_further_in(__u64 inner, __u64 outer)
 {
 	stack_t signals = { 0 };
@@ -31,11 +32,13 @@ static bool is_further_in(__u64 inner, __u64 outer)
 }
 
 /*
- * A call owns its part of the stack, from its claim to the return address, until it returns. So it will not go on if another
- * call that has not ended has a part of the same memory, or if what it wrote there is not there any more. From which of two calls is
- * further out nothing is concluded but on one stack that the kernel knows: a handler may run on a stack of its own, above the one
- * that it interrupts, and a program may go on with other stacks in a handler, and come back. What a jump has left without anybody
- * using that part of the stack since is taken for a call that may go on.
+ * Returns whether a call will certainly never go on. A call owns its part of the stack, from its
+ * claim to the return address, until it returns. So it will not go on if another call that has not
+ * ended owns a part of the same memory, or if its claim there has been overwritten. Which of two
+ * calls is further out is concluded only on the one stack that the kernel knows: a handler may run
+ * on a stack above the one that it interrupts, and a program may switch to other stacks in a
+ * handler, and come back. If a jump has left a call and nobody has used that part of the stack
+ * since, the call is assumed to go on.
  */
 bool claim__is_gone(__u64 address, const struct claim *now)
 {
@@ -68,10 +71,10 @@ void stand_ins__forget(void)
 	stand_ins = NULL;
 }
 
-/* In place of the thread that has a stand-in, while another stand-in takes over its memory. */
+/* The value of @lent while another stand-in takes over the memory of this idle one. */
 #define LENT_TO_GIVE 1
 
-/* @thread is a stand-in. */
+/* Takes the walker of an idle stand-in for the stand-in @thread. */
 static bool take_from_idle(struct thread *thread)
 {
 	struct thread *from = __atomic_load_n(&stand_ins, __ATOMIC_ACQUIRE);
@@ -89,7 +92,7 @@ static bool take_from_idle(struct thread *thread)
 	return thread->walker;
 }
 
-/* A jump may have left the state half written. */
+/* Forgets what the walker remembers, since a jump may have left it half written. */
 static void forget(struct thread *thread)
 {
 	thread->last_count = NULL;
@@ -114,7 +117,7 @@ static struct thread *find_lent(__u64 lent)
 	return other;
 }
 
-/* Nobody has the claim any more. */
+/* Drops a claim whose call will never go on. */
 static void drop_claim(struct thread *thread, __u32 index)
 {
 	struct thread *other = index ? find_lent(lent_to(thread, index)) : thread;
@@ -134,8 +137,9 @@ void thread__drop_claims(struct thread *thread)
 }
 
 /*
- * Gives up the claims of calls that will never go on; returns whether there were any. A handler that ran in between could take a
- * claim that was found to be left, so nothing is done where the target forbids to block signals.
+ * Gives up the claims of calls that will never go on, and returns whether there were any. Signals
+ * are blocked, since a handler could take such a claim between the answer and the drop; if the
+ * target forbids that, nothing is done.
  */
 static bool give_up_left(struct thread *thread, const struct claim *now)
 {
@@ -154,12 +158,14 @@ static bool give_up_left(struct thread *thread, const struct claim *now)
 	return found;
 }
 
-/* What the library does for a call may take as long as the time between two signals: without a limit handlers would interrupt each
- * other here until the stack is full. */
+/* How many interrupted calls a thread may have before this library does no more slow work for it.
+ * That work may take longer than the time between two signals: without a limit handlers would
+ * interrupt each other until the stack is full. */
 #define MOST_INTERRUPTED 2
 
-/* To look for what was left takes system calls, and the signal that comes meanwhile is there when it ends. So of the calls that have
- * reason to look, the more pass between two that do the more have found nothing. */
+/* How many calls pass at most between two searches. A search takes system calls, and a signal that
+ * comes meanwhile is pending when it ends. So the more searches have found nothing, the more calls
+ * that have reason to search pass without one. */
 #define MOST_PASS 64
 
 static void look_for_left(struct thread *thread, const struct claim *claim)
@@ -186,7 +192,7 @@ static __u32 count_interrupted(const struct thread *thread, const struct claim *
 	return n;
 }
 
-/* Returns the index of the claim that is now @claim's, or THREAD_CLAIMS. */
+/* Returns the index of the claim that now belongs to @claim, or THREAD_CLAIMS if there is none. */
 static __u32 take_claim(struct thread *thread, const struct claim *claim)
 {
 	__u32 n_interrupted = count_interrupted(thread, claim);
@@ -233,7 +239,8 @@ static struct thread *find_idle(const struct thread *thread, __u64 lent)
 	return other;
 }
 
-/* A stand-in for the call whose claim has that index. So who has a stand-in is who has the claim. */
+/* Returns a stand-in for the call whose claim has the index @index. Since it is lent to the claim,
+ * only the call that has the claim uses it. */
 static struct thread *borrow(struct thread *thread, __u32 index)
 {
 	struct thread *other = find_idle(thread, lent_to(thread, index));
@@ -249,7 +256,7 @@ static struct thread *borrow(struct thread *thread, __u32 index)
 		}
 		sys__restore_signals(signals);
 	}
-	/* The stack that the walker knows is that of the last owner and may be unmapped by now. */
+	/* The walker remembers the stack of the last owner, which may be unmapped by now. */
 	if (other && other->walker && other->owner != thread)
 		walker__leave_stack(other->walker);
 	if (other)

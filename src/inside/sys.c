@@ -115,7 +115,8 @@ bool sys__thread_has_ended(__u32 pid, __u32 tid)
 	return sys(__NR_tgkill, pid, tid, 0, 0, 0, 0) == -ESRCH;
 }
 
-/* Children are told apart by a system call that they may make. */
+/* Children of vfork(2) are told from their parent by getpid(2), which they may call
+ * (note_child()). */
 bool sys__is_limited(void)
 {
 	__u32 pid;
@@ -147,7 +148,8 @@ void sys__comm(char *comm)
 	sys(__NR_prctl, PR_GET_NAME, (long)comm, 0, 0, 0, 0);
 }
 
-/* The compiler calls these two for copies of structures. The host has its own, which sanitizers know. */
+/* The compiler generates calls of these two functions to copy and clear structures. The host build
+ * uses the C library's, which sanitizers check. */
 #ifndef INSIDE_HOST
 __attribute__((visibility("hidden"))) void *memcpy(void *to, const void *from, size_t size)
 {
@@ -207,14 +209,15 @@ __u64 sys__random(void)
 {
 	__u64 number = 0;
 
-	/* Before Linux 3.17, or where seccomp forbids it, the time and the thread do. */
+	/* getrandom(2) is missing before Linux 3.17, and seccomp may forbid it: then time and
+	 * thread number do. */
 	if (sys(__NR_getrandom, (long)&number, sizeof(number), GRND_NONBLOCK, 0, 0, 0) !=
 	    sizeof(number))
 		number = sys__now_ns() ^ (__u64)sys__tid() << 40;
 	return number;
 }
 
-/* Where the kernel does not wait for words, or a filter may forbid it. */
+/* How long a thread sleeps between two looks where futex(2) is missing or a filter may forbid it. */
 #define STEP_NS 50000
 
 void sys__await(const __u32 *word, __u32 value, __u64 ns)
@@ -238,7 +241,8 @@ void sys__wake(const __u32 *word)
 
 #define BIT(signal) (1ULL << (signal - 1))
 
-/* Signals that instructions raise: where they are blocked, the process would end. */
+/* Signals that instructions raise. If they were blocked, such an instruction would kill the
+ * process. */
 #define BY_INSTRUCTIONS                                                                            \
 	(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) | BIT(SIGSYS))
 
@@ -264,10 +268,10 @@ void sys__restore_signals(__u64 before)
 	set_mask(&before, NULL);
 }
 
-/* More than ten thousand threads with --live have. */
+/* How many mappings can be noted: more than ten thousand threads with --live have. */
 #define MAX_SPARED 32768
 
-/* In place of a mapping's start: the slot is being written. */
+/* Value of @start while another thread writes the slot. */
 #define WRITTEN 1
 
 static struct {
@@ -327,7 +331,7 @@ void spared__end(void)
 	__atomic_store_n(&spared.n, 0, __ATOMIC_RELAXED);
 }
 
-/* The first mapping in the range, cut to it; false if there is none. */
+/* Finds the first noted mapping in the range, cut to the range. Returns false if there is none. */
 static bool find_first(__u64 start, __u64 end, __u64 *first, __u64 *first_end)
 {
 	__u32 n = __atomic_load_n(&spared.n, __ATOMIC_RELAXED);
@@ -346,7 +350,7 @@ static bool find_first(__u64 start, __u64 end, __u64 *first, __u64 *first_end)
 	return found;
 }
 
-/* The end of the range as the kernel takes it; @start where it refuses the range. */
+/* Returns the end of the range as the kernel rounds it; @start if the kernel refuses the range. */
 static __u64 end_of(__u64 start, __u64 size)
 {
 	__u64 end = start + ((size + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1));

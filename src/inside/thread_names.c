@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Chooses the name that a thread is counted by: its own, one with * for digits, or INSIDE_OTHER_NAMES. */
+/* Chooses the name under which a thread is counted: its own, its own with '*' in place of digits,
+ * or INSIDE_OTHER_NAMES. */
 #include "thread_names.h"
 
 #include <stdbool.h>
@@ -8,11 +9,11 @@
 #include "memory.h"
 #include "sys.h"
 
-/* Names of threads' own, and those with '*'. */
+/* Limits of the number of threads' own names, and of names with '*'. */
 #define MOST_NAMES    512
 #define MOST_PATTERNS 64
 
-/* A power of two, with room to spare. */
+/* Slots of the hash table: a power of two that leaves room. */
 #define SLOTS 1024
 
 static struct thread_name names[SLOTS], of_all;
@@ -32,7 +33,7 @@ static __u64 hash_of(const char *comm)
 	return hash | 1;
 }
 
-/* NULL if there is none and there are @most already. */
+/* Finds or adds the name. Returns NULL if it is new and there are @most names already. */
 static struct thread_name *find(const char *comm, __u32 most)
 {
 	__u64 hash = hash_of(comm);

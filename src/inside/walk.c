@@ -35,7 +35,8 @@ static bool no_code__has(struct no_code *none, __u64 address)
 	return false;
 }
 
-/* No code is in @range, which begins at the page that was asked for where nothing is mapped. */
+/* Notes that @range contains no code. Where nothing is mapped, the range begins at the page that
+ * was asked for. */
 static void no_code__add(struct no_code *none, const struct code_range *range)
 {
 	__u32 at;
@@ -51,7 +52,8 @@ static void no_code__add(struct no_code *none, const struct code_range *range)
 	none->list[at].end = range->end;
 }
 
-/* Looks the code up that a frame is in, @call: whose pc is a return address. False if it is in no mapping. */
+/* Finds the code of a frame. @call: @pc is a return address. Returns false if no mapping contains
+ * it. */
 static __attribute__((noinline)) bool known_code__find(struct no_code *none, __u64 pc, __u32 call,
 						       struct known_code *out)
 {
@@ -80,7 +82,7 @@ static __attribute__((noinline)) bool known_code__find(struct no_code *none, __u
 	table = tables__of(range.module);
 	if (table)
 		out->state = __atomic_load_n(&table->state, __ATOMIC_ACQUIRE);
-	/* The table may still come. */
+	/* The table may still come, so nothing is remembered. */
 	if (out->state == UNWIND_TABLE_AWAITED)
 		return true;
 	out->address = address;
@@ -106,7 +108,7 @@ static __attribute__((noinline)) bool known_code__find(struct no_code *none, __u
 	return true;
 }
 
-/* State of a walk. */
+/* The state of a walk. */
 struct state {
 	__u64 pc, sp, fp;
 	__u32 call; /* 1: pc is a return address, 0: the thread was interrupted there */
@@ -136,8 +138,10 @@ static inline bool range__has(const struct stack_range *range, __u64 address)
 }
 
 /*
- * The range is as it was when the thread came to it, and parts of it may have been unmapped since, but of its own stack. A frame
- * that the thread is in is there, but where the frame pointer was used without a rule there may be none.
+ * Reads a word of the stack. The thread's range is as it was when the thread came to that stack;
+ * parts of it may have been unmapped since, unless it is the thread's own stack. The memory of
+ * frames that the thread is in is mapped, but a frame pointer that was used without a rule may
+ * point anywhere.
  */
 static inline bool load_word(struct walker *walker, const struct state *state, __u64 address,
 			     __u64 *value)
@@ -155,10 +159,12 @@ static inline bool load_word(struct walker *walker, const struct state *state, _
 	return !(address & 7) && memory__read(address, value, sizeof(*value));
 }
 
-/* Code that is written without a system call is noticed after so many walks. */
+/* After how many walks cached facts about code are dropped, so that code that was written without
+ * a system call is noticed. */
 #define MAX_WALKS 16384
 
-/* Whether it is the stack of the process's first thread, which grows but is not unmapped. */
+/* Returns whether the range is the stack of the process's first thread, which grows and is never
+ * unmapped. */
 static inline bool range__is_of_first(const struct stack_range *range)
 {
 	return range->own_end && range->own_end == range->end;
@@ -174,7 +180,7 @@ static __u64 thread_data(void)
 	return fs;
 }
 
-/* The rules of a step are those of the programs of bpf/, too. */
+/* The rules of a step are shared with the programs of bpf/. */
 #define AP_WALKER				struct walker
 #define AP_WALK					struct state
 #define AP_LOAD(walker, state, address, out)	(!load_word(walker, state, address, out))
@@ -184,11 +190,11 @@ static __u64 thread_data(void)
 #define AP_FIND_GOROUTINE(walker, rule, sp)	ap_goroutine__find(walker, rule, sp)
 #include "walk_rules_abi.h"
 
-/* Flags of what the bytes at an address are, beside AP_EPILOGUE_. */
+/* Flags that say what the bytes at an address are, beside AP_EPILOGUE_. */
 #define SAYS_EPILOGUE 0x200
 #define SAYS_END      0x400
 
-/* SAYS_ of the next 8 bytes of code. */
+/* Returns the SAYS_ flags for the next 8 bytes of code. */
 static __u32 epilogue_of(__u64 code)
 {
 	int popped = ap_code__epilogue(code);
@@ -196,7 +202,8 @@ static __u32 epilogue_of(__u64 code)
 	return popped < 0 ? 0 : SAYS_EPILOGUE | popped;
 }
 
-/* What the code at @pc does next: SAYS_. That takes a system call, so it is remembered for all walks. */
+/* Returns the SAYS_ flags for the code at @pc. Reading the code takes a system call, so the result
+ * is remembered for all walks. */
 static __u32 code__says(__u64 pc)
 {
 	__u64 code[2] = { 0 }, behind;
@@ -237,7 +244,7 @@ static int step_fp(struct walker *walker, struct state *state, struct step *step
 	return ap_walk__step_frame_pointer(walker, state);
 }
 
-/* The thread goes on on another stack. */
+/* Changes the walker's range to the stack that contains @sp. */
 static __attribute__((noinline)) void change_stack(struct walker *walker, __u64 sp, __u32 n_fresh)
 {
 	__u32 left = AP_MAX_DEPTH - n_fresh;
@@ -246,7 +253,7 @@ static __attribute__((noinline)) void change_stack(struct walker *walker, __u64 
 		walker->range = walker->own;
 		return;
 	}
-	/* The end of the current walk's room serves as a buffer. */
+	/* The unused end of the array of steps serves as a buffer. */
 	stack__range(sp, thread_data(), &walker->range, &walker->fresh[n_fresh],
 		     left * sizeof(struct step));
 	if (walker->range.own_end)
@@ -265,18 +272,21 @@ static int step_rule(struct walker *walker, struct state *state, struct step *st
 	}
 	if (ap_walk__find_cfa(walker, state, rule, &found))
 		return 1;
-	/* The frame's words are there, but for what is found in a signal's frame. */
+	/* The stack has to be found only for a caller on another stack: a frame that the thread is
+	 * in is mapped, except for what a signal's frame refers to. */
 	if (found.other_stack && !found.is_signal && !range__has(&walker->range, found.cfa - 8))
 		change_stack(walker, found.cfa - 8, step - walker->fresh + 1);
 	if (ap_walk__load_caller(walker, state, rule, found.cfa, &step->fp_slot, &step->ra_slot,
 				 &pc))
 		return 1;
-	/* What was read outside of the stack is not compared: it would have to be read by the kernel again. */
+	/* A step that has read memory outside of the stack is not reused: comparing that memory
+	 * would take a system call. */
 	if (!found.once && range__has(&walker->range, step->ra_slot) &&
 	    (!step->fp_slot || range__has(&walker->range, step->fp_slot)))
 		step->frame.flags &= ~STEP_ONCE;
 	if (!pc) {
-		/* The end depends on the word, which is compared only where there is a next step. */
+		/* The walk ends because of the word's value, but a remembered word is compared
+		 * only if a step follows it. */
 		step->frame.flags |= STEP_ONCE;
 		return ap_walk__stop(state, AP_END_COMPLETE, true);
 	}
@@ -291,7 +301,7 @@ static inline struct known_code *walker__slot(struct walker *walker, __u64 addre
 	return &walker->known[(address ^ address >> 9) & (KNOWN_CODES - 1)];
 }
 
-/* Unwinds one frame with any rule; 1 if the walk ends. */
+/* Unwinds one frame by any kind of rule. Returns 1 if the walk ends. */
 static __attribute__((noinline)) int step_any(struct walker *walker, struct state *state,
 					      struct step *step)
 {
@@ -332,7 +342,8 @@ static __attribute__((noinline)) int step_any(struct walker *walker, struct stat
 	return step_rule(walker, state, step, &known->rule);
 }
 
-/* Unwinds one frame by the rule that most frames have; false if it has another. */
+/* Unwinds one frame by the rule that most frames have. Returns false if the frame has another
+ * rule. */
 static inline __attribute__((always_inline)) bool
 step_simple(struct walker *walker, struct state *state, struct step *step)
 {
@@ -379,14 +390,15 @@ static inline bool is_reusable(const struct step *step)
 	return !(step->frame.flags & (STEP_ONCE | AP_FRAME_INTERRUPTED));
 }
 
-/* Whether the remembered step starts from the walk's state. */
+/* Returns whether the remembered step starts from the walk's state. */
 static inline bool step__repeats(const struct step *step, const struct state *state)
 {
 	return step->sp == state->sp && step->pc == state->pc && state->call && is_reusable(step) &&
 	       (step->fp == state->fp || !fp_matters(step));
 }
 
-/* Whether all remembered steps from @cursor on repeat. They may though it returns false. */
+/* Returns whether all remembered steps from @cursor outwards repeat. May return false though they
+ * do. */
 static inline bool follow_plain(const struct walker *walker, __u32 cursor)
 {
 	const struct word *words = walker->words;
@@ -399,8 +411,9 @@ static inline bool follow_plain(const struct walker *walker, __u32 cursor)
 	return true;
 }
 
-/* The outermost of the remembered steps from @cursor on whose states repeat, by the words that the steps
- * read; its fp is stored in *@fp, but where nothing has changed. */
+/* Returns the outermost remembered step, from @cursor outwards, up to which all steps start from
+ * the same states, judged by the words that they read. Its frame pointer is stored in *@fp, unless
+ * nothing has changed. */
 static inline __attribute__((always_inline)) __u32 follow(const struct walker *walker, __u32 cursor,
 							  __u64 *fp)
 {
@@ -428,7 +441,7 @@ static inline bool is_in_own(const struct walker *walker, __u64 address)
 	return address >= walker->own.start && address < walker->own.own_end;
 }
 
-/* Notes the words of step @i, if all steps further out are plain. */
+/* Notes which words step @i reads, if all steps further out are plain. */
 static inline void note_words(struct walker *walker, __u32 i)
 {
 	const struct step *step = &walker->steps[i], *outer = step - 1;
@@ -453,7 +466,8 @@ static inline void note_words(struct walker *walker, __u32 i)
 	walker->n_plain = i + 1;
 }
 
-/* Puts the @n_fresh steps of this walk before the first @kept remembered ones; returns the hash. */
+/* Puts the @n_fresh steps of this walk in front of the @kept outermost remembered ones. Returns
+ * the hash of the stack. */
 static __u64 remember(struct walker *walker, const struct state *state, __u32 kept, __u32 n_fresh)
 {
 	__u64 hash = kept ? walker->steps[kept - 1].hash : ap_stack__mix(state->end + 1);
@@ -475,7 +489,7 @@ static __u64 remember(struct walker *walker, const struct state *state, __u32 ke
 		note_words(walker, to - walker->steps);
 		to++;
 	}
-	/* Else what comes after the outermost one matters, too. */
+	/* If the end depends on more than the words, it must be worked out in each walk. */
 	if (state->end_once)
 		walker->n_plain = 0;
 	walker->n = to - walker->steps;
@@ -537,7 +551,8 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 				state.end_once = 0;
 				break;
 			}
-			/* The steps before the last repeat; what that one reads has changed. */
+			/* The steps further in than the last one that starts from the same state
+			 * repeat; that one has read a changed word. */
 			for (; cursor - 1 > last && n_fresh < walker->max_depth; cursor--)
 				walker->fresh[n_fresh++] = walker->steps[cursor - 1];
 			if (n_fresh == walker->max_depth)
@@ -559,7 +574,8 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 		    n_fresh < AP_MAX_DEPTH)
 			change_stack(walker, state.sp, n_fresh);
 	}
-	/* The remembered hashes are for the other end, and perhaps there are too many frames. */
+	/* The remembered hashes include the former end of the walk, and there may be too many
+	 * frames now. */
 	if (unlikely(kept + n_fresh > walker->max_depth))
 		ap_walk__stop(&state, AP_END_MAX_DEPTH, true);
 	if (unlikely(state.over_fp && state.end == AP_END_COMPLETE))

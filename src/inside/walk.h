@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Unwinds a thread's stack, and compares it with the last one. The steps are those of walk_rules_abi.h, by the
- * same tables; tests/unit/test_unwind.c holds both to the same expectations.
+ * Unwinds a thread's stack, and reuses the steps of the last walk that have not changed. The steps
+ * follow walk_rules_abi.h and the tables that bpf/ uses, too; tests/unit/test_unwind.c holds both
+ * to the same expectations.
  */
 #ifndef ALLOCPROF_INSIDE_WALK_H
 #define ALLOCPROF_INSIDE_WALK_H
@@ -11,42 +12,43 @@
 #include "stack.h"
 #include "unwind_abi.h"
 
-/* No instruction begins there. */
+/* No instruction has this address. */
 #define NO_ADDRESS (~0ULL)
 
-/* What is known of the code at an address. */
+/* What is known about the code at an address. */
 struct known_code {
-	__u64 address; /* of the call: the return address minus 1, but for interrupted frames */
-	__u64 offset;  /* of a frame with this return address */
+	/* address of the call: the return address minus 1, except for interrupted frames */
+	__u64 address;
+	__u64 offset; /* file offset for a frame with this return address */
 	__u32 module;
 	__u8 state;   /* enum unwind_table_state */
 	__u8 made_up; /* 1: a return address here is that of the outermost function */
 	__u8 simple;  /* 1: CFA from sp or fp, the return address below it, fp there or unchanged */
-	__u8 within;  /* AP_FRAME_WITHIN: in a function of --within; else 0 */
-	struct unwind_rule rule; /* UNWIND_CFA_NONE: no call frame information */
+	__u8 within;  /* AP_FRAME_WITHIN if it is in a function of --within, else 0 */
+	struct unwind_rule rule; /* UNWIND_CFA_NONE: there is no call frame information */
 };
 
 #define NO_CODES 16
 
-/* Where a thread has found that there is no code; of length 0 are free entries. */
+/* Address ranges in which a thread has found no code; entries of length 0 are free. */
 struct no_code {
 	struct {
 		__u64 start, end;
 	} list[NO_CODES];
-	__u32 next;  /* to be replaced */
-	__u32 loads; /* code__loads() of these */
+	__u32 next;  /* index of the entry that is replaced next */
+	__u32 loads; /* code__loads() when these were found */
 };
 
 /* One step of a walk. */
 struct step {
 	__u64 pc, sp, fp;      /* state before the step */
-	__u64 ra_slot;	       /* address of the return address */
+	__u64 ra_slot;	       /* address of the word with the return address */
 	__u64 fp_slot;	       /* address of the saved fp; 0: fp is unchanged */
 	__u64 hash;	       /* over this frame and all outer ones */
-	struct ap_frame frame; /* STEP_ in its flags */
+	struct ap_frame frame; /* its flags also have STEP_ bits */
 };
 
-/* The step read more than the two words, and is not used again. */
+/* The step has read more than the two words, so it is not reused. */
 #define STEP_ONCE 0x100
 /* The step's rule reads fp. */
 #define STEP_USES_FP 0x200
@@ -56,7 +58,7 @@ struct step {
 #define STEP_WITHIN 0x800
 #define STEP_FLAGS  0xffffff00U
 
-/* A word of the stack that a step reads, and what it has to be for the next step to be the same again. */
+/* A word of the stack that a step reads, and the value with which the next step is the same again. */
 struct word {
 	__u64 address, value;
 };
@@ -65,47 +67,49 @@ struct word {
 
 struct walker {
 	__u32 max_depth;
-	__u32 generation; /* code__generation() of what is remembered */
+	__u32 generation; /* code__generation() of the remembered steps */
 	/* The last stack: steps[0] is the outermost frame, steps[n - 1] the innermost. */
 	__u32 n;
 	__u32 end;	/* enum ap_stack_end */
 	__u32 end_once; /* 1: the end depends on more than the last frame's rule */
-	__u32 lookups;	/* of code that was not known */
+	__u32 lookups;	/* how many times this walk has looked up code that was not known */
 	__u32 stacks;	/* stack__generation() of @range and @own */
-	__u32 walks;	/* since what was found of code made at run time was forgotten */
-	struct stack_range range, own; /* @own: the thread's own stack, once it was there */
+	__u32 walks;	/* number of walks since facts about code made at run time were dropped */
+	/* @own: the thread's own stack, once the thread was seen on it */
+	struct stack_range range, own;
 	struct no_code no_code;
 	__u64 left_sp, goroutine_sp;
-	__u32 own_module; /* whose frames walker__frames() leaves out; 0: none */
+	__u32 own_module; /* module whose frames walker__frames() leaves out; 0: none */
 	__u32 pad;
 	struct known_code known[KNOWN_CODES];
-	/* So many of the outermost steps repeat if what they read does: the first n_words[i] of @words for step i and those further
-	 * out. All are in the thread's own stack, so that they can be read whatever it holds. */
+	/* How many of the outermost steps repeat if the words that they read are unchanged: step i
+	 * and those further out have read the first n_words[i] of @words. All of them are in the
+	 * thread's own stack, so that they can always be read. */
 	__u32 n_plain;
 	__u16 n_words[AP_MAX_DEPTH];
 	struct word words[2 * AP_MAX_DEPTH];
 	struct step steps[AP_MAX_DEPTH];
 	struct step fresh[AP_MAX_DEPTH]; /* the current walk, innermost first */
-	struct stack_copy copy;		 /* of the current walk; seldom used, so it is last */
+	struct stack_copy copy;		 /* used by the current walk; seldom, so it is last */
 };
 
-/* Forgets the last stack, and all that is known of code. */
+/* Forgets the last stack, and all that is known about code. */
 void walker__forget(struct walker *walker);
 
-/* The walker is another thread's from now on. */
+/* To be called when the walker is given to another thread. */
 void walker__leave_stack(struct walker *walker);
 
-/* Walks from a function's entry: the caller's return address, and sp and fp as the caller has them when the
- * function has returned. Returns the stack's hash, as bpf/stack.bpf.h does. */
+/* Walks the stack from a function's entry. @pc is the return address; @sp and @fp are the caller's
+ * when the function has returned. Returns the stack's hash, computed as bpf/stack.bpf.h does. */
 __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp);
 
-/* Whether the last stack has a frame in a function of --within. */
+/* Returns whether the last stack has a frame in a function of --within. */
 static inline bool walker__is_within(const struct walker *walker)
 {
 	return walker->n && walker->steps[walker->n - 1].frame.flags & STEP_WITHIN;
 }
 
-/* Copies the last stack's frames, innermost first; returns how many. */
+/* Copies the last stack's frames to @out, innermost first. Returns how many there are. */
 __u32 walker__frames(const struct walker *walker, struct ap_frame *out);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Functions that change what has to be known of the process: forks, names of threads, and mappings of code; and those that would
- * take this library's memory. A program that makes the system calls itself, other than by syscall(2), is not noticed; the C library
- * does so in its own fork(3) and dlopen(3), of which the first call in the child and code__check_unloaded() tell.
+ * Interposes functions that change facts about the process that this library relies on: forks,
+ * names of threads, and mappings of code; and those that would unmap this library's memory. A
+ * program that makes such system calls itself, other than by syscall(2), is not noticed. The C
+ * library does so in its own fork(3) and dlopen(3); these are noticed by the first call in the
+ * child, and by code__check_unloaded().
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -25,7 +27,7 @@
 #define EXPORT		 __attribute__((visibility("default")))
 #define NEXT(name, type) ((type)next__get(NEXT_##name))
 
-/* The symbol of a function, which the host build renames. */
+/* Expands to the symbol of a function, which the host build renames. */
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
@@ -100,7 +102,8 @@ EXPORT int prctl(int option, ...)
 	return result;
 }
 
-/* For another thread the name changes at its next call of this or of prctl(2). */
+/* If another thread was renamed, this library notices it at that thread's next call of this
+ * function or of prctl(2). */
 EXPORT int pthread_setname_np(unsigned long thread, const char *name);
 EXPORT int pthread_setname_np(unsigned long thread, const char *name)
 {
@@ -110,7 +113,7 @@ EXPORT int pthread_setname_np(unsigned long thread, const char *name)
 	return result;
 }
 
-/* exit(3) runs the destructor of this library instead. */
+/* exit(3) does not come here: it runs this library's destructor. */
 EXPORT void _exit(int status);
 EXPORT void _exit(int status)
 {
@@ -126,7 +129,8 @@ EXPORT void _Exit(int status) __attribute__((alias(NAME_OF(_exit))));
 typedef void *(*dlopen_t)(const char *, int);
 typedef void *(*dlmopen_t)(long, const char *, int);
 
-/* Whether what is loaded depends on who calls dlopen(3). */
+/* Returns whether the library that dlopen(3) loads depends on its caller (DT_RPATH, DT_RUNPATH,
+ * $ORIGIN). */
 static bool depends_on_caller(const char *file, __u64 caller)
 {
 	struct object_span span;
@@ -158,8 +162,9 @@ static void *load(dlopen_t next, const char *file, int flags)
 }
 
 /*
- * A library that looks names up in its own dependences first finds the C library's allocator there. Where the caller
- * matters, dlopen(3) is called by a jump, and the library's callers of an allocator are looked for at the end.
+ * With RTLD_DEEPBIND a library searches its own dependences first, and there finds the C library's
+ * allocator. If the result depends on the caller, dlopen(3) is called by a jump, and words of the
+ * new objects are looked for when the process ends.
  */
 EXPORT void *dlopen(const char *file, int flags);
 EXPORT void *dlopen(const char *file, int flags)
@@ -176,7 +181,8 @@ EXPORT void *dlopen(const char *file, int flags)
 	return next(file, flags);
 }
 
-/* Another namespace has an allocator of its own. By a jump, since the caller matters. */
+/* Another namespace has an allocator of its own. The next function is called by a jump, since the
+ * result depends on the caller. */
 EXPORT void *dlmopen(long namespace, const char *file, int flags);
 EXPORT void *dlmopen(long namespace, const char *file, int flags)
 {
@@ -203,7 +209,7 @@ static void *map(mmap_t next, void *address, size_t size, int protection, int fl
 	if (flags & MAP_FIXED && spared__overlaps((__u64)address, size))
 		process__give_up();
 	result = next(address, size, protection, flags, fd, offset);
-	/* MAP_FIXED unmaps what was there before. */
+	/* MAP_FIXED unmaps whatever was mapped there. */
 	if (flags & MAP_FIXED)
 		unmapped((__u64)address, size);
 	if (protection & PROT_EXEC)
@@ -223,7 +229,7 @@ EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int f
 	return map(next__get(NEXT_mmap64), address, size, protection, flags, fd, offset);
 }
 
-/* mprotect(2) or madvise(2). */
+/* The type of mprotect(2) and madvise(2). */
 typedef int (*change_t)(void *, size_t, int);
 
 struct change {
@@ -299,7 +305,7 @@ EXPORT int munmap(void *address, size_t size)
 
 extern int *__errno_location(void) __attribute__((weak));
 
-/* mremap(2) of this library's own memory fails for the target. */
+/* Lets mremap(2) fail when the target calls it for this library's own memory. */
 static void *fail_to_move(void)
 {
 	if (&__errno_location)
@@ -351,8 +357,9 @@ static long set_seccomp(long number, long a, long b, long c)
 }
 
 /*
- * A program that calls syscall(2) with one of these numbers gets that system call, and not the next definition of the function:
- * a library that defines the function itself, as tcmalloc does mmap, makes the call in it, and would call itself without end.
+ * Makes the system call itself for a program that calls syscall(2) with one of these numbers, and
+ * does not call the next definition of the function: a library that defines the function, as
+ * tcmalloc does mmap, may make the call by syscall(2), and would call itself without end.
  */
 static void *mmap_of_kernel(void *address, size_t size, int protection, int flags, int fd,
 			    long offset)
@@ -431,7 +438,8 @@ static __attribute__((used)) void *find_syscall(long number, long a)
 			    ? a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER
 			    : number == __NR_prctl && a == PR_SET_SECCOMP;
 
-	/* A C library without a function for the call is asked by its number, and the program is not seen. */
+	/* Some C libraries lack a function for execveat(2), which is then made by number,
+	 * unchanged: the executed program is not measured. */
 	if (number == __NR_execve || (number == __NR_execveat && next__get(NEXT_execveat)))
 		return (void *)exec__by_number;
 	for (__u32 i = 0; i < sizeof(by_number) / sizeof(by_number[0]); i++)
@@ -442,8 +450,8 @@ static __attribute__((used)) void *find_syscall(long number, long a)
 
 #define SYSCALL NAME_OF(syscall)
 
-/* The caller's frame may hold other things than a seventh argument, and what is called may return twice: so nothing is
- * copied, and it ends in a jump. */
+/* The stack above the return address may not hold a seventh argument, and the called function may
+ * return twice: so no arguments are copied, and the code ends in a jump. */
 __asm__(".pushsection .text\n"
 	".globl " SYSCALL "\n"
 	".type " SYSCALL ", @function\n" SYSCALL ":\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Changes the words through which objects call functions, and puts them back. */
+/* Changes the words through which objects call functions, and restores them. */
 #include "words.h"
 
 #include <asm/unistd.h>
@@ -10,22 +10,22 @@
 
 #define PAGE 4096ULL
 
-/* A program of many libraries has some thousands. */
+/* A program with many libraries has some thousands of such words. */
 #define MAX_WORDS 65536
 
 struct word {
 	__u64 *at;
 	__u64 before, value;
-	const Elf64_Dyn *dynamic; /* of the object */
+	const Elf64_Dyn *dynamic; /* dynamic section of the object that has the word */
 };
 
 static struct {
-	struct word *list; /* NULL: nothing is kept */
+	struct word *list; /* NULL: former values are not noted */
 	__u32 n;
 	bool is_restored;
 } words;
 
-/* Pages of one object that can be written meanwhile, or none. */
+/* The read-only pages of one object that have been made writable, or none. */
 static struct {
 	__u64 start, end;
 } unprotected;
@@ -70,8 +70,9 @@ bool words__write(const struct object_span *span, __u64 *word, __u64 value)
 	return true;
 }
 
-/* A bit for each address of a first definition of this library's functions: the names of words with other values need not be looked up.
- * First definitions that come later are of an allocator's own functions (own.c). */
+/* A filter with a bit for each hashed address of a first definition of this library's functions:
+ * if a word's value is not in it, its name need not be looked up. First definitions that come
+ * later belong to an allocator's own functions (own.c). */
 static __u64 first_addresses[64];
 
 static __u32 bit_of(__u64 address)
@@ -122,15 +123,16 @@ __u64 words__count(void)
 	return words.n;
 }
 
-/* These execute programs within the C library, where no word is in between, and may be left by a cancellation, for which the
- * dynamic linker would have to know this library's frame. */
+/* Returns whether calls of the function are not redirected. These functions execute programs
+ * within the C library, through no word that could be changed, and a cancellation may unwind them,
+ * for which the dynamic linker would have to know this library's frame. */
 static bool is_left_alone(const char *name)
 {
 	return text__equal(name, "system") || text__equal(name, "popen") ||
 	       text__equal(name, "wordexp");
 }
 
-/* The address that @word should have in place of its own; 0: it is right as it is. */
+/* Returns the address that the word should hold; 0: it is right as it is. */
 static __u64 replacement(const struct object_span *span, const char *name, __u64 value,
 			 bool is_lazy)
 {
@@ -141,7 +143,7 @@ static __u64 replacement(const struct object_span *span, const char *name, __u64
 		return 0;
 	if (!object__defines(&own_object, name, &own) || is_left_alone(name))
 		return 0;
-	/* The marks of a program are weak references that only this library defines. */
+	/* A program's references to allocprof_mark_() are weak, and only this library defines it. */
 	if (!value)
 		return text__equal(name, "allocprof_mark_") ? (__u64)own.address : 0;
 	if (!objects__find_function(name, &first))
@@ -151,7 +153,7 @@ static __u64 replacement(const struct object_span *span, const char *name, __u64
 
 struct binding {
 	const struct object_span *span;
-	bool is_counted; /* only, in @n */
+	bool is_counted; /* the words are only counted, in @n, and not changed */
 	__u64 n;
 };
 
@@ -179,7 +181,7 @@ void words__bind(const struct object *object, const struct object_span *span)
 	words__protect();
 }
 
-/* glibc's has the four of them side by side. */
+/* glibc's dynamic linker has its four pointers next to each other. */
 #define LINKER_FUNCTIONS 4
 
 void words__bind_linker(void)
@@ -232,7 +234,8 @@ struct words_sum words__restore(void)
 	for (__u32 i = words.n; i-- > 0;) {
 		const struct word *word = &words.list[i];
 
-		/* A thread may have seen that it is there, and call it: it stays. */
+		/* A function that had no definition stays bound to this library: a thread may have
+		 * tested the word, and be about to call it. */
 		if (!word->before)
 			continue;
 
