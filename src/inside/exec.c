@@ -178,7 +178,7 @@ typedef int (*execve_t)(const char *, char *const *, char *const *);
 /* How this library changes the environment of one exec. */
 struct injection {
 	struct environment environment; /* the environment that the target has passed */
-	/* this library's directory; NULL: the environment is not changed */
+	/* This library's directory; NULL: the environment is not changed. */
 	const char *directory;
 	const char *name; /* the name that LD_PRELOAD gets; NULL: this library is removed from it */
 };

@@ -110,8 +110,8 @@ void live__leave(enum inside_end how)
 	if (process.mode != INSIDE_LIVE)
 		return;
 	process__sum_published(&left_blocks, &left_bytes);
-	/* entries counts blocks of the tables, each of which stands for several live ones with
-	 * sampling. */
+	/* With sampling @entries counts the blocks of the tables, each of which stands for several
+	 * live ones. */
 	left_entries = blocks__count();
 	__atomic_fetch_sub(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&live->blocks, left_blocks, __ATOMIC_RELAXED);

@@ -107,7 +107,7 @@ void object__each_slot(const struct object *object, object_slot_fn fn, void *con
 struct object_span {
 	__u64 start, end;
 	__u64 protected_start,
-		/* end of the pages that are read-only once the object is relocated (RELRO) */
+		/* End of the pages that are read-only once the object is relocated (RELRO). */
 		protected_end;
 	__u64 dynamic;
 };

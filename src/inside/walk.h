@@ -17,7 +17,7 @@
 
 /* What is known about the code at an address. */
 struct known_code {
-	/* address of the call: the return address minus 1, except for interrupted frames */
+	/* Address of the call: the return address minus 1, except for interrupted frames. */
 	__u64 address;
 	__u64 offset; /* file offset for a frame with this return address */
 	__u32 module;

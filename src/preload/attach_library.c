@@ -50,7 +50,7 @@ static void find_symbols(struct library_file *file)
 	}
 }
 
-/* The file is allocprof's own, and as trusted as this code. */
+/* Reads the library's file, which belongs to allocprof and is as trusted as this code. */
 int library_file__read(const char *path, struct library_file *out)
 {
 	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -114,7 +114,7 @@ void library_file__relocate(struct library_file *file, __u64 base)
 	}
 }
 
-/* Whether threads are within the library. */
+/* Finds out whether threads are within the library, by their stacks. */
 
 struct stacks {
 	struct stack_mapping {
@@ -138,7 +138,7 @@ static int note_mapping(void *context, const struct proc_mapping *mapping)
 struct searching {
 	const struct mapped_library *library;
 	struct stacks stacks;
-	__u64 *words; /* STACK_MAX bytes */
+	__u64 *words; /* room for STACK_MAX bytes */
 };
 
 static bool is_code(const struct mapped_library *library, __u64 address)
@@ -148,9 +148,11 @@ static bool is_code(const struct mapped_library *library, __u64 address)
 }
 
 /*
- * Calls that are over have left many return addresses into the library on stacks. A thread that does return to one, from the
- * allocator, finds that the process is not measured any more, and uses no memory that the library has mapped. An address that no call
- * can have left is that of an instruction that a signal has interrupted: there the thread goes on with such memory.
+ * Returns whether a call can have left @address on a stack. Finished calls have left many return
+ * addresses into the library on stacks. A thread that does return to one, from the allocator,
+ * finds that the process is not measured any more, and uses no memory that the library has mapped.
+ * Any other address into the library is that of an instruction that a signal has interrupted:
+ * there the thread goes on with such memory.
  */
 static bool is_return_address(const struct mapped_library *library, __u64 address)
 {
@@ -195,7 +197,7 @@ static int search_thread(void *context, pid_t tid)
 	return 0;
 }
 
-/* Whether a thread runs the library's code, or a signal's handler that has interrupted that. */
+/* Returns whether a thread runs the library's code, or a signal handler that has interrupted it. */
 static bool is_any_within(const struct mapped_library *library, const struct hold *hold)
 {
 	struct searching searching = { .library = library, .words = malloc(STACK_MAX) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Finds out about a running process what has to be known before the library is mapped into it. */
+/* Finds out what has to be known about a running process before the library is mapped into it. */
 #include "attach_internal.h"
 
 #include <dirent.h>
@@ -54,10 +54,10 @@ int process__find_linker(pid_t pid, __u64 *linker)
 
 #define STRICT_FILTERS 1
 
-/* A thread's filters of system calls (seccomp(2)), as /proc/PID/status has them. */
+/* A thread's seccomp(2) filters, as /proc/PID/status shows them. */
 struct thread_filters {
-	int mode; /* 0: none */
-	int n;	  /* since Linux 5.9 */
+	int mode; /* mode of seccomp; 0: none */
+	int n;	  /* number of filters, which Linux 5.9 and later show */
 };
 
 static struct thread_filters thread_filters__read(const char *path)

@@ -22,16 +22,18 @@
 #include "file.h"
 
 /*
- * Memory of ended processes. Without stacks a thread has nothing but one struct, in pages that only its process uses:
- * these are given back when nobody writes them any more. Sums go on from what was read.
+ * Releases memory of ended processes. Without stacks a thread has only one struct, in pages that
+ * only its process uses: these are punched out of the file when no process writes them any more.
+ * The sums go on from what was read.
  */
 
-/* All programs are read for it. */
+/* How often memory is released: each time all programs are read. */
 #define INTERVAL_NS NS_PER_S
 
 struct retiring {
 	struct preload *preload;
-	bool *has_ended; /* by program; the same for all of its threads, which may share pages */
+	/* Indexed by program; all of its threads may share pages, so they count as ended together. */
+	bool *has_ended;
 	size_t n_programs, programs_room;
 	__u64 *offsets;
 	size_t n_offsets, offsets_room;
@@ -42,11 +44,11 @@ static int look_at_program(struct reader *reader, __u32 index, const void *eleme
 	struct retiring *retiring = reader->context;
 	const struct inside_program *program = element;
 
-	/* Programs in chunks that cannot be read stay zero: they count as running. */
+	/* Programs in chunks that cannot be read stay zero, so they count as running. */
 	if (array__reserve_zeroed(&retiring->has_ended, &retiring->programs_room, index + 1UL,
 				  sizeof(*retiring->has_ended)))
 		return -ENOMEM;
-	/* In another namespace the number is that of another process. */
+	/* A number of another PID namespace may be another process's here. */
 	retiring->has_ended[index] = program->state == INSIDE_READY && program->pid > 1 &&
 				     program->pid_namespace &&
 				     program->pid_namespace == retiring->preload->pid_namespace &&
@@ -55,7 +57,7 @@ static int look_at_program(struct reader *reader, __u32 index, const void *eleme
 	return 0;
 }
 
-/* Where element @index of the array of threads is. */
+/* Returns the offset of element @index of the array of threads. */
 static __u64 offset_of(const struct inside_array *array, __u32 index)
 {
 	__u32 chunk = 0, first = 0;
@@ -90,7 +92,8 @@ static int look_at_thread(struct reader *reader, __u32 index, const void *elemen
 	return preload_results__add_regions(&preload->retired, reader, &thread);
 }
 
-/* The pages that have @offset and what follows; no others than those of pieces, which are behind the header. */
+/* Releases the pages that contain the struct at @offset. They belong to a piece, so they are
+ * behind the header. */
 static void give_back(const struct preload *preload, __u64 offset)
 {
 	__u64 start = offset & ~(__u64)(INSIDE_PAGE - 1);
@@ -127,7 +130,8 @@ int preload__retire(struct preload *preload)
 	return err;
 }
 
-/* Sizes to try for the sparse file, from the largest; RLIMIT_FSIZE may forbid some. */
+/* The largest and smallest size that are tried for the sparse file; RLIMIT_FSIZE may forbid large
+ * ones. */
 #define MOST_BYTES  (1ULL << 40)
 #define LEAST_BYTES (64ULL << 20)
 
@@ -142,7 +146,8 @@ static int resize(int fd)
 /* How long the two clocks are compared. */
 #define CALIBRATION_NS 2000000
 
-/* The processor's counter, if the kernel takes its time from it, is read in half the time of a clock. */
+/* Measures the rate of the processor's counter (rdtsc), if the kernel's clock uses it too: reading
+ * it takes half the time of reading a clock. */
 static void set_clock(struct inside_settings *settings)
 {
 	settings->start_ns = settings->epoch_ns = clock__now_ns();
@@ -275,7 +280,7 @@ fail:
 	return err;
 }
 
-/* Copies what is in a sparse file, and makes the other as large. */
+/* Copies the data of a sparse file to an equally large one, without the holes. */
 static int copy_file(int from, int to)
 {
 	char bytes[1 << 16];
@@ -305,7 +310,7 @@ int preload__move(struct preload *preload, int *memory_fd, int *tables_fd)
 	close_fd(&preload->memory_fd);
 	preload->memory_fd = *memory_fd;
 	*memory_fd = -1;
-	/* While this process lives others see it by the lock. */
+	/* The lock shows other allocprofs that this process lives. */
 	(void)flock(preload->memory_fd, LOCK_EX);
 	if (preload->tables_fd < 0)
 		return 0;
@@ -368,14 +373,16 @@ int preload__wake_fd(const struct preload *preload)
 	return preload->wake_fd;
 }
 
-/* What all processes together may use between two looks at it, with what they have taken and not yet used. */
+/* The room for all processes together below which is_tight is set: what they may use between two
+ * looks, and what they have taken and not written yet. */
 #define TIGHT_BYTES (256ULL << 20)
 
-/* Bytes that are allocated at a time, and that are left free in the file system. */
+/* How many bytes are allocated at a time, and how many are left free in the file system. */
 #define STEP_BYTES (1ULL << 20)
 #define LEFT_BYTES (16ULL << 20)
 
-/* Allocates pages for memory that processes have mapped and not written to: a write would raise SIGBUS on a full file system. */
+/* Allocates pages for shared memory that processes have mapped and not written yet: on a full file
+ * system a write would raise SIGBUS. */
 static void have_pages(struct preload *preload)
 {
 	__u64 next = 0;
@@ -396,14 +403,15 @@ void preload__watch_room(struct preload *preload)
 
 	if (preload->is_tight || preload__room_bytes(preload->directory_fd) >= TIGHT_BYTES)
 		return;
-	/* Where a table is missing processes read zeros here, for which the file system needs a page, too. */
+	/* Processes read zeros where a table is missing, and even for a page of zeros the file
+	 * system needs room. */
 	if (preload->tables_fd >= 0)
 		(void)fallocate(preload->tables_fd, 0, 0, INSIDE_SLICES_AT);
 	if (preload->has_within)
 		(void)fallocate(preload->tables_fd, 0, INSIDE_WITHIN_AT, INSIDE_WITHIN_BYTES);
 	preload->is_tight = !fd__write_all_at(preload->memory_fd, &is_tight, sizeof(is_tight),
 					      offsetof(struct inside_header, is_tight));
-	/* Processes that see is_tight allocate pages for what they map from now on. */
+	/* Processes that see is_tight allocate the pages of what they map themselves. */
 	have_pages(preload);
 }
 

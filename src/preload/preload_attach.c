@@ -36,7 +36,7 @@
 #define MEMORY_NAME  "allocprof-memory"
 #define PAGE	     4096ULL
 
-/* Threads are waited for so long, and so is the library. */
+/* The longest waits for threads to stop, for the library, and for the linker's lock. */
 #define STOP_NS (2 * NS_PER_S)
 #define CALL_NS (3 * NS_PER_S)
 #define LOCK_NS (20 * NS_PER_MS)
@@ -48,20 +48,20 @@ struct preload_attach {
 	pid_t pid;
 	struct library_file file;
 	struct remote_code code;
-	int memory_fd, tables_fd; /* of files that the process has made */
+	int memory_fd, tables_fd; /* files in memory that the process has made */
 	__u64 base;		  /* 0: not mapped yet */
-	bool has_filters;	  /* of system calls */
-	bool is_unused;		  /* what is mapped: nothing leads to it yet */
-	bool was_mapped;	  /* an earlier measurement has mapped it */
-	bool is_memory_used;	  /* a thread was within the library when it was left */
+	bool has_filters;	  /* the process has seccomp(2) filters */
+	bool is_unused;		  /* the mapped memory is not in use yet */
+	bool was_mapped;	  /* an earlier measurement has mapped the library */
+	bool is_memory_used;	  /* a thread was within the library when the process was left */
 	__u64 limit_ns;		  /* all threads have to stop within this time */
-	__u64 prepared_ns;	  /* so long one thread stood still before all did */
+	__u64 prepared_ns;	  /* longest stop of one thread alone, before all were stopped */
 	struct inside_request request;
-	pid_t guard;  /* child that leaves the process where this one was killed; 0: none */
-	int guard_fd; /* when it is closed the guard ends */
+	pid_t guard;  /* child that leaves the process if this allocprof is killed; 0: none */
+	int guard_fd; /* the guard ends when this is closed */
 };
 
-/* The process. */
+/* Messages about the process. */
 
 static int refuse(struct error *error, int err, pid_t pid, const char *why)
 {
@@ -128,9 +128,9 @@ static int look_for_library(void *context, const struct proc_mapping *mapping)
 	return 1;
 }
 
-/* System calls of a thread of the process. */
+/* System calls that a thread of the process is made to execute. */
 
-/* A negative errno of the call, or of making it. */
+/* Returns the call's result, or a negative errno of the call or of the attempt to make it. */
 static long call(struct remote *remote, long number, long a, long b, long c, long d, long e, long f)
 {
 	const long arguments[6] = { a, b, c, d, e, f };
@@ -141,8 +141,9 @@ static long call(struct remote *remote, long number, long a, long b, long c, lon
 }
 
 /*
- * Opens what the process has open as @number, if that is an empty file in memory without a name: while one of its threads is
- * stopped, another may have put another file there, which this process may write to and it may not.
+ * Opens the descriptor @number of the process, if it is an empty file in memory without a name.
+ * While one thread is stopped, another may have put a different file there, to which this process
+ * may write and the other may not.
  */
 static int open_file(pid_t pid, long number)
 {
@@ -169,7 +170,7 @@ static int open_file(pid_t pid, long number)
 	return fd;
 }
 
-/* The process makes a file in memory and has it open as *@number; this process has it, too. */
+/* Makes a file in memory in the process and opens it here. Returns this process's descriptor. */
 static int make_file(struct preload_attach *attach, struct remote *remote, const char *name,
 		     long *number)
 {
@@ -218,7 +219,7 @@ static int map_segment(struct preload_attach *attach, struct remote *remote,
 	return err;
 }
 
-/* Maps the segments that have @flags. */
+/* Maps the library's segments that have @flags. */
 static int map_segments(struct preload_attach *attach, struct remote *remote, __u32 flags)
 {
 	const Elf64_Phdr *segment;
@@ -254,8 +255,8 @@ static int map_library(struct preload_attach *attach, struct remote *remote)
 	return err;
 }
 
-/* The shared memory of a process that runs is in files that it has made itself: it may be another user's, or in another mount
- * namespace, and reaches no directory of this one. */
+/* Shares a file that the process makes itself: it may belong to another user, or be in another
+ * mount namespace, and cannot open files of this allocprof's directory. */
 static int share_file(struct preload_attach *attach, struct remote *remote, const char *name,
 		      size_t size, int protection, __u64 *address)
 {
@@ -290,7 +291,7 @@ static int make_memory(struct preload_attach *attach, struct remote *remote)
 	return attach->tables_fd < 0 ? attach->tables_fd : 0;
 }
 
-/* A thread that can be made to call something. */
+/* Choosing a thread that can be made to call something. */
 
 struct choosing {
 	struct preload_attach *attach;
@@ -322,7 +323,7 @@ static int choose_thread(struct preload_attach *attach, const struct hold *hold,
 	return choosing.err;
 }
 
-/* Filters are a list of programs, and each thread has its own, as a rule the same. */
+/* Each thread has its own list of seccomp filters, but usually all have the same. */
 #define MAX_FILTERS 64
 
 static int write_filters(struct preload_attach *attach, struct remote *remote,
@@ -346,7 +347,7 @@ static int write_filters(struct preload_attach *attach, struct remote *remote,
 	return err ? err : process_memory__write(attach->pid, at + list_bytes, code, code_bytes);
 }
 
-/* The library asks them what it may do. */
+/* Copies the filters to the process, where the library consults them. */
 static int copy_filters(struct preload_attach *attach, struct remote *remote)
 {
 	struct sock_fprog filters[MAX_FILTERS];
@@ -370,7 +371,7 @@ static int copy_filters(struct preload_attach *attach, struct remote *remote)
 	return n ? write_filters(attach, remote, filters, n, code, n_code) : 0;
 }
 
-/* Nothing leads to what was mapped, which goes. */
+/* Unmaps what was mapped, to which no word leads. */
 static void unmap(const struct preload_attach *attach, struct remote *remote)
 {
 	const struct inside_request *request = &attach->request;
@@ -388,7 +389,7 @@ static void unmap(const struct preload_attach *attach, struct remote *remote)
 			call(remote, SYS_munmap, mapped[i].at, mapped[i].size, 0, 0, 0, 0);
 }
 
-/* While it is held the process executes no other program; before, it may have. */
+/* Returns -ESTALE if the process has executed another program before it was held. */
 static int check_program(const struct preload_attach *attach)
 {
 	const struct library_file *file = &attach->file;
@@ -397,7 +398,7 @@ static int check_program(const struct preload_attach *attach)
 
 	if (process__find_linker(attach->pid, &linker) || linker != attach->request.linker)
 		return -ESTALE;
-	/* The segment with code is in the file where it is in memory. */
+	/* The code segment has the same offset in the file as in memory. */
 	return attach->base && (process_memory__read(attach->pid, attach->base + file->attach, code,
 						     sizeof(code)) ||
 				memcmp(code, file->bytes + file->attach, sizeof(code)) != 0)
@@ -405,7 +406,7 @@ static int check_program(const struct preload_attach *attach)
 		       : 0;
 }
 
-/* Lets the threads go on. Returns for how long they were held. */
+/* Lets the threads go on. Returns how long they were held, in ns. */
 static __u64 release_threads(struct hold *hold)
 {
 	__u64 begin_ns = hold ? hold__begin_ns(hold) : 0;
@@ -414,7 +415,7 @@ static __u64 release_threads(struct hold *hold)
 	return begin_ns ? clock__now_ns() - begin_ns : 0;
 }
 
-/* Holds one thread and has it map the library and the shared memory, while the others run. */
+/* Holds one thread and has it map the library and the shared memory, while the other threads run. */
 static int prepare(struct preload_attach *attach)
 {
 	__u64 until_ns = clock__now_ns() + STOP_NS;
@@ -424,7 +425,7 @@ static int prepare(struct preload_attach *attach)
 
 	if (err >= 0)
 		err = choose_thread(attach, hold, &remote);
-	/* The first thread has ended, stands still or is on a coroutine's stack. */
+	/* The first thread has ended or cannot make calls, so another is held. */
 	if (err == -ENOTSUP || err == -ESRCH) {
 		int n = hold__add(hold, attach->pid, until_ns);
 
@@ -463,12 +464,12 @@ static int clear_words(void *context, pid_t tid)
 	return 0;
 }
 
-/* Calls of the library. */
+/* Calls of the library's functions. */
 
 struct awaiting {
 	pid_t pid;
-	__u64 address;	/* of the request's stage */
-	__u64 locks_ns; /* the lock is not waited for any longer */
+	__u64 address;	/* address of the request's stage */
+	__u64 locks_ns; /* until when the dynamic linker's lock is waited for */
 	__u32 stage;
 };
 
@@ -509,7 +510,7 @@ static int request(struct preload_attach *attach, struct remote *remote, enum in
 	if (!err)
 		err = remote__call(remote, attach->base + attach->file.attach, get_state, &awaiting,
 				   now_ns + CALL_NS);
-	/* It has what the library found out even where that is late. */
+	/* The request's results are complete even if they come late. */
 	if (!err || err == -ECANCELED)
 		err = read_request(attach);
 	else if (err == -ETIMEDOUT && awaiting.stage == INSIDE_STAGE_LOCKS)
@@ -517,7 +518,7 @@ static int request(struct preload_attach *attach, struct remote *remote, enum in
 	return err ? err : attach->request.result;
 }
 
-/* Ends what is left of an earlier measurement, and has the library begin as new. */
+/* Ends what is left of an earlier measurement, and lets the library begin anew. */
 static int begin_again(struct preload_attach *attach, const struct hold *hold,
 		       struct remote *remote, bool may_be_within)
 {
@@ -526,7 +527,7 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 
 	bool was_used = !err && attach->request.has_keys;
 
-	/* Without keys an allocprof was killed before it had the library do anything. */
+	/* Without keys the earlier allocprof was killed before the library did anything. */
 	if (was_used && attach->request.action == INSIDE_ATTACH)
 		err = request(attach, remote, INSIDE_DETACH);
 	if (!err && may_be_within)
@@ -546,7 +547,7 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 	return err;
 }
 
-/* Holds all threads for @action. */
+/* Holds all threads and has the library do @action. */
 static int act(struct preload_attach *attach, enum inside_action action,
 	       struct preload_attached *out)
 {
@@ -555,7 +556,7 @@ static int act(struct preload_attach *attach, enum inside_action action,
 	struct hold *hold = hold__new();
 	struct remote *remote = NULL;
 	int n = hold ? hold__add(hold, attach->pid, until_ns) : -ENOMEM;
-	/* Those of vfork(2)'s parents stand still anyway, and so do those of a process that was stopped (SIGSTOP). */
+	/* Threads that wait in vfork(2) or were stopped (SIGSTOP) do not run anyway. */
 	bool may_be_within = true;
 	int err = n < 0 ? n : n == 0 ? (kill(attach->pid, 0) ? -ESRCH : -EAGAIN) : 0;
 
@@ -563,13 +564,13 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		err = -ETIME;
 	if (!err)
 		err = check_program(attach);
-	/* As long as each thread has its own registers. */
+	/* Here each thread still has its own registers. */
 	if (!err && attach->base && (action != INSIDE_ATTACH || attach->was_mapped))
 		may_be_within = mapped_library__may_be_used(
 			&(struct mapped_library){ &attach->file, attach->pid, attach->base }, hold);
 	if (!err)
 		err = choose_thread(attach, hold, &remote);
-	/* The guard does not know what the library has found out. */
+	/* The guard does not know the library's results yet. */
 	if (!err && action == INSIDE_DETACH)
 		err = read_request(attach);
 	if (!err && action == INSIDE_ATTACH && attach->was_mapped)
@@ -606,7 +607,7 @@ static int act_in_time(struct preload_attach *attach, enum inside_action action,
 	return err;
 }
 
-/* Whether another allocprof measures the process now. */
+/* Returns whether another allocprof measures the process now. */
 static int look_for_memory(void *context, const struct proc_mapping *mapping)
 {
 	const struct preload_attach *attach = context;
@@ -621,7 +622,7 @@ static int look_for_memory(void *context, const struct proc_mapping *mapping)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) ? 1 : 0;
 }
 
-/* The library of an earlier measurement has to be this one. */
+/* Checks that the library of an earlier measurement is the same as this one. */
 static int check_mapped(struct preload_attach *attach, struct error *error)
 {
 	const struct library_file *file = &attach->file;
@@ -632,7 +633,7 @@ static int check_mapped(struct preload_attach *attach, struct error *error)
 		return refuse(error, -EBUSY, attach->pid, "another allocprof does so now");
 	if (!code)
 		return error__set(error, -ENOMEM, "no memory");
-	/* Segments are in the file where they are in memory, but for the last. */
+	/* The segments have the same offsets in the file as in memory, except for the last one. */
 	if (process_memory__read(attach->pid, attach->base + file->code_start, code, size) ||
 	    memcmp(code, file->bytes + file->code_start, size) != 0)
 		return refuse(error, -EBUSY, attach->pid,
@@ -640,7 +641,7 @@ static int check_mapped(struct preload_attach *attach, struct error *error)
 	return 0;
 }
 
-/* The process is as it was. */
+/* Undoes what was done to the process. */
 static void take_back(struct preload_attach *attach)
 {
 	struct hold *hold = hold__new();
@@ -653,7 +654,7 @@ static void take_back(struct preload_attach *attach)
 	hold__release(hold, 0);
 }
 
-/* The guard leaves the process where its parent, allocprof, is killed before it has done so. */
+/* Runs in a child that leaves the process if allocprof is killed before it has done so. */
 static void guard(struct preload_attach *attach, int parent, int end)
 {
 	struct pollfd wait[] = { { .fd = parent, .events = POLLIN },
@@ -678,7 +679,7 @@ static void guard(struct preload_attach *attach, int parent, int end)
 	_exit(0);
 }
 
-/* Without it the next allocprof that measures the process does what is left to do. */
+/* If there is no guard, the next allocprof that measures the process cleans up. */
 static void begin_guard(struct preload_attach *attach)
 {
 	_cleanup_(close_fd) int parent = syscall(SYS_pidfd_open, getpid(), 0);
@@ -765,7 +766,7 @@ int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
 
 	attach->limit_ns = limit_ns ? limit_ns : STOP_NS;
 	err = act_in_time(attach, INSIDE_ATTACH, out);
-	/* The other errors come before the library has changed anything. */
+	/* Other errors occur before the library has changed anything. */
 	if (!err || err == -ENOMEM || err == -ETIMEDOUT || err == -ESRCH)
 		attach->is_unused = false;
 	return err ? explain(error, err, attach->pid) : 0;
@@ -776,7 +777,7 @@ int preload_attach__leave(struct preload_attach *attach, struct preload_attached
 	struct preload_attached again = { 0 };
 	int err = act_in_time(attach, INSIDE_DETACH, out);
 
-	/* The threads leave it, now that no word leads there. If not, the next measurement unmaps the memory. */
+	/* No word leads to the library now. The next measurement unmaps what threads still use. */
 	if (!err && attach->is_memory_used && !act_in_time(attach, INSIDE_CLEAN, &again) &&
 	    again.stopped_ns > out->stopped_ns)
 		out->stopped_ns = again.stopped_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the engine learns from the command's files and from the processes. */
+/* Collects for the profile what the engine learns from the command's files and from the processes. */
 #include "preload_engine_internal.h"
 
 #include <ctype.h>
@@ -64,7 +64,7 @@ static int note_allocator(struct preload_engine *engine, int fd, const char *pat
 	return err;
 }
 
-/* Has the table compiled before the command meets the file. */
+/* Has a file's unwind table compiled before the command maps the file. */
 static int announce(struct preload_engine *engine, int fd)
 {
 	struct ap_module_record record = { .type = AP_RECORD_MODULE, .pid = getpid() };
@@ -73,17 +73,18 @@ static int announce(struct preload_engine *engine, int fd)
 
 	if (!engine->collector || file_identity__of(fd, &identity))
 		return 0;
-	/* Absolute, as processes have it. */
+	/* Processes report absolute paths, so this one must be absolute, too. */
 	mapped_file__path(fd, path, sizeof(path));
 	record.device = identity.device;
 	record.inode = identity.inode;
-	/* A file for which there is no room is announced when a process maps it, if then. */
+	/* If there is no room for the file now, it is announced when a process maps it, if there
+	 * is room by then. */
 	if (preload__announce(engine->preload, identity.device, identity.inode, path, &record.id))
 		return 0;
 	return collector__handle_module_at(engine->collector, &record, path);
 }
 
-/* Whether the command, which is held, will have a Python with arenas of its own. */
+/* Notes whether the command, which is held, will run a Python with arenas of its own. */
 static void look_for_python(struct preload_engine *engine, int fd, const char *path)
 {
 	struct mapped_file file = { .pid = engine->target->pid, .path = path };
@@ -119,14 +120,14 @@ static void announce_library(struct preload_engine *engine)
 	const char *path = preload__library(engine->preload);
 	_cleanup_(close_fd) int fd = regular_file__open(path);
 
-	/* Without its table it is met as any other file. */
+	/* If its table cannot be compiled now, the library is handled like any other file. */
 	if (fd >= 0)
 		(void)announce(engine, fd);
 }
 
 static void use_within(int fd, void *engine)
 {
-	/* Without its table it is met as any other file. */
+	/* If its table cannot be compiled now, the library is handled like any other file. */
 	(void)announce(engine, fd);
 }
 
@@ -142,7 +143,7 @@ int preload_engine__prepare_command(struct preload_engine *engine, char *const a
 	engine->command = strdup(argv[0]);
 	if (!engine->command)
 		return -ENOMEM;
-	/* execve(2) says what is wrong with it. */
+	/* If there is no such file, execve(2) reports the error. */
 	if (command_path__find(argv[0], getenv("PATH"), &path) ||
 	    engine->command_refusal == INSIDE_REFUSES_TRANSLATOR ||
 	    command_path__elf(path, getenv("PATH"), &program))
@@ -151,7 +152,7 @@ int preload_engine__prepare_command(struct preload_engine *engine, char *const a
 	engine->command = strdup(program);
 	if (!engine->command)
 		return -ENOMEM;
-	/* The code is known before its file is announced. */
+	/* The function's code must be known before its file is announced. */
 	if (engine->within)
 		err = preload_within__prepare(engine->within, program, use_within, engine, error);
 	if (err)
@@ -301,7 +302,8 @@ static int collect_refused(struct preload_engine *engine)
 	    preload_engine__has_entry(counted, target, &begins))
 		return err;
 	engine->processes++;
-	/* A program that begins after the end makes no entry, and all of its calls are later. */
+	/* A program that begins after the end of the measurement makes no entry, and has no calls
+	 * in it. */
 	if (begins || (!counted->n_programs && counted->n_begun))
 		return 0;
 	return add_refused(engine, engine->command ? engine->command : "(unknown)",
@@ -333,7 +335,7 @@ static void count_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBE
 
 struct reading_stacks {
 	struct preload_engine *engine;
-	bool is_damaged; /* a stack names a file that there is not */
+	bool is_damaged; /* a stack has a frame of a file that does not exist */
 };
 
 static bool has_modules(const struct preload *preload, const struct ap_stack_record *record)
@@ -352,7 +354,8 @@ static int handle_stack(void *context, const struct ap_stack_record *record)
 	struct preload_engine *engine = reading->engine;
 	int err = 0;
 
-	/* A file is there before a stack in it is, and may have come since the last look. */
+	/* A file is published before any stack with a frame in it; it may have come since the last
+	 * look. */
 	if (!reading->is_damaged && !has_modules(engine->preload, record)) {
 		err = preload_engine__take_modules(engine);
 		reading->is_damaged = !has_modules(engine->preload, record);
@@ -424,13 +427,14 @@ static void add_functions(const struct preload_engine *engine)
 
 		if (!(engine->options.functions >> i & 1))
 			continue;
-		/* Others are counted only where an allocator has them. */
+		/* Functions that are not C's are listed only where an allocator has them. */
 		function->probed |= i < AP_C_FUNCTIONS || counted->functions[i].calls;
 		site_counts__add(&function->counts, &counted->functions[i]);
 	}
 }
 
-/* The processes that still run may have counted further calls between the readings. */
+/* Adds the sums of calls. Processes that still run may have counted further calls between the
+ * readings, so the attributed ones may exceed the events. */
 static void add_calls(const struct preload_engine *engine)
 {
 	const __u64 *stats = engine->counted.stats;
@@ -453,7 +457,7 @@ static bool has_calls(const struct preload_results *counted)
 	return false;
 }
 
-/* Why the window never opened; NULL if it did. */
+/* Returns a clause that says why the window never opened; NULL if it did. */
 static const char *why_not_opened(const struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
@@ -477,7 +481,7 @@ static int add_window(const struct preload_engine *engine)
 	return err ? err : profile__note_window(engine->profile, why_not_opened(engine));
 }
 
-/* Adds the figures that the user reads beside the calls. */
+/* Adds figures that the user reads beside the counts of calls. */
 static int add_figures(const struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Counts of a running target: those until a cut, and those since the one that everything before was forgotten at. */
+/* Reads the counts of a running target: until a cut, and since the cut at which everything before
+ * was forgotten. */
 #include "preload_engine_internal.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include "clock.h"
 #include "collector.h"
 
-/* A counter of a thread, and what of it is in the profile already, or was forgotten. */
+/* A thread's counter: @count is the part of it that is in the profile already or was forgotten. */
 struct moved_count {
 	__u64 stack;
 	__u32 thread, function;
@@ -33,7 +34,7 @@ static bool is_counter(const void *owner, __u32 id, const void *key)
 	       count->function == wanted->function;
 }
 
-/* NULL if there is no memory. */
+/* Returns the entry of @key, which is added if it is new; NULL if there is no memory. */
 static struct moved_count *get_moved(struct moved_counts *moved, const struct moved_count *key)
 {
 	__u64 hash = hash_mix(hash_mix(hash_seed(), key->stack),
@@ -49,7 +50,7 @@ static struct moved_count *get_moved(struct moved_counts *moved, const struct mo
 	return &moved->counts[moved->n++];
 }
 
-/* Takes @part out of *@sum, in which it was; a process may write what it likes. */
+/* Subtracts @part from *@sum, which contained it, unless a process has written nonsense. */
 static void take_out(struct ap_count *sum, const struct ap_count *part)
 {
 	const __u64 *from = (const __u64 *)part;
@@ -59,7 +60,7 @@ static void take_out(struct ap_count *sum, const struct ap_count *part)
 		into[i] -= from[i] < into[i] ? from[i] : into[i];
 }
 
-/* A counter whose stack was not known. */
+/* A counter whose stack was not known when it was read. */
 struct late_count {
 	struct ap_count_key key;
 	struct ap_count count;
@@ -68,12 +69,13 @@ struct late_count {
 
 struct moving {
 	struct preload_engine *engine;
-	bool goes_on; /* there will be another reading */
+	bool goes_on; /* another reading will follow */
 	struct late_count *late;
 	size_t n_late, late_room;
 };
 
-/* Sets *@is_known to whether the profile has the counter's stack. */
+/* Moves the new part of a counter to the profile. Sets *@is_known to whether the profile has the
+ * counter's stack. */
 static int move(const struct moving *moving, const struct late_count *read, bool *is_known)
 {
 	const struct moved_count wanted = {
@@ -120,8 +122,9 @@ static int move_count(void *context, __u32 thread, const struct ap_count_key *ke
 	return 0;
 }
 
-/* Processes publish a stack before its counter: those that came between the two readings are there at the next. What is unknown
- * then stays for the next cut. */
+/* Moves all counters. Processes publish a stack before they count under it, so stacks that come
+ * between the two readings are known at the second. Counters whose stack is unknown then stay for
+ * the next cut. */
 int preload_engine__move_counts(struct preload_engine *engine, bool goes_on)
 {
 	struct moving moving = { .engine = engine, .goes_on = goes_on };
@@ -147,7 +150,8 @@ static __u64 sum_stats(const struct preload_results *counted)
 	return sum;
 }
 
-/* Calls until the cut that are in the profile, or known to be lost; of some it was not known at the cut. */
+/* Returns the number of calls until the cut that are in the profile or known to be lost; for some
+ * that was not known at the cut. */
 static __u64 count_known(const struct preload_engine *engine)
 {
 	const __u64 *now = engine->at_cut.stats, *before = engine->forgotten.stats;
@@ -166,7 +170,8 @@ static __u64 count_events(const struct preload_engine *engine)
 	return known > events ? known : events;
 }
 
-/* A thread that had begun with a call at the cut, and has not counted it, does so in a moment. */
+/* How often, and after how long, counters are read again: a thread that had begun a call at the
+ * cut, and has not counted it, does so soon. */
 #define TRIES	    3
 #define A_MOMENT_US 1000
 
@@ -195,8 +200,8 @@ int preload_engine__cut(struct engine *base, __u64 *cut_ns)
 	preload_results__free(&engine->at_cut);
 	engine->at_cut = counted;
 	err = preload_engine__take_programs(engine, &counted);
-	/* Blocks are in too many tables to be read at once: the snapshot reads them, and tries again if
-	 * there were calls meanwhile. */
+	/* Blocks are in too many tables to be read at once: the snapshot reads them, and tries
+	 * again if calls came meanwhile. */
 	if (!err && engine->options.stacks && !engine->live)
 		err = move_all(engine);
 	engine->cut_ns = clock__now_ns();
@@ -216,7 +221,8 @@ static void subtract(__u64 *from, const __u64 *what, size_t n)
 		from[i] -= what[i] < from[i] ? what[i] : from[i];
 }
 
-/* Lists stay whole: the index of a program is its number. */
+/* Subtracts what was forgotten from the sums. Lists stay whole, since a program's number is its
+ * index. */
 void preload_engine__leave_out_forgotten(struct preload_engine *engine)
 {
 	const struct preload_results *before = &engine->forgotten;
@@ -255,7 +261,7 @@ void preload_engine__forget(struct engine *base)
 		at_cut.stats[AP_STAT_EVENTS] = count_events(engine);
 	at_cut.programs = NULL;
 	at_cut.refused = NULL;
-	/* Nobody reads the lists of the cut any more. */
+	/* The lists of the cut are not read any more. */
 	engine->at_cut.regions = NULL;
 	free(engine->forgotten.regions);
 	engine->n_forgotten_processes = count_ended(engine);
@@ -265,13 +271,14 @@ void preload_engine__forget(struct engine *base)
 		collector__forget(engine->collector);
 }
 
-/* The calls are among the events again, and in no count: they are unaccounted. */
+/* Lets the forgotten calls count as events again, without any other count, so that they are
+ * unaccounted. */
 void preload_engine__lose_forgotten(struct engine *base)
 {
 	struct preload_engine *engine = preload_engine__of(base);
 	__u64 *forgotten = &engine->forgotten.stats[AP_STAT_EVENTS];
 
-	/* The reading may be the last one. */
+	/* This reading of the counters may be the last one, so it is corrected, too. */
 	engine->counted.stats[AP_STAT_EVENTS] += *forgotten - engine->events_before;
 	*forgotten = engine->events_before;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The directory of a measurement's shared memory, which its owner holds locked, and those that owners left which were
- * killed. */
+/* Makes the directory of a measurement's shared memory, which its owner keeps locked, and removes
+ * directories of owners that were killed. */
 #include "preload_internal.h"
 
 #include <dirent.h>
@@ -46,7 +46,8 @@ char **preload__environment(const struct preload *preload, char *const *environm
 	text = (char *)(copy + n + 2);
 	snprintf(text, text_bytes, "%s%s/%s%s%s", variable, preload->directory, name,
 		 *others ? ":" : "", others);
-	/* In the place of the first one: programs that print their environment see no other order. */
+	/* The new value takes the place of the first one: programs that print their environment
+	 * show the same order. */
 	for (size_t i = 0; i < n; i++) {
 		if (!is_preload(environment[i]))
 			copy[at++] = environment[i];
@@ -62,14 +63,14 @@ char **preload__environment(const struct preload *preload, char *const *environm
 }
 
 static const char prefix[] = "allocprof-";
-/* Length of the suffix that mkdtemp(3) puts for XXXXXX. */
+/* Length of the suffix that mkdtemp(3) puts in place of XXXXXX. */
 #define RANDOM_LENGTH 6
 
 __u64 preload__room_bytes(int fd)
 {
 	struct statvfs status;
 
-	/* A memory file system without a limit has no blocks at all. */
+	/* A memory file system without a limit reports 0 blocks. */
 	if (fstatvfs(fd, &status) || !status.f_blocks)
 		return UINT64_MAX;
 	return (__u64)status.f_bavail * status.f_frsize;
@@ -84,7 +85,7 @@ static void remove_files(int directory_fd)
 		unlinkat(directory_fd, names[i], 0);
 }
 
-/* Returns whether a program that was executed with the library in LD_PRELOAD has not begun yet. */
+/* Returns whether some program that was executed with the library in LD_PRELOAD has not begun yet. */
 static bool is_any_on_its_way(const struct preload *preload)
 {
 	__u64 counts[2]; /* n_injected, n_begun */
@@ -96,8 +97,8 @@ static bool is_any_on_its_way(const struct preload *preload)
 		(preload->is_command_awaited && !counts[1]));
 }
 
-/* Leaves the library, without which the dynamic linker would print an error, and no memory to measure with. sweep() removes the
- * directory when the next measurement begins. */
+/* Removes the directory's files except the library, without which the dynamic linker would print
+ * an error. sweep() removes the directory when the next measurement begins. */
 static void leave_library_alone(int directory_fd)
 {
 	const __u64 magic = INSIDE_MAGIC;
@@ -128,7 +129,7 @@ void preload__remove_directory(const struct preload *preload)
 		rmdir(preload->directory);
 }
 
-/* Whether the directory is one that was made here and filled, by this user. */
+/* Returns whether this user's allocprof has made and filled the directory. */
 static bool is_own(int directory_fd)
 {
 	_cleanup_(close_fd) int fd =
@@ -144,7 +145,7 @@ static bool is_own(int directory_fd)
 	       magic == INSIDE_MAGIC;
 }
 
-/* Stops the measurement of an owner that is gone, so that no process waits for it any more. */
+/* Stops the measurement of an owner that is gone, so that no process waits for answers any more. */
 static void stop(int directory_fd)
 {
 	_cleanup_(close_fd) int fd =
@@ -155,7 +156,8 @@ static void stop(int directory_fd)
 		fd__write_all_at(fd, &gate, sizeof(gate), offsetof(struct inside_header, gate));
 }
 
-/* Removes the directories whose owners are gone. Their processes that still run go on, and count for nobody. */
+/* Removes the directories whose owners are gone. Their processes that still run go on, but their
+ * counts are not read. */
 static void sweep(const char *parent)
 {
 	DIR *list = opendir(parent);
@@ -179,13 +181,13 @@ static void sweep(const char *parent)
 		closedir(list);
 }
 
-/* Where a memory file system is, as a rule. */
+/* Directories to try; the first two usually are memory file systems. */
 static const char *const parents[] = { "/dev/shm", "/run/shm", "/tmp", "/var/tmp" };
 
-/* In containers the first one often has 64 MiB; then one of the others may do better. */
+/* Room with which a directory is good enough. In containers /dev/shm often has only 64 MiB. */
 #define ENOUGH_BYTES (1ULL << 30)
 
-/* Whether a later one of the directories can be written, too, and has more room. */
+/* Returns whether a later one of the directories can be written, too, and has more room. */
 static bool is_surpassed(size_t index)
 {
 	_cleanup_(close_fd) int fd = open(parents[index], O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -201,7 +203,8 @@ static bool is_surpassed(size_t index)
 	return false;
 }
 
-/* 0; -EPERM: another user has put something there, or may write to it; or another negative errno. */
+/* Checks a user's directory. Returns 0; -EPERM: another user owns it or may write to it; or
+ * another negative errno. */
 static int check_users(int parent, const char *name)
 {
 	struct stat status;
@@ -214,7 +217,8 @@ static int check_users(int parent, const char *name)
 		       : -EPERM;
 }
 
-/* Finds one of this user's that is named like "<usual>-XXXXXX" in @parent, and puts its path into @out; or makes it. */
+/* Finds a directory of this user's in @parent that is named "<usual>-XXXXXX", or makes one, and
+ * stores its path in @out. */
 static int make_another(const char *parent, const char *usual, char out[INSIDE_PATH_BYTES])
 {
 	_cleanup_(close_directory) DIR *list = opendir(parent);
@@ -234,10 +238,11 @@ static int make_another(const char *parent, const char *usual, char out[INSIDE_P
 }
 
 /*
- * Makes the directory of this user's measurements in @parent, to which others may write, and puts its path into @out.
- * It stays: processes that go on after their measurement, or whose LD_PRELOAD nobody takes back, still name files in it,
- * and whoever could make a directory of that name would have them load a library. Where another user has taken the usual
- * name, it has one that nobody can take beforehand.
+ * Makes the directory of this user's measurements in @parent, to which others may write, and
+ * stores its path in @out. The directory stays: processes that go on after their measurement, or
+ * whose LD_PRELOAD nobody restores, still name files in it, and whoever could make a directory of
+ * that name could have them load a library. If another user has taken the usual name, the
+ * directory gets a random one, which nobody can take beforehand.
  */
 static int make_users_directory(const char *parent, char out[INSIDE_PATH_BYTES])
 {
@@ -254,7 +259,7 @@ static int make_users_directory(const char *parent, char out[INSIDE_PATH_BYTES])
 	return err;
 }
 
-/* Makes the directory in @parent; its path fits. */
+/* Makes the measurement's directory in @parent. The path must fit. */
 static int make_in(struct preload *preload, const char *parent)
 {
 	int err;
@@ -272,13 +277,14 @@ static int make_in(struct preload *preload, const char *parent)
 	return err;
 }
 
-/* Checks that LD_PRELOAD can name a directory in @chosen. 0, -ENAMETOOLONG, -EINVAL. */
+/* Checks that LD_PRELOAD can name a file in the directory @chosen. Returns 0, -ENAMETOOLONG or
+ * -EINVAL. */
 static int check_chosen(const struct preload *preload, const char *chosen, struct error *error)
 {
 	if (strlen(chosen) + sizeof("/allocprof-XXXXXX") > sizeof(preload->directory))
 		return error__set(error, -ENAMETOOLONG,
 				  "the path '%s' is too long for the shared memory", chosen);
-	/* LD_PRELOAD would be split at these. */
+	/* These characters separate libraries in LD_PRELOAD, or begin a dynamic string token. */
 	if (strpbrk(chosen, ": $"))
 		return error__set(error, -EINVAL,
 				  "the path '%s' for the shared memory has a colon, a space or a "
@@ -287,8 +293,8 @@ static int check_chosen(const struct preload *preload, const char *chosen, struc
 	return 0;
 }
 
-/* Makes the directory in the first of the parents in which it can be made; if @with_room, it skips parents that have less room
- * than another. */
+/* Makes the directory in the first parent that permits it. @with_room: skips parents that have
+ * less room than another one. */
 static int make_in_any(struct preload *preload, bool with_room)
 {
 	int err = -ENOENT;
@@ -315,7 +321,7 @@ int preload__make_directory(struct preload *preload, struct error *error)
 	if (err)
 		return err;
 	err = chosen ? make_in(preload, chosen) : make_in_any(preload, true);
-	/* The one with most room may not let this user make one. */
+	/* The parent with most room may not let this user make a directory. */
 	if (err && !chosen)
 		err = make_in_any(preload, false);
 	if (err)
@@ -327,8 +333,8 @@ int preload__make_directory(struct preload *preload, struct error *error)
 	if (preload->directory_fd < 0)
 		return error__set(error, -errno, "cannot open '%s': %s", preload->directory,
 				  strerror(errno));
-	/* A process that removes old directories holds the lock for a moment. A file system without locks is swept
-	 * by nobody. */
+	/* Another allocprof holds the lock for a moment while it removes old directories. If the
+	 * file system has no locks, nobody does that. */
 	(void)flock(preload->directory_fd, LOCK_EX);
 	return 0;
 }

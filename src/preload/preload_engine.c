@@ -32,14 +32,15 @@
 #include "table_cache.h"
 #include "target.h"
 
-/* From the directory of the tool: as installed, wherever that was moved to, and as built. */
+/* Where the library is, relative to the tool's directory: as installed, also if that was moved,
+ * and as built. */
 static const char *const library_paths[] = {
 	"/" ALLOCPROF_LIBRARY_FROM_TOOL "/" INSIDE_FILE,
 	"/../src/inside/" INSIDE_FILE,
 };
 
-/* The path of the library that is preloaded. It is found from where this program's file is, and from nothing in the
- * environment, which may be another user's. -ENOENT with @error set. */
+/* Finds the library that is preloaded, relative to this program's file. The environment is not
+ * consulted, since it may be another user's. Returns -ENOENT with @error set. */
 static int preload_library__find(char path[PATH_MAX], struct error *error)
 {
 	char directory[PATH_MAX];
@@ -62,7 +63,7 @@ static int preload_library__find(char path[PATH_MAX], struct error *error)
 			  "the command: install allocprof anew, on x86-64");
 }
 
-/* What this engine cannot measure is handed over to another one of the session, if there is one. */
+/* Hands over what this engine cannot measure to another engine of the session, if there is one. */
 
 static __u64 own_namespace(void)
 {
@@ -82,7 +83,7 @@ static int take(struct preload_engine *engine, struct handover process)
 	err = others->take(others->context, &process);
 	if (err != -EPERM && err != -EOPNOTSUPP)
 		return err;
-	/* Nobody need ask again. */
+	/* No process need ask again. */
 	engine->others.take = NULL;
 	preload__hand_over(engine->preload, false);
 	return err;
@@ -97,8 +98,8 @@ static bool take_refused(void *context, const struct preload_refused *refused)
 		.path = refused->path,
 	};
 
-	/* Translated code with a probe in it would end the process. The number of a process in another namespace
-	 * is another process here. */
+	/* A probe in translated code would kill the process. If the process is in another PID
+	 * namespace, its number means another process here. */
 	if (refused->reason == INSIDE_REFUSES_TRANSLATOR || !refused->pid_namespace ||
 	    refused->pid_namespace != own_namespace() ||
 	    !preload_engine__runs(engine, refused->pid))
@@ -119,7 +120,8 @@ int preload_engine__take_no_more(struct preload_engine *engine)
 	return err ? err : preload_engine__take_refused(engine);
 }
 
-/* Whether the program defines malloc, also if it does not export it and only its own code can call it. */
+/* Returns whether the program defines malloc, also if it does not export it and only its own code
+ * calls it. */
 static bool has_malloc(const struct preload_engine *engine, const char *path)
 {
 	_cleanup_(close_fd) int fd = regular_file__open(path);
@@ -162,10 +164,10 @@ bool preload_engine__is_followed_by_other(const struct preload_engine *engine, s
 	return others->find && others->find(others->context, program + 1, out);
 }
 
-/* A thread that meets a file waits so long for its unwind table, at the most. */
+/* How long a thread that meets a new file waits for the unwind table at most. */
 #define WAIT_MS 5000
 
-/* Why the calls of any function but the allocator's go unnoticed. */
+/* Reason in messages why only calls of the C library's functions are noticed. */
 #define NO_PROBES "which sets no probes and notices calls of the C library's functions only"
 
 static int refuse_options(const struct session_options *options, struct error *error)
@@ -201,7 +203,7 @@ int preload_engine__find_library(struct error *error)
 	return preload_library__find(path, error);
 }
 
-/* The process goes on without the library. One that has ended needs nothing. */
+/* Lets the process go on without the library. Nothing need be done for one that has ended. */
 static void leave(struct preload_engine *engine)
 {
 	int err;
@@ -212,7 +214,8 @@ static void leave(struct preload_engine *engine)
 	err = preload_attach__leave(engine->attached, &engine->left);
 	if (!err)
 		return;
-	/* Whether calls went past the library is not known of a process that runs. */
+	/* If the process runs on with changed words, it is not known which calls went past the
+	 * library. */
 	engine->has_executed = err == -ESTALE;
 	engine->left = (struct preload_attached){ .n_lost = err != -ESRCH && err != -ESTALE };
 }
@@ -224,7 +227,8 @@ static void close_engine(struct engine *base)
 	leave(engine);
 	if (!engine->is_snapshot)
 		preload_attach__free(engine->attached);
-	/* The collector comes first: its loader may still be writing tables into the shared memory. */
+	/* The collector is freed first, since its loader may still be writing tables into the
+	 * shared memory. */
 	collector__free(engine->collector);
 	preload_within__free(engine->within);
 	live_collector__free(engine->live);
@@ -277,7 +281,7 @@ static int open_collector(struct preload_engine *engine, struct error *error)
 		unwind_tables__free(options.tables.tables);
 		return err;
 	}
-	/* Without the cache each recording compiles its own tables. */
+	/* If the cache cannot be opened, each recording compiles its own tables. */
 	if (!engine->options.no_cache)
 		table_cache__open(&options.tables.cache, NULL);
 	engine->collector = collector__new(&options);
@@ -479,7 +483,7 @@ static int finish(struct engine *base)
 	struct preload_engine *engine = preload_engine__of(base);
 	int err = engine->is_snapshot ? 0 : preload__set_gate(engine->preload, INSIDE_STOPPED);
 
-	/* The others have finished already. */
+	/* The other engines have finished already, so no process can be handed over any more. */
 	if (!err && !engine->is_snapshot)
 		err = preload_engine__take_no_more(engine);
 	leave(engine);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Blocks, from the shared memory into the live collector. */
+/* Passes blocks from the shared memory to the live collector. */
 #include "preload_engine_internal.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 int preload_engine__open_live(struct preload_engine *engine)
 {
 	const struct live_collector_options options = {
-		/* Their numbers are checked when they are read. */
+		/* preload__read_live() checks the numbers of records. */
 		.max_records = UINT32_MAX,
 		.sample = engine->options.sample_bytes,
 		.sample_unit_shift = engine->sample_unit_shift,
@@ -44,10 +44,11 @@ __u32 preload_engine__max_records(const struct session_options *options)
 	return n < INT_MAX ? n : INT_MAX;
 }
 
-/* Shared memory of a block: a slot, and others that stay empty in the same pages. */
+/* Bytes of shared memory for each block: its slot, and the empty slots in the same pages. */
 #define BLOCK_BYTES (2 * sizeof(struct inside_block))
 
-/* Blocks are counted against a limit only where there is one: all threads share that counter. */
+/* Returns the largest number of live blocks; 0: there is no limit, and threads need not share a
+ * counter of blocks. */
 __u64 preload_engine__max_blocks(const struct session_options *options)
 {
 	if (options->max_live || options->free_bytes == UINT64_MAX)
@@ -182,7 +183,8 @@ static int handle_lifetime(void *context, const struct ap_lifetime_key *key,
 static int add_record(struct preload_engine *engine, const struct preload_record *record,
 		      __u32 number)
 {
-	/* No call has used the record, or the thread that did was killed before it could say so. */
+	/* No call has used the record, or the thread that used it was killed before it wrote the
+	 * key. */
 	if (!record->key.stack || !record->blocks.calls)
 		return 0;
 	engine->memory.records++;
@@ -202,7 +204,7 @@ static int add_records(struct preload_engine *engine, const struct preload_live 
 	return err;
 }
 
-/* A record's lifetimes and live blocks come before it. */
+/* Lifetimes and live blocks are collected before the records to which they belong. */
 int preload_engine__collect_live(struct preload_engine *engine)
 {
 	struct preload_live live;
@@ -227,7 +229,7 @@ int preload_engine__collect_live(struct preload_engine *engine)
 	return err;
 }
 
-/* Calls that a thread's end, or the recording's, came before. */
+/* Returns the number of calls that had not returned when their thread or the recording ended. */
 static __u64 count_unfinished(const struct live_totals *live, __u64 calls)
 {
 	__u64 known = live->stats[AP_STAT_ALLOCATIONS] + live->stats[AP_STAT_FAILED] +
@@ -253,7 +255,7 @@ void preload_engine__add_live(const struct preload_engine *engine)
 	live->peak_bytes = engine->peak_bytes;
 	live->epoch_ns = live_collector__epoch_ns(engine->live);
 	live->memory = engine->memory;
-	/* Each process has tables of its own. */
+	/* The limit is for each process, which has tables of its own. */
 	live->memory.max_blocks =
 		preload_engine__max_blocks(&engine->options) ?: PRELOAD_MAX_BLOCKS;
 	live->memory.max_records = preload_engine__max_records(&engine->options);

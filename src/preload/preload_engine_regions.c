@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Regions that the program marks (docs/regions.md): those of the command's files, and what was counted in them. */
+/* Finds the regions that the command's files mark (docs/regions.md), and collects what was counted
+ * in them. */
 #include "preload_engine_internal.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "profile.h"
 #include "region_marks.h"
 
-/* The index of the region, or -ENOMEM. */
+/* Returns the index of the region, which is added if it is new, or -ENOMEM. */
 static int index_of(struct engine_regions *regions, const char *name)
 {
 	struct region *region;
@@ -30,7 +31,8 @@ static int index_of(struct engine_regions *regions, const char *name)
 	return region->name ? (int)regions->n++ : -ENOMEM;
 }
 
-/* Further regions are not counted: that they were not entered need not be said. */
+/* Notes the names of regions. Those beyond AP_MAX_REGIONS are not counted, so it need not be said
+ * that they were not entered. */
 static int note_names(struct engine_regions *regions, const struct region_marks *marks)
 {
 	for (size_t i = 0; i < marks->n && regions->n < AP_MAX_REGIONS; i++) {
@@ -83,14 +85,15 @@ int preload_engine__note_expected_regions(struct preload_engine *engine)
 	return err;
 }
 
-/* No word is more than AP_MAX_SUM, and no sum. */
+/* Adds counters; neither they nor the sums exceed AP_MAX_SUM. */
 static void add_words(__u64 *sum, const __u64 *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		sum[i] = sum[i] > AP_MAX_SUM - words[i] ? AP_MAX_SUM : sum[i] + words[i];
 }
 
-/* Adds the counters of a set to each of its regions; by a damaged one two numbers may be of one name. */
+/* Adds the counters of a set to each of its regions, once for each name: in damaged memory two
+ * numbers may have the same name. */
 static void add_set(struct engine_regions *regions, const int *indexes, __u64 mask,
 		    const struct inside_region_counts *counts)
 {

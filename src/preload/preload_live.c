@@ -9,7 +9,7 @@
 #include "array.h"
 #include "sample_abi.h"
 
-/* Epochs of 2^48 ns are so long that 1024 of them are 9000 years. */
+/* The longest epochs that are accepted: 1024 epochs of 2^48 ns are 9000 years. */
 #define MAX_EPOCH_SHIFT 48
 
 struct live_reading {
@@ -46,7 +46,8 @@ static struct preload_record *get_record(struct reader *reader, __u32 number)
 	return &reading->out->records[number - 1];
 }
 
-/* Adds to a bucket as the threads do, first to those in the record. -ENOMEM. */
+/* Adds to a bucket in the record itself or, if there is no room, in @more, as the threads do.
+ * -ENOMEM. */
 static int add_bucket(struct reader *reader, struct preload_record *record, __u32 tag, __u64 n)
 {
 	struct ap_blocks *blocks = &record->blocks;
@@ -105,7 +106,8 @@ static void add_estimate(struct ap_estimate *sum, const struct ap_estimate *esti
 	sum->bytes_variance = reader__add(sum->bytes_variance, estimate->bytes_variance);
 }
 
-/* The sums are of numbers modulo 2^64: a thread that frees what others allocate has less than nothing live. */
+/* Adds a thread's share of a record. Sums are modulo 2^64, since a thread that frees blocks of
+ * other threads has a negative number of live ones. */
 static int add_share(struct reader *reader, const struct inside_thread *thread, const void *entry)
 {
 	const struct live_reading *reading = reader->context;
@@ -141,7 +143,7 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 	record->blocks.freed_bytes += share.freed_bytes;
 	record->blocks.temporary += share.temporary;
 	record->blocks.temporary_bytes += share.temporary_bytes;
-	/* The count has not changed since before the last generation of the peak began. */
+	/* The share has not changed since before the last generation of the peak began. */
 	if (share.generation != reading->generation) {
 		bool was_gone = reading->was_gone[thread->program - 1];
 
@@ -180,7 +182,8 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 	if (err)
 		return err;
 	reading.generation = reader.header.live.generation;
-	/* The peak may be now: a new generation begins, as it does where a process ends. */
+	/* What is live now may be the peak: a new generation begins, as it does when a process
+	 * ends. */
 	if ((__s64)reader.header.live.size_bytes > 0 &&
 	    (__u64)reader.header.live.size_bytes > reader.header.live.mark_bytes)
 		reading.generation++;
@@ -216,7 +219,7 @@ struct block_reading {
 	void *context;
 };
 
-/* The weight of a block, which is rounded down, follows from its size. */
+/* Returns the weight of a block, rounded down, which follows from its size. */
 static __u32 weight_of(const struct ap_config *sampling, __u64 size, __u64 size_bytes)
 {
 	__u64 chance = sampling->sample ? ap_sample__chance(sampling, size_bytes) : 0;

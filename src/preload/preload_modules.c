@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Answers the processes: which files they have mapped, the unwind tables that they wait for, and which programs the library cannot
- * be preloaded into. */
+/* Answers the processes: takes the files that they have mapped, writes the unwind tables that they
+ * wait for, and says what becomes of programs that the library cannot be preloaded into. */
 #include "preload_internal.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static int take_module(struct reader *reader, __u32 index, const void *element)
 	};
 	char path[sizeof(module->path) + 1];
 
-	/* It may still be written. */
+	/* A process may still be writing the entry. */
 	if (taking->preload->taken[index] || module->state != INSIDE_READY)
 		return 0;
 	taking->preload->taken[index] = true;
@@ -104,7 +104,8 @@ bool preload__has_taken(const struct preload *preload, __u32 module)
 	       (index < preload->n_modules && preload->taken[index]);
 }
 
-/* Before the first process begins: nobody else writes. */
+/* Adds a module. To be called before the first process begins, since then nobody else writes to
+ * the array. */
 int preload__announce(struct preload *preload, __u32 device, __u64 inode, const char *path,
 		      __u32 *id)
 {
@@ -157,7 +158,7 @@ void preload__wait(struct preload *preload, int timeout_ms)
 			;
 }
 
-/* Nothing is behind the last word that is not 0. */
+/* Returns the size of a chunk up to its last word that is not 0. */
 static size_t used_bytes(const struct unwind_chunk *chunk)
 {
 	size_t n = UNWIND_CHUNK_WORDS;
@@ -207,9 +208,10 @@ int preload__set_within(void *context, __u32 module, const struct ap_within *wit
 				INSIDE_WITHIN_AT + module * sizeof(*within));
 }
 
-/* Programs that processes are about to execute and that the library cannot be preloaded into: the processes wait for an answer. */
+/* Programs that processes are about to execute and that the library cannot be preloaded into. The
+ * processes wait for an answer. */
 
-/* The offset of an array's element; 0 if there is no chunk for it. */
+/* Returns the offset of an array's element; 0 if the array has no chunk for it. */
 static __u64 offset_of(const struct inside_array *array, __u32 index, size_t size)
 {
 	__u32 chunk = 0, first = 0;
@@ -232,7 +234,8 @@ static int wake_at(int fd, __u64 offset)
 	__u64 page = offset & ~(__u64)(INSIDE_PAGE - 1);
 	char *mapped = mmap(NULL, INSIDE_PAGE, PROT_READ, MAP_SHARED, fd, page);
 
-	/* Without a mapping nobody can be woken; waiting processes also look again by themselves. */
+	/* If the page cannot be mapped, nobody is woken; waiting processes look again by
+	 * themselves. */
 	if (mapped == MAP_FAILED)
 		return 0;
 	preload__wake_waiting(mapped + (offset - page));
@@ -250,14 +253,14 @@ static int answer(struct reader *reader, __u32 index, const void *element)
 		       offsetof(struct inside_refused, answer);
 	__u32 written;
 
-	/* It may still be written. */
+	/* A process may still be writing the entry. */
 	if (*known != INSIDE_NO_ANSWER || refused->state != INSIDE_READY)
 		return 0;
 	*known = INSIDE_NOT_BY_OTHER;
 	if (refused__read(refused, UINT_MAX, &asked) && asking->take(asking->context, &asked))
 		*known = INSIDE_BY_OTHER;
 	written = *known;
-	/* The offset was read from, so it is in the file. */
+	/* The offset was just read from, so it is within the file. */
 	return fd__write_all_at(reader->fd, &written, sizeof(written), offset)
 		       ?: wake_at(reader->fd, offset);
 }
@@ -272,7 +275,7 @@ int preload__take_refused(struct preload *preload, preload_take_fn take, void *c
 	if (err)
 		return err;
 	n = reader.header.refused.n;
-	/* More than an array has room for cannot be right. */
+	/* A larger number than an array has room for cannot be right. */
 	if (n > INSIDE_FIRST << INSIDE_CHUNKS)
 		n = INSIDE_FIRST << INSIDE_CHUNKS;
 	reader.header.refused.n = n;

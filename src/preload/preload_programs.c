@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The programs of a run, as records of their begin and end. */
+/* Turns the programs of a run into records of their begin and end. */
 #include "preload_engine_internal.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "proc.h"
 #include "target.h"
 
-/* Shares a record's number of an address space with nobody: a program has one of its own. */
+/* Returns a number of an address space for the program. Programs never share one. */
 static __u32 space_of(size_t index)
 {
 	return index + 1;
@@ -31,8 +31,8 @@ static int handle(struct preload_engine *engine, const struct ap_process_record 
 	return err;
 }
 
-/* The generation of the peak in which the program ended. One that could not say so may have been live in the last
- * one. */
+/* Returns the generation of the peak in which the program ended. A program that could not report
+ * its end may have been live in the last one. */
 static __u64 end_generation(const struct preload_program *program)
 {
 	return program->end == INSIDE_RUNS ? ~0ULL : program->end_generation;
@@ -53,7 +53,7 @@ static int begin_program(struct preload_engine *engine, const struct preload_res
 	};
 	struct followed_by_other other;
 
-	/* The other engine records begin and end of a program that it follows. */
+	/* The other engine records the begin and end of programs that it follows. */
 	if (preload_engine__is_followed_by_other(engine, index, &other)) {
 		engine->programs[index] = PROGRAM_FOLLOWED_BY_OTHER;
 		engine->processes_of_other +=
@@ -70,7 +70,7 @@ static int begin_program(struct preload_engine *engine, const struct preload_res
 		record.generation = end_generation(&counted->programs[program->before]);
 		engine->programs[program->before] = PROGRAM_ENDED;
 	} else if (!program->is_fork) {
-		/* Begun by vfork(2) and an exec, or the command itself. */
+		/* The program was begun by vfork(2) and an exec, or is the command itself. */
 		record.parent = program->parent_program + 1;
 	}
 	if (!record.parent)
@@ -88,8 +88,8 @@ static int end_program(struct preload_engine *engine, const struct preload_resul
 		.event = AP_PROCESS_EXITED,
 		.id = index + 1,
 		.pid = program->pid,
-		/* The command's end is known without its telling; other programs that did not tell ended some time
-		 * before now. */
+		/* The command's end is known without its report; other programs that have not
+		 * reported theirs ended at an unknown time before now. */
 		.time_ns = program->end == INSIDE_RUNS ? preload_engine__end_ns(engine)
 						       : program->end_ns,
 		.generation = end_generation(program),
@@ -101,7 +101,8 @@ static int end_program(struct preload_engine *engine, const struct preload_resul
 	engine->programs[index] = PROGRAM_ENDED;
 	if (program->end != INSIDE_EXECED)
 		return handle(engine, &record);
-	/* The library could not be preloaded into what was executed: a program that nothing is known of. */
+	/* The process executed a program that the library could not be preloaded into, and of
+	 * which nothing is known. */
 	if (engine->live) {
 		struct ap_process_record executed = record;
 
@@ -134,7 +135,7 @@ int preload_engine__take_programs(struct preload_engine *engine,
 		return -ENOMEM;
 	engine->n_programs = counted->n_programs > had ? counted->n_programs : had;
 	for (size_t i = 0; i < counted->n_programs && !err; i++)
-		/* A program whose process was killed before it was ready has no pid. */
+		/* A program whose process was killed early has no pid. */
 		if (engine->programs[i] == PROGRAM_UNKNOWN && counted->programs[i].pid)
 			err = begin_program(engine, counted, i);
 	for (size_t i = 0; i < counted->n_programs && !err; i++)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads the shared memory of the processes and trusts nothing in it: chunks of data, programs, threads, refusals. */
+/* Reads the shared memory of the processes, and trusts nothing in it: chunks of data, programs,
+ * threads, refusals. */
 #include "preload_internal.h"
 
 #include <errno.h>
@@ -14,8 +15,8 @@
 #include "profile_totals.h"
 
 /*
- * An index of programs by the number of their process and that number's PID namespace. To find those of a process does not take
- * reading the list of programs, which may be long.
+ * An index of programs by process number and PID namespace, so that the programs of a process are
+ * found without going through all programs.
  */
 
 static bool has_pid(const void *owner, __u32 id, const void *wanted)
@@ -57,7 +58,7 @@ int pid_programs__add(struct pid_programs *programs, __u64 pid_namespace, __u32 
 		*of_pid = (struct pid_program){ .pid_namespace = pid_namespace, .pid = pid };
 	}
 	of_pid->last = program;
-	/* The number is another process's from then on. */
+	/* After an exit the number may be another process's. */
 	of_pid->not_exited = has_exited ? -1 : program;
 	return 0;
 }
@@ -95,18 +96,19 @@ __u64 reader__next_data(struct reader *reader, __u64 offset, __u64 end)
 {
 	off_t data = lseek(reader->fd, offset, SEEK_DATA);
 
-	/* A seek costs about as much as reading a page. */
+	/* The seek is charged like the reading of a page, which costs about as much. */
 	reader->left -= reader->left < INSIDE_PAGE ? reader->left : INSIDE_PAGE;
 	if (data < 0)
 		return errno == ENXIO ? end : offset;
 	return (__u64)data < end ? (__u64)data : end;
 }
 
-/* Limits of reading: READS times the file, and MORE_BYTES. */
+/* At most READS times the size of the file, plus MORE_BYTES, is read. */
 #define READS	   4
 #define MORE_BYTES (64 << 20)
 
-/* Elements for which the array's chunks have room: what a process writes into @n is no bound. */
+/* Returns for how many elements the array has chunks: the array's own @n, which processes write,
+ * is no limit. */
 static __u32 room_of(const struct inside_array *array)
 {
 	__u32 room = 0, begins = 0;
@@ -163,7 +165,8 @@ int reader__begin(struct reader *reader, const struct preload *preload)
 
 #define PART_BYTES (64 << 10)
 
-/* Elements @from to @to of the chunk at @offset, whose first one is element @begins of the array. */
+/* Reads the elements @from to @to of the chunk at @offset, whose first element is number @begins
+ * of the array. */
 static int read_chunk(struct reader *reader, __u64 offset, __u32 begins, __u32 from, __u32 to,
 		      size_t size, reader_take_t take)
 {
@@ -195,7 +198,7 @@ int reader__each(struct reader *reader, const struct inside_array *array, __u32 
 
 		if (n > end - begins)
 			n = end - begins;
-		/* Processes took elements of this chunk when there was no memory for it. */
+		/* There was no memory for this chunk when processes took elements of it. */
 		if (!array->chunks[chunk]) {
 			reader->n_unfinished += n;
 			reader->n_without_chunk += n;
@@ -214,7 +217,7 @@ static void copy_text(char *out, const char *in, size_t size)
 	out[size] = 0;
 }
 
-/* 63 bits of nanoseconds, of which a data file consists. */
+/* Returns @ns, limited to 63 bits as all times in a data file are. */
 static __u64 time_of(struct reader *reader, __u64 ns)
 {
 	reader->n_damaged += ns > AP_MAX_SUM;
@@ -233,7 +236,7 @@ static int take_program(struct reader *reader, __u32 index, const void *element)
 			   sizeof(*results->programs)))
 		return -ENOMEM;
 	to = &results->programs[results->n_programs++];
-	/* Also an unfinished entry gets an element, so that the numbers of the later ones stay right. */
+	/* An unfinished entry gets an element, too, so that the numbers of later ones stay right. */
 	*to = (struct preload_program){ .before = -1, .parent_program = -1 };
 	if (program->state != INSIDE_READY) {
 		to->writer = program->pid;
@@ -392,7 +395,7 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 
 static int look_at_entry(struct reader *reader, __u32 index, const void *element)
 {
-	/* Programs and refused programs begin with it. */
+	/* The state is the first member of programs and of refused programs. */
 	const __u32 *state = element;
 
 	reader->n_unfinished += *state != INSIDE_READY;
@@ -434,9 +437,9 @@ void preload_results__free(struct preload_results *results)
 	*results = (struct preload_results){ 0 };
 }
 
-/* What threads have counted by region, and which regions and sets there are: from the shared memory. */
+/* Reads what threads have counted by region, and which regions and sets there are. */
 
-/* All counters: of both structs nothing else is a member. */
+/* Adds all counters of either of two structs, which have no other members. */
 static void add_words(__u64 *sum, const __u64 *words, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / sizeof(*sum); i++)

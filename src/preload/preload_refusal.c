@@ -40,7 +40,8 @@ static int is_sanitizer_library(const char *name, void *unused)
 	return 0;
 }
 
-/* A program calls these functions of a library, names the library, or has it in itself. */
+/* Returns whether the program has a sanitizer: it names a sanitizer's library, imports its
+ * functions, or defines them. */
 static bool has_sanitizer(struct elf_file *file)
 {
 	if (elf_file__for_each_dynamic_string(file, DT_NEEDED, is_sanitizer_library, NULL) == 1)
@@ -84,7 +85,7 @@ static struct ap_program describe(int fd)
 	return program;
 }
 
-/* In the worker: what is in the file. */
+/* Runs in the worker: reads the file. */
 static int run(struct parser_task *task)
 {
 	struct elf_file *file;
@@ -125,7 +126,7 @@ int preload_refusal__of(struct parser *parser, char *const argv[], char *const *
 {
 	_cleanup_(free_ptr) char *path = NULL, *program = NULL;
 
-	/* execve(2) says what is wrong with it. */
+	/* If there is no such file, execve(2) reports the error. */
 	if (command_path__find(argv[0], getenv("PATH"), &path))
 		return -1;
 	if (translator__is_one(path))

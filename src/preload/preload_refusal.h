@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Why the library cannot be preloaded into the command itself. What that executes, the library looks at. */
+/* Finds out why the library cannot be preloaded into the command itself. For programs that the
+ * command executes the library finds that out. */
 #ifndef ALLOCPROF_PRELOAD_REFUSAL_H
 #define ALLOCPROF_PRELOAD_REFUSAL_H
 
@@ -7,7 +8,8 @@
 
 struct parser;
 
-/* enum inside_refusal; -1 if the library can be preloaded into the command, or its file is not found. @parser reads it. */
+/* Returns an enum inside_refusal, or -1 if the library can be preloaded into the command, or the
+ * command's file is not found. @parser reads the file. */
 int preload_refusal__of(struct parser *parser, char *const argv[], char *const *environment);
 
 #endif

@@ -7,13 +7,14 @@
 #include "clock.h"
 #include "target.h"
 
-/* Returns whether a process runs that may be writing an entry; false, too, if the time is over before one is found. */
+/* Returns whether a process runs that may be writing an entry. Also returns false if none was
+ * found by @until_ns. */
 static bool any_runs(const struct preload_engine *engine, const struct preload_results *counted,
 		     __u64 until_ns)
 {
 	const struct target *target = engine->target;
 
-	/* The process may not have written its number yet. */
+	/* The command may not have written its number yet. */
 	if (!target->waited && preload_engine__runs(engine, target->pid))
 		return true;
 	for (size_t i = 0; i < counted->n_programs && clock__now_ns() < until_ns; i++) {
@@ -29,8 +30,8 @@ static bool any_runs(const struct preload_engine *engine, const struct preload_r
 #define SETTLE_NS     (2 * NS_PER_S)
 #define LOOK_AGAIN_NS (2 * NS_PER_MS)
 
-/* Waits until no entries are being written but those that nobody completes, or until @until_ns. Processes that write them may
- * wait for a table or an answer. */
+/* Waits until the only entries that are being written are those that nobody completes, or until
+ * @until_ns. A process that writes an entry may be waiting for a table or an answer. */
 static int settle(struct preload_engine *engine, __u64 until_ns)
 {
 	for (;;) {
@@ -44,7 +45,7 @@ static int settle(struct preload_engine *engine, __u64 until_ns)
 		took_ns = clock__now_ns() - begin_ns;
 		if (err || awaited <= engine->n_unsettled || begin_ns + took_ns >= until_ns)
 			return err;
-		/* Half of the time goes to looking, at the most. */
+		/* At most half of the time is spent on looking. */
 		usleep((took_ns > LOOK_AGAIN_NS ? took_ns : LOOK_AGAIN_NS) / 1000);
 	}
 }
@@ -60,7 +61,7 @@ bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid,
 	return false;
 }
 
-/* Whether the command runs and its dynamic linker may not have come to the library yet. */
+/* Returns whether the command runs and its dynamic linker may not have loaded the library yet. */
 static bool command_may_begin(const struct preload_engine *engine,
 			      const struct preload_results *counted)
 {

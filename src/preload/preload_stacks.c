@@ -13,7 +13,7 @@ struct stack_buffer {
 	struct ap_frame frames[AP_MAX_DEPTH];
 };
 
-/* Passes the stack on if it is one. */
+/* Passes the stack on if the slot has one. */
 static int read_stack(struct reader *reader, const struct inside_stack *slot,
 		      struct stack_buffer *buffer, preload_stack_fn fn, void *context)
 {
@@ -79,7 +79,7 @@ struct read_count {
 struct counting {
 	preload_count_fn fn;
 	void *context;
-	/* The counters of one thread. */
+	/* The counters of one thread, as read. */
 	struct read_count *list;
 	size_t n, room;
 };
@@ -98,7 +98,7 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 	if (reader->sampling->sample)
 		count.estimate = ((const struct inside_sampled_count *)from)->estimate;
 
-	/* The table was published a moment ago. */
+	/* The thread published this table a moment ago, and has not filled the entry yet. */
 	if (!from->stack || !from->calls)
 		return 0;
 	if (from->function >= AP_DEFINED || from->calls > AP_MAX_SUM) {
@@ -151,7 +151,7 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 	for (__u64 done = 0; done < n && !err; done += at_once) {
 		__u64 part;
 
-		/* What was never written is free. */
+		/* Slots that were never written are free, so holes of the file are skipped. */
 		done = (reader__next_data(reader, offset + done * size, offset + n * size) -
 			offset) /
 		       size;
@@ -167,7 +167,8 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 	return err;
 }
 
-/* A table that grows so often while it is read is of a process that writes nonsense. */
+/* How often a thread's table is read again because it has grown. If it grows more often, the
+ * process writes nonsense. */
 #define READINGS 16
 
 static int take_counts(struct reader *reader, __u32 index, const void *element)
@@ -181,7 +182,8 @@ static int take_counts(struct reader *reader, __u32 index, const void *element)
 
 	if (!reader__get_thread(reader, *(const __u64 *)element, &thread))
 		return 0;
-	/* When a table has grown, the one before it is emptied, and the new one may be beyond what was taken before. */
+	/* When a table grows, the old one is emptied, and the new one may be beyond the part of
+	 * the file that is known. */
 	for (int i = 0; i < READINGS; i++) {
 		published = thread.counts;
 		counting->n = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The function of --within: in which of the files that processes map it is, and its code there. */
+/* Finds the code of the function of --within in the files that processes map. */
 #include "preload_engine_internal.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define OPTION "--within"
 
-/* A file that was looked into. */
+/* A file in which the function was looked for. */
 struct file {
 	dev_t device;
 	ino_t inode;
@@ -23,9 +23,9 @@ struct file {
 
 struct preload_within {
 	struct wanted_function wanted;
-	struct parser *parser; /* the caller's */
+	struct parser *parser; /* belongs to the caller */
 	struct file *files;
-	struct error error; /* of the first file that was met while the command ran */
+	struct error error; /* error about the first file that was met while the command ran */
 };
 
 int preload_within__new(const char *text, struct parser *parser, struct preload_within **out,

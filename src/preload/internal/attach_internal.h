@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For preload_attach.c: what it has to know of a process, the file of the library, and threads that are within it. */
+/* Helps preload_attach.c: reads the library's file, finds out about a process, and whether its
+ * threads are within the library. */
 #ifndef ALLOCPROF_ATTACH_INTERNAL_H
 #define ALLOCPROF_ATTACH_INTERNAL_H
 
@@ -15,22 +16,23 @@ struct hold;
 struct library_file {
 	unsigned char *bytes;
 	size_t size;
-	__u64 memory_bytes; /* of all segments */
-	/* Addresses of allocprof_attach(), allocprof_request and allocprof_n_outside. */
+	__u64 memory_bytes; /* size of all segments in memory */
+	/* Addresses of allocprof_attach(), allocprof_request and allocprof_n_outside, relative to
+	 * the library's base. */
 	__u64 attach, request, n_outside;
 	__u64 code_start, code_end;
 };
 
-/* Reads allocprof's own library. 0 or a negative errno. */
+/* Reads allocprof's own library from @path. Returns 0 or a negative errno. */
 int library_file__read(const char *path, struct library_file *out);
 
-/* Has the words of the file that need no symbol as they are where the library is mapped at @base. */
+/* Relocates the words of the file that need no symbol for a library that is mapped at @base. */
 void library_file__relocate(struct library_file *file, __u64 base);
 
-/* The @index-th program header; NULL if there are fewer. */
+/* Returns the program header number @index; NULL if there are fewer. */
 const Elf64_Phdr *library_file__segment(const struct library_file *file, size_t index);
 
-/* A library in a process. */
+/* The library as it is mapped in a process. */
 struct mapped_library {
 	const struct library_file *file;
 	pid_t pid;
@@ -38,18 +40,19 @@ struct mapped_library {
 };
 
 /*
- * Returns whether one of the threads may still use memory that the library has mapped: it runs the library's code, a signal's handler
- * that has interrupted that, or a function that the library has called, other than the allocator's; or it is not held. The threads
- * have their own registers.
+ * Returns whether a thread may still use memory that the library has mapped. It may while it runs
+ * the library's code, a signal handler that has interrupted this code, or a function that the
+ * library has called (other than the allocator's), or if it is not held. The threads must have
+ * their own registers.
  */
 bool mapped_library__may_be_used(const struct mapped_library *library, const struct hold *hold);
 
-/* Finds the address of the dynamic linker's struct r_debug. 0; -ENOTSUP: the program has none; -EPERM: this user may not trace
- * the process; or another error of reading. */
+/* Finds the address of the dynamic linker's struct r_debug. Returns 0; -ENOTSUP: the program has
+ * none; -EPERM: this user may not trace the process; or another negative errno of reading. */
 int process__find_linker(pid_t pid, __u64 *linker);
 
-/* Sets *@has_filters to whether the process has filters of system calls (seccomp(2)). -EACCES: its threads have different ones, or may
- * do next to nothing. */
+/* Sets *@has_filters to whether the process has seccomp(2) filters. Returns -EACCES if its threads
+ * have different ones, or are in strict mode. */
 int process__find_filters(pid_t pid, bool *has_filters);
 
 #endif
