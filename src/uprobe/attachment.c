@@ -18,7 +18,7 @@
 #include "error.h"
 #include "translator.h"
 
-/* link_create of union bpf_attr for uprobe_multi, Linux 6.6. */
+/* The member link_create of union bpf_attr for uprobe_multi, Linux 6.6. */
 struct link_create {
 	__u32 prog_fd;
 	__u32 target_fd;
@@ -34,7 +34,7 @@ struct link_create {
 	__u32 pad;
 };
 
-/* BPF_OBJ_PIN of union bpf_attr, Linux 6.5. */
+/* The member of union bpf_attr for BPF_OBJ_PIN, Linux 6.5. */
 struct object_pin {
 	__u64 path;
 	__u32 bpf_fd;
@@ -73,7 +73,8 @@ int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, con
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* A file system that nobody else sees, and which ends when it is closed. Negative: none. */
+/* Makes a BPF file system that nobody else sees, and that ends when it is closed. Returns a
+ * negative number if it cannot. */
 static int mount_bpf(void)
 {
 	_cleanup_(close_fd) int context = fsopen("bpf", FSOPEN_CLOEXEC);
@@ -85,7 +86,7 @@ static int mount_bpf(void)
 
 void uprobe_multi__leave(int link_fd)
 {
-	/* The kernel releases a link whose file name goes away last from a worker of its own. */
+	/* A worker of the kernel releases a link if its file name is the last reference to it. */
 	_cleanup_(close_fd) int mount = mount_bpf();
 	struct object_pin attr = {
 		.path = (__u64)(uintptr_t) "probes",
@@ -96,11 +97,12 @@ void uprobe_multi__leave(int link_fd)
 
 	if (mount >= 0)
 		syscall(SYS_bpf, BPF_OBJ_PIN, &attr, sizeof(attr));
-	/* Before the mount. Without a name this waits. */
+	/* The descriptor must be closed before the mount. If the link has no file name, closing it
+	 * waits for the release. */
 	close(link_fd);
 }
 
-/* Whether the kernel supports links of @kind; sets *@prog to a program for them. */
+/* Returns whether the kernel supports links of @kind; sets *@prog to a program for them. */
 static bool knows(enum uprobe_kind kind, int *prog)
 {
 	const struct bpf_insn instructions[] = {
@@ -113,7 +115,8 @@ static bool knows(enum uprobe_kind kind, int *prog)
 
 	*prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2,
 			      &options);
-	/* A directory cannot be probed, but only a kernel that supports the link checks that. */
+	/* A directory cannot be probed, but a kernel that does not support the link refuses it
+	 * before it checks that. */
 	return *prog >= 0 &&
 	       uprobe_multi__link(*prog, kind, "/", &offset, &cookie, NULL, 1, 0) == -EBADF;
 }

@@ -25,7 +25,7 @@ int counters__init(struct counters *counters)
 	return n_cpus < 0 ? n_cpus : 0;
 }
 
-/* Whether a test makes this reading fail. */
+/* Returns whether a test wants this reading to fail. */
 static bool is_refused(struct counters *counters)
 {
 	if (!counters->refused)
@@ -34,7 +34,8 @@ static bool is_refused(struct counters *counters)
 	return true;
 }
 
-/* Sums of bytes saturate, as they do on each CPU. Differences are modulo 2^64. */
+/* Adds to a sum of bytes, which saturates, as the sums on each CPU do. Differences are modulo
+ * 2^64. */
 static void add(__u64 *sum, __u64 value)
 {
 	bool saturates = *sum <= AP_MAX_SUM && value <= AP_MAX_SUM && value > AP_MAX_SUM - *sum;
@@ -61,7 +62,7 @@ __u64 counters__recursion_misses(struct counters *counters, const struct bpf_pro
 	struct bpf_prog_info info = { 0 };
 	__u32 size = sizeof(info);
 
-	/* The program is not loaded. */
+	/* The program has not been loaded. */
 	if (bpf_program__fd(program) < 0)
 		return 0;
 	if (!is_refused(counters) &&
@@ -195,7 +196,8 @@ void count_maps__handle_record(struct count_maps *maps, const void *record, size
 
 bool count_maps__want_drain(const struct count_maps *maps)
 {
-	/* The record that requests it may have found the ring buffer full. */
+	/* The record that requests a drain may have found the ring buffer full, so the number of
+	 * keys is checked, too. */
 	return maps->wants_drain ||
 	       __atomic_load_n(maps->inserted, __ATOMIC_RELAXED) >= maps->drain_at;
 }
@@ -263,7 +265,7 @@ int count_maps__drain_all(const struct count_maps *maps, struct collector *colle
 struct unwind_maps {
 	struct unwind_maps_fds fds;
 	int chunk_fd; /* fd of the last chunk, -1: none */
-	/* Chunks that are already in the map, for later use. */
+	/* Chunks that are already in the map of maps, for later tables. */
 	int ready_fds[CHUNKS_AHEAD];
 	__u32 n_ready;
 	__u32 n_chunks; /* in use */

@@ -37,7 +37,7 @@ static void find_missing_capabilities(char *missing, size_t size)
 	} needed[] = {
 		{ CAP_BPF, "CAP_BPF", true },
 		{ CAP_PERFMON, "CAP_PERFMON", true },
-		/* To open files that another user's process has mapped. */
+		/* Needed to open files that another user's process has mapped. */
 		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false },
 	};
 	size_t len = 0;
@@ -48,7 +48,8 @@ static void find_missing_capabilities(char *missing, size_t size)
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
 		if (has_capability(data, needed[i].capability))
 			continue;
-		/* Processes that the user could not trace are not followed then. */
+		/* Here processes that the user could not trace are not followed, so the capability
+		 * is not needed. */
 		if (needed[i].capability == CAP_SYS_PTRACE && borrowed__is_any())
 			continue;
 		if (needed[i].sys_admin_will_do && has_capability(data, CAP_SYS_ADMIN))
@@ -74,8 +75,9 @@ static bool bpf_works(void)
 	return fd >= 0;
 }
 
-/* Not every kernel with BPF supports fentry (CONFIG_FUNCTION_TRACER). A successful load suffices:
- * attaching would make the detach wait for all tasks. */
+/* Returns whether fentry works for @function: not every kernel with BPF supports it
+ * (CONFIG_FUNCTION_TRACER). Loading a program is proof enough; if it were attached, detaching it
+ * would wait for all tasks. */
 static bool fentry_works(const struct kernel_types *types, const char *function)
 {
 	const struct bpf_insn instructions[] = {
@@ -94,14 +96,15 @@ static bool fentry_works(const struct kernel_types *types, const char *function)
 	return program >= 0;
 }
 
-/* When sched_process_exit got its second parameter, it was moved before the release of the mm. */
+/* Returns whether the process still has its memory at the exit tracepoint: the kernel moved
+ * sched_process_exit before the release of the mm in the release that gave it a second parameter. */
 static bool exit_tracepoints_show_memory(const struct kernel_types *types)
 {
 	return kernel_types__tracepoint_parameters(types, "sched_process_exit") >= 2 &&
 	       kernel_types__tracepoint_parameters(types, "sched_prepare_exec") >= 1;
 }
 
-/* The kernel shows by nothing but its version whether it preempts programs at tracepoints. */
+/* Returns whether the kernel preempts programs at tracepoints, which only its version tells. */
 static bool preempts_tracepoints(const char *release)
 {
 	return strtoul(release, NULL, 10) >= 7;

@@ -33,10 +33,10 @@ struct kernel_types {
 	const char *strings;
 	__u32 strings_size;
 	__u32 n;		      /* ids are 1 … n */
-	const struct btf_type **list; /* by id; that of 0, which is void, is NULL */
+	const struct btf_type **list; /* indexed by id; that of 0, which is void, is NULL */
 };
 
-/* What follows a type of this kind, in bytes; -1: not known. */
+/* Returns how many bytes follow a type of this kind; -1: the kind is not known. */
 static int extra_bytes(const struct btf_type *type)
 {
 	size_t n = btf_vlen(type);
@@ -75,7 +75,7 @@ static int extra_bytes(const struct btf_type *type)
 	return -1;
 }
 
-/* Linux 6.16 can map the file; others hand it out a page at a time. */
+/* Reads the kernel's types. Linux 6.16 can map the file; earlier kernels return a page per read. */
 static int read_file(struct kernel_types *types)
 {
 	_cleanup_(close_fd) int fd = open(PATH, O_RDONLY | O_CLOEXEC);
@@ -201,19 +201,20 @@ int kernel_types__tracepoint_parameters(const struct kernel_types *types, const 
 	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : 0;
 }
 
-/* The kernel's types that the programs need, with new ids: what is written for libbpf to read. */
+/* The picked types, which the programs need, with new ids, as they are written for libbpf. */
 struct pick {
 	const struct kernel_types *types;
-	__u32 *new_ids; /* by id; 0: not picked */
-	__u32 *ids;	/* of what is picked, from new id 1 on */
+	__u32 *new_ids; /* indexed by the kernel's id; 0: not picked */
+	__u32 *ids;	/* the kernel's ids of the picked types, from new id 1 on */
 	size_t room, n;
 	char *strings;
 	size_t strings_room, strings_size;
-	struct hash_table names; /* of the programs' types, by essential name; ids are in local */
+	/* The programs' types by essential name; ids are those in @local. */
+	struct hash_table names;
 	const struct btf *local;
 };
 
-/* Length of @name without a flavour, as in mm_struct___6_4. */
+/* Returns the length of @name without a flavour, as in mm_struct___6_4. */
 static size_t essential_length(const char *name)
 {
 	const char *flavour = strstr(name, "___");
@@ -236,7 +237,7 @@ static __u64 hash_of(const char *name)
 	return hash_bytes(0, name, essential_length(name));
 }
 
-/* Whether libbpf looks for types of this kind. */
+/* Returns whether libbpf looks for types of this kind. */
 static bool is_sought(const struct btf_type *type)
 {
 	switch (btf_kind(type)) {
@@ -294,7 +295,8 @@ static int add_named(struct pick *pick)
 	return err;
 }
 
-/* Adds what @type consists of. What it points to does not matter: libbpf follows no pointer. */
+/* Adds the types of which @type consists. Types to which it points do not matter, since libbpf
+ * follows no pointer. */
 static int add_parts(struct pick *pick, const struct btf_type *type)
 {
 	int err = 0;
@@ -317,7 +319,8 @@ static int add_parts(struct pick *pick, const struct btf_type *type)
 	return err;
 }
 
-/* Changes the offset of a name of the kernel's to one of the picked. */
+/* Copies a name from the kernel's strings to the picked ones, and changes *@offset to its place
+ * there. */
 static int move_name(struct pick *pick, __u32 *offset)
 {
 	const char *name;
@@ -342,7 +345,7 @@ static __u32 new_id(const struct pick *pick, __u32 id)
 	return id <= pick->types->n ? pick->new_ids[id] : 0;
 }
 
-/* @type is a copy. */
+/* Replaces the ids and names in @type, which is a copy, by those of the picked types. */
 static int move_type(struct pick *pick, struct btf_type *type)
 {
 	int err = move_name(pick, &type->name_off);
@@ -457,7 +460,7 @@ int kernel_types__pick(const struct kernel_types *types, const struct btf *local
 	return err;
 }
 
-/* libbpf's callback has no context but what is the same for all objects. */
+/* Thread-local, since libbpf's callback has no context but one that is the same for all objects. */
 static _Thread_local const struct sleepable *used;
 
 void sleepable__find(struct sleepable *sleepable, const struct kernel_types *types)
@@ -466,7 +469,7 @@ void sleepable__find(struct sleepable *sleepable, const struct kernel_types *typ
 	sleepable->unlock = kernel_types__function(types, "bpf_rcu_read_unlock");
 }
 
-/* Replaces the numbers that stand for the functions. */
+/* Replaces the numbers that stand for the kernel's functions by their ids. */
 static void set_functions(const struct sleepable *sleepable, struct bpf_insn *instructions,
 			  size_t n)
 {
@@ -483,8 +486,8 @@ static void set_functions(const struct sleepable *sleepable, struct bpf_insn *in
 }
 
 /*
- * Linux 6.2 has the functions. Since 6.9 the lock may be held while a function of the program is called, which has what else
- * is needed.
+ * Linux 6.2 has bpf_rcu_read_lock(). Since 6.9 a program may call its own functions while it holds
+ * this lock, which is needed, too.
  */
 bool sleepable__supported(const struct kernel_types *types)
 {
@@ -494,7 +497,7 @@ bool sleepable__supported(const struct kernel_types *types)
 		{ .code = BPF_JMP | BPF_CALL, .imm = AP_CALL_RCU_READ_UNLOCK },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
-		/* The function. */
+		/* The function that is called with the lock held. */
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
@@ -511,7 +514,7 @@ bool sleepable__supported(const struct kernel_types *types)
 	return program >= 0;
 }
 
-/* libbpf calls it when it has appended the functions that the program calls. */
+/* libbpf calls this after it has appended the functions that the program calls. */
 static int prepare_sleepable(struct bpf_program *program, struct bpf_prog_load_opts *options,
 			     long cookie)
 {
@@ -540,7 +543,7 @@ static void register_section(void)
 
 int sleepable__take_over(void)
 {
-	/* Never taken back, as in tracing__take_over(). */
+	/* The registration is never undone, as in tracing__take_over(). */
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, register_section);
@@ -552,7 +555,7 @@ void sleepable__use(const struct sleepable *sleepable)
 	used = sleepable;
 }
 
-/* libbpf's callback has no context but what is the same for all objects. */
+/* Thread-local, since libbpf's callback has no context but one that is the same for all objects. */
 static _Thread_local const struct kernel_types *used_types;
 
 static __u32 find_target(enum bpf_attach_type type, const char *name)
@@ -572,7 +575,8 @@ static __u32 find_target(enum bpf_attach_type type, const char *name)
 	}
 }
 
-/* libbpf reads the kernel's types if a program is of this type before it is loaded, so it becomes so only now. */
+/* Gives the program its type and the id of its target only now: if it had this type before the
+ * load, libbpf would read all of the kernel's types. */
 static int prepare_tracing(struct bpf_program *program, struct bpf_prog_load_opts *options,
 			   long cookie)
 {
@@ -607,7 +611,8 @@ static void register_sections(void)
 
 int tracing__take_over(void)
 {
-	/* The types are never given back: with the last one libbpf 1.1 frees its list, and uses it again. */
+	/* The registration is never undone: when the last one is removed, libbpf 1.1 frees its
+	 * list, and goes on using it. */
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, register_sections);

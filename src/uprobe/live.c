@@ -51,8 +51,9 @@ static __u64 entries(const struct live *live)
 	return not_negative(__atomic_load_n(&live->options.shared->entries, __ATOMIC_RELAXED));
 }
 
-/* Blocks of ended processes are removed halfway to the next table, but not before there are an eighth
- * more blocks than now: user space reads all blocks for that, which takes long. */
+/* Sets the number of blocks at which those of ended processes are removed: halfway to the next
+ * table, but not before there are an eighth more blocks than now, since user space has to read all
+ * blocks for it, which takes long. */
 static void set_retire_at(struct live *live)
 {
 	__u64 now = entries(live), grow_at = live->options.shared->grow_at;
@@ -108,8 +109,8 @@ static bool tables_run_full(const struct live *live)
 	return entries(live) >= live->options.shared->grow_at;
 }
 
-/* Adds a table where the programs need one. On failure they may find no room for blocks, and count these
- * as untracked. */
+/* Adds a table if the programs need one. If that fails, they may find no room for blocks, and
+ * count these as untracked. */
 static void keep_room(struct live *live)
 {
 	if (!live->is_full && tables_run_full(live) && !live->options.shared->stopped)
@@ -282,14 +283,14 @@ static void note_entries(struct live *live)
 		live->max_entries = now;
 }
 
-/* keep_room() comes before: where the tables run full all the same, no table can be added. */
+/* Called after keep_room(): if the tables run full all the same, no table can be added. */
 static bool wants_to_retire(const struct live *live)
 {
 	return entries(live) >= live->retire_at || tables_run_full(live) ||
 	       live_records__want_to_retire(live->records);
 }
 
-/* The record that requests it may have found the ring buffer full. */
+/* The record that requests it may have found the ring buffer full, so the number is checked, too. */
 static bool lifetimes_run_full(const struct live *live)
 {
 	return __atomic_load_n(live->options.lifetimes_inserted, __ATOMIC_RELAXED) >=
@@ -316,7 +317,7 @@ static int sample(struct live *live)
 		.size_bytes = stat_sum(live, AP_STAT_ALLOCATED_BYTES),
 	};
 
-	/* When the last process has ended, its live blocks are those that it left. */
+	/* When the last process has ended, what it left live is shown. */
 	if (live_collector__is_deserted(live->collector)) {
 		sample.live = not_negative(shared->left_blocks);
 		sample.live_bytes = not_negative(shared->left_bytes);
@@ -360,7 +361,8 @@ int live__stop(struct live *live, __u64 end_ns)
 	struct ap_live *shared = live->options.shared;
 
 	__atomic_store_n(&shared->stopped, 1, __ATOMIC_RELEASE);
-	/* The peak may be now: a new generation begins, as it does where a process ends. */
+	/* What is live now may be the peak: a new generation begins, as it does when a process
+	 * ends. */
 	if (shared->size_bytes > 0 && (__u64)shared->size_bytes > shared->mark_bytes)
 		shared->generation++;
 	live_collector__end(live->collector, end_ns);
@@ -395,8 +397,9 @@ static int read_thread(void *context, const void *key, const void *value)
 	return reading->err;
 }
 
-/* Reads calls that have not returned, and the old blocks that their reallocs took out of the tables. By batches, which go by
- * the map's buckets: going from key to key begins anew where a thread of the target ends meanwhile. */
+/* Reads calls that have not returned, and the old blocks that their reallocs took out of the
+ * tables. Reads by batches, which follow the map's buckets: going from key to key would begin anew
+ * whenever a thread of the target ends. */
 static int read_threads(struct live *live)
 {
 	struct thread_reading reading = { live, 0 };

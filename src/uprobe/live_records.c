@@ -13,7 +13,7 @@
 #include "cleanup.h"
 #include "live_collector.h"
 
-/* Maximum number of values kept ready, instead of half of those in use. */
+/* How many values are kept ready at most; otherwise half of those in use. */
 #define MOST_AHEAD 262144
 
 void live_pool__init(struct live_pool *pool, const struct live_pool_options *options)
@@ -124,7 +124,7 @@ int live_pool__keep_ready(struct live_pool *pool)
 	int err;
 
 	refill_queue(pool);
-	/* Arrays are added for many records at a time, since each addition costs a grace period. */
+	/* An array is added for many records at once, since each addition costs a grace period. */
 	if (pool->n_chunks && used + ahead / 2 < (__u64)pool->n_chunks << bits)
 		return 0;
 	if (used / 2 > ahead)
@@ -138,7 +138,7 @@ int live_pool__keep_ready(struct live_pool *pool)
 	err = add_chunks(pool, wanted);
 	if (!err || !pool->n_chunks)
 		return err;
-	/* Hits no longer wait for more. */
+	/* No hit waits for further values from now on. */
 	pool->is_full = true;
 	__atomic_store_n(&pool->options.shared->max, pool->options.shared->ready, __ATOMIC_RELAXED);
 	return 0;
@@ -311,7 +311,7 @@ int live_records__keep_ready(struct live_records *records)
 		return err;
 	err = add_table(records);
 	records->is_full = err;
-	/* On failure calls may be lost, and are counted as such. */
+	/* Without further records calls may be lost, which are counted as such. */
 	return records->n_tables ? 0 : err;
 }
 
@@ -363,7 +363,7 @@ static int collect_key(void *context, const void *key, const void *value)
 	histograms = record->histograms
 			     ? live_pool__get(&records->histograms, record->histograms - 1)
 			     : NULL;
-	/* Otherwise the record was added, but its call was lost. */
+	/* A record without calls was added by a program that then lost its call. */
 	if (record->calls)
 		err = live_collector__add_record(collecting->live, collecting->collector, key,
 						 index, record, histograms, collecting->retires);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The skeleton has its types. */
+/* Must come before the skeleton, which uses its types. */
 #include "event_abi.h"
 
 #include "abi.h"
@@ -17,8 +17,8 @@
 #include "interface.h"
 #include "tracepoints.h"
 
-/* The programs at the entry of system calls, or at their exit: the one that is attached by perf where it can be, and the
- * other one. */
+/* The programs at the entry of system calls, or at their exit: the one that perf calls where it
+ * can be attached, and the other one. */
 struct pair {
 	struct bpf_program *by_perf, *other;
 	struct bpf_link **link;
@@ -64,7 +64,8 @@ static int attach(const struct pair *pair, struct error *error)
 			  bpf_program__name(pair->other), strerror(errno));
 }
 
-/* The exit program first, so that every system call whose entry is seen is also seen to end. */
+/* Attaches the exit program first, so that the end of every system call whose entry was seen is
+ * seen, too. */
 int mappings__attach(struct allocprof_bpf *skeleton, struct error *error)
 {
 	struct pair begin = begin_programs(skeleton), end = end_programs(skeleton);
@@ -113,7 +114,7 @@ struct allocator *mappings__allocator(void)
 	return allocator;
 }
 
-/* The program that is not attached has none. */
+/* Returns the misses of both programs, of which the one that is not attached has none. */
 static __u64 misses_of(const struct pair *pair, struct counters *counters)
 {
 	return counters__recursion_misses(counters, pair->by_perf) +

@@ -7,14 +7,14 @@
 
 struct bpf_program;
 
-/* A BPF program, and whose hits of its probes run it. */
+/* A BPF program, and the processes whose hits of its probes run it. */
 struct probe_program {
 	struct bpf_program *program;
 	bool multi; /* it was loaded for uprobe_multi: one link per file, else one per probe */
-	pid_t pid;  /* 0: every process; else only this one hits the probes and pays for them */
+	pid_t pid;  /* only this process hits the probes and pays for them; 0: every process */
 	bool ends_translators; /* as in struct session_options */
-	/* The attachment calls it with @context again and again while it sets or removes probes one by one, which takes
-	 * seconds on a loaded machine. NULL: nothing is called. */
+	/* If not NULL, the attachment calls it with @context again and again while it sets or
+	 * removes probes one by one, which takes seconds on a loaded machine. */
 	void (*meanwhile)(void *context);
 	void *context;
 };

@@ -31,9 +31,9 @@
 #include "unprobed.h"
 
 /*
- * Probed files that are written to. The kernel would put breakpoints where the old contents had functions, and a program that
- * maps the new contents would be killed by one. A program that is executed before allocprof has read the event is killed all the
- * same.
+ * Notices when probed files are written to. The kernel would put breakpoints where the old
+ * contents had functions, and one of them could kill a program that maps the new contents. A
+ * program that is executed before allocprof has read the event is killed nevertheless.
  */
 
 void probes__watch_contents(struct probes *probes, struct probed_allocator *entry, int fd)
@@ -41,7 +41,7 @@ void probes__watch_contents(struct probes *probes, struct probed_allocator *entr
 	char path[64];
 	int watch;
 
-	/* Where nothing can be watched, files are probed nevertheless. */
+	/* If nothing can be watched, files are probed nevertheless. */
 	if (probes->contents_fd < 0)
 		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -159,7 +159,7 @@ bool probes__uses(const struct probes *probes, const struct site *site)
 		definitions__any_outermost(probes->options.definitions));
 }
 
-/* The list entry of the file for its allocator, or for @definition. */
+/* Returns the list entry of the file's allocator, or of @definition in the file. */
 static const struct probed_allocator *find_file(const struct probes *probes, const struct stat *st,
 						const struct definition *definition)
 {
@@ -208,7 +208,7 @@ static bool make_unprobed(int fd, const char *path, const struct definition *def
 	return true;
 }
 
-/* The entry behind the last one, not counted yet; NULL if there is no memory. */
+/* Returns the entry behind the last one, which does not count yet; NULL if there is no memory. */
 static struct probed_allocator *next_entry(struct probes *probes)
 {
 	if (array__reserve(&probes->list, &probes->list_room, probes->n_list + 1,
@@ -247,7 +247,8 @@ void probes__add_unopened(struct probes *probes, const struct mapped_file *file,
 		probes->n_list++;
 }
 
-/* Adds a file that could not be read, as a gap: its allocators are not measured, those of others are. */
+/* Lists a file that could not be read as a gap: its allocators are not measured, but other files
+ * are. */
 static int add_unread(struct probes *probes, int fd, const char *path, const struct error *error)
 {
 	char gap[256];
@@ -351,7 +352,7 @@ static void forget_defined(const struct probes *probes, struct allocator *alloca
 			allocator__forget_defined(allocator, &definitions->list[i]);
 }
 
-/* Notes why not each call of its functions counts. */
+/* Notes in the entry why some calls of its functions are not counted. */
 static void tell_inexact(struct probed_allocator *entry)
 {
 	const struct allocator *allocator = entry->allocator;
@@ -428,8 +429,8 @@ fail:
 	return err;
 }
 
-/* Whether it is a static program. If it has an allocator, that has no symbols, so nothing in it can
- * be probed. */
+/* Returns whether the file is a static program: if that has an allocator, the allocator has no
+ * symbols, so nothing can be probed. */
 static bool is_opaque_program(const struct probes *probes, int fd, const char *path, bool *is_go)
 {
 	struct program_kind kind;
@@ -456,7 +457,8 @@ static void keep_opaque_program(struct probes *probes, int fd, const char *path,
 		probes->n_opaque++;
 }
 
-/* Go's runtime allocates in every Go program; other static programs may need no memory. */
+/* Lists a static program without a named allocator: at once if it is a Go program, in each of
+ * which Go's runtime allocates; other static programs may need no memory. */
 static void add_opaque_program(struct probes *probes, int fd, const struct mapping_event *event,
 			       bool is_go)
 {
@@ -469,7 +471,8 @@ static void add_opaque_program(struct probes *probes, int fd, const struct mappi
 		add_unprobed(probes, fd, event->path, NULL, HAS_NO_NAMED_MALLOC);
 }
 
-/* comm is the file's name, truncated, unless the program has renamed itself. */
+/* Returns whether the program is of that file: its comm is the file's name, truncated, unless the
+ * program has renamed itself. */
 static bool is_of(const struct unprobed_program *program, const struct opaque *opaque)
 {
 	const char *name = path__name(opaque->entry.path);
@@ -544,7 +547,7 @@ static void set_late(const struct probes *probes, struct probed_allocator *entry
 			 probes->options.is_fallback ? "" : ", or use --engine=preload");
 }
 
-/* The probes of a file that is known were set after it was mapped. */
+/* Notes that a known file was mapped before its probes were set. */
 static void check_since(struct probes *probes, int fd, const struct mapping_event *event)
 {
 	struct stat st;
@@ -589,7 +592,7 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 		return;
 	fd = mapped_file__open(&mapped, &probes->options.identifier, &identities);
 	if (fd < 0 && fd != -EACCES)
-		return; /* retry at the next mapping */
+		return; /* tried again at the next mapping */
 	note_seen(probes, &mapped.identity);
 	if (fd < 0) {
 		probes__add_unopened(probes, &mapped, fd);

@@ -16,8 +16,8 @@
 #include "definitions.h"
 #include "usdt_definition.h"
 
-/* If this allocator replaces the C library's malloc without a reallocarray, that of the C library
- * tail-calls its realloc. */
+/* Returns whether another library's reallocarray tail-calls this realloc: the C library's does if
+ * this allocator replaces the C library's malloc and has no reallocarray. */
 static bool is_tail_called(const struct allocator *allocator, enum ap_function function)
 {
 	if (function == AP_REALLOC && !allocator__find(allocator, AP_REALLOCARRAY))
@@ -33,7 +33,7 @@ static bool is_live(const struct probes *probes)
 	return probes->options.free_program;
 }
 
-/* AP_NO_BLOCKS for a USDT probe without the block among its arguments. */
+/* Returns AP_NO_BLOCKS for a USDT probe that does not pass the block as an argument. */
 static __u8 blocks_of(const struct allocator *allocator, const struct site *site)
 {
 	if (site->usdt && !(AP_FREEING >> site->function & 1) && !site->interface->block)
@@ -202,8 +202,8 @@ static void tell_unfollowed(struct probed_allocator *entry, const struct site *s
 			 site->n_aliases ? site->aliases[0] : site->interface->name);
 }
 
-/* Returns before entries, and frees before returns, so that the end of everything that begins is
- * seen. */
+/* Attaches returns before entries, and frees before returns, so that the end of everything that
+ * begins is seen. */
 static int attach_live(struct probes *probes, struct probed_allocator *entry, int fd,
 		       struct error *error)
 {
@@ -237,7 +237,7 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
 }
 
-/* Before the entries, so that the return of every entered function is seen. */
+/* Attaches these before the entries, so that the return of every entered function is seen. */
 static int attach_nest(struct probes *probes, struct probed_allocator *entry, int fd,
 		       struct error *error)
 {
@@ -254,7 +254,7 @@ static int attach_nest(struct probes *probes, struct probed_allocator *entry, in
 				 options->nest_return_instruction_program, error);
 }
 
-/* The semaphore may be shared by several probes, so the program decides what counts. */
+/* Several probes may share the semaphore, so the program decides which hits count. */
 static int attach_usdt(struct probes *probes, struct probed_allocator *entry, int fd,
 		       struct error *error)
 {
@@ -295,7 +295,7 @@ static int attach_sites(struct probes *probes, struct probed_allocator *entry, i
 	return attach_role(probes, entry, fd, PROBE_ENTRIES, probes->options.run.program, error);
 }
 
-/* Whether attach_live() or attach_nest() sets a return probe at the site. */
+/* Returns whether attach_live() or attach_nest() sets a return probe at the site. */
 static bool has_return_probe(const struct probes *probes, const struct allocator *allocator,
 			     const struct site *site)
 {
@@ -337,12 +337,12 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 		return error__set(error, err, "cannot write the probes of %s to the BPF maps: %s",
 				  entry->path, strerror(-err));
 	entry->first_site = probes->n_sites;
-	/* The sites keep their numbers also where this fails: some may have been hit. */
+	/* The sites keep their numbers even if the rest fails, since some may have been hit. */
 	probes->n_sites += n_sites;
 	err = attach_nest(probes, entry, fd, error);
 	if (!err)
 		err = attach_sites(probes, entry, fd, error);
-	/* Last: its program may have to be loaded first. */
+	/* This role comes last, since its program may have to be loaded first. */
 	if (!err)
 		err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program,
 				  error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The files that a command will use: its program, libraries, and what --expect names. */
+/* Probes the files that a command will use: its program, libraries, and those named with --expect. */
 #include "probes_internal.h"
 
 #include <errno.h>
@@ -97,7 +97,8 @@ static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-/* 0 also if it is probed already, or could not be read, which the report says. */
+/* Probes the system's C library. Returns 0 also if the library is probed already, or could not be
+ * read, which the report says. */
 static int add_system_libc(struct probes *probes, struct error *error)
 {
 	const char *path = NULL;
@@ -182,7 +183,8 @@ static int add_program(struct probes *probes, const char *path, char *const argv
 	if (fd < 0)
 		return 0;
 	err = program_kind__parse(probes->options.parser, fd, path, kind);
-	/* Where the file cannot be read safely, or is for another machine, its probes say so. */
+	/* The entry for its probes says if the file cannot be read safely, or is for another
+	 * machine. */
 	if (err == -ENOTSUP)
 		return probes__add_file(probes, fd, path, error);
 	if (err && err != -ECHILD)
@@ -213,7 +215,7 @@ static int open_program(const char *argv0, char **path, struct error *error)
 	return err;
 }
 
-/* Commands that @argv will execute. Their errors are ignored; execve(2) reports them. */
+/* Adds commands that @argv will execute. Errors are ignored, since execve(2) reports them. */
 static void add_inner_commands(struct probes *probes, char *const argv[])
 {
 	struct inner_command command = { .argv = argv };
@@ -245,7 +247,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 	if (err)
 		return err;
 	add_inner_commands(probes, argv);
-	/* Mappings are counted whatever the program is. */
+	/* Mappings are counted for every kind of program. */
 	has_nothing = kind.is_static && !probes__n_files(probes) &&
 		      !definitions__has_mappings(probes->options.definitions);
 	if (has_nothing && kind.is_go)
@@ -275,7 +277,7 @@ int probes__add_program(struct probes *probes, const char *path, struct error *e
 		return err;
 	if (!kind.is_static)
 		return 0;
-	/* For what it executes. */
+	/* Needed for the programs that it executes. */
 	return add_system_libc(probes, error);
 }
 

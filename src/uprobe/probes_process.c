@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The files that a running process has mapped. */
+/* Probes the files that a running process has mapped. */
 #include "probes_internal.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ static int is_mapping(void *context, const struct proc_mapping *mapping)
 	return 1;
 }
 
-/* An exiting process has no mappings before its end is reported; nor has a zombie. */
+/* Returns whether the process is ending: an exiting process loses its mappings before its end is
+ * reported, and a zombie has none. */
 static bool is_ending(pid_t pid)
 {
 	return proc_maps__each(pid, is_mapping, NULL) <= 0;
@@ -52,8 +53,8 @@ struct mapped_files {
 	struct probes *probes;
 	pid_t pid;
 	struct error *error;
-	int err;	/* of the last file that should have been probed and is not */
-	char *unopened; /* path of the last file that could not be opened, NULL: all could be */
+	int err;	/* error of the last file that should be probed and is not */
+	char *unopened; /* path of the last file that could not be opened; NULL: all could be */
 	int unopened_err;
 };
 
@@ -104,7 +105,7 @@ static int add_mapped_file(void *context, const struct proc_mapping *mapping)
 	return 0;
 }
 
-/* Why nothing of a process is probed. */
+/* Says in the error why nothing of a process is probed. */
 static int explain_none(const struct probes *probes, const struct mapped_files *files)
 {
 	pid_t pid = files->pid;
@@ -149,7 +150,7 @@ static int add_process(struct mapped_files *files)
 	for (size_t i = 0; i < probes->n_list; i++)
 		if (is_probed(&probes->list[i]) || !probes->options.run.program)
 			return 0;
-	/* Mappings are counted whatever the program is. */
+	/* Mappings are counted for every kind of program. */
 	if (!files->err && !is_ending(files->pid) &&
 	    definitions__has_mappings(probes->options.definitions))
 		return 0;
@@ -163,7 +164,7 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 
 	if (!err)
 		err = add_process(&files);
-	/* The process may have executed another program since. */
+	/* The process may have executed another program meanwhile. */
 	if (!err)
 		err = borrowed__check_process(pid, error);
 	free(files.unopened);

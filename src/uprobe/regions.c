@@ -26,7 +26,7 @@ struct region_file {
 
 struct regions {
 	struct regions_options options;
-	struct region list[AP_MAX_REGIONS]; /* by number */
+	struct region list[AP_MAX_REGIONS]; /* indexed by the region's number */
 	size_t n;
 	struct region_file *files;
 	size_t n_files, files_room;
@@ -62,7 +62,7 @@ void regions__free(struct regions *regions)
 	free(regions);
 }
 
-/* Without memory it is not known what is missing, and all counts are wrong anyway. */
+/* Adds a gap. If there is no memory for it, all counts are wrong anyway. */
 static void add_gap(struct regions *regions, const struct profile_gap *gap)
 {
 	(void)profile__add_gap(regions->options.profile, gap);
@@ -78,7 +78,8 @@ struct marks {
 	__u64 offsets[REGION_MARKS_MAX], cookies[REGION_MARKS_MAX];
 };
 
-/* The number of the region; -E2BIG if there are too many, -ENOMEM. */
+/* Returns the number of the region, which is added if it is new; -E2BIG if there are too many,
+ * -ENOMEM. */
 static int number_of(struct regions *regions, const char *name)
 {
 	for (size_t i = 0; i < regions->n; i++)
@@ -92,12 +93,12 @@ static int number_of(struct regions *regions, const char *name)
 	return regions->n++;
 }
 
-/* 0 or -ENOMEM. */
+/* Adds a mark to the probes. Returns 0 or -ENOMEM. */
 static int add_mark(struct marks *marks, const struct region_mark *mark)
 {
 	int number = 0;
 
-	/* A breakpoint in data would change the data. */
+	/* If the mark's address is data, a breakpoint would change the data. */
 	if (!mark->is_at_nop) {
 		marks->n_not_code++;
 		return 0;
@@ -132,7 +133,7 @@ static void attach(struct marks *marks, struct region_file *file)
 
 	if (!marks->n)
 		return;
-	/* Before the probes are set, or the programs would ignore the first marks. */
+	/* This must be set before the probes, since the programs would ignore the first marks. */
 	regions->options.shared->active = 1;
 	err = regions->options.load_program(regions->options.context, &request.run.program, &error);
 	if (!err)

@@ -13,11 +13,11 @@
 
 /* Kept records are stored in pieces of this size; a larger record has a piece of its own. */
 #define PIECE_BYTES (1UL << 20)
-/* Limits of the kept bytes: absolute, and as a share of the machine's memory. The rest stays in the
- * buffer. */
+/* Limits of the kept bytes: absolute, and as a fraction of the machine's memory. Further records
+ * stay in the buffer. */
 #define MAX_KEPT_BYTES	(1UL << 30)
 #define SHARE_OF_MEMORY 16
-/* Poll interval of the other thread. */
+/* How often the other thread looks at the buffer. */
 #define LOOK_EVERY_MS 5
 #define ALIGNMENT     8
 
@@ -36,15 +36,15 @@ struct ring_reader {
 	struct ring_buffer *ring;
 	ring_reader_handle *handle;
 	void *context;
-	/* The caller's thread holds the lock except between step_back() and resume(); it protects
-	 * everything below. */
+	/* The caller's thread holds the lock except between step_back() and resume(). The lock
+	 * protects everything below. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
 	pid_t process; /* process that created the thread; a forked child has no such thread */
 	bool has_thread;
 	bool has_stepped_back, ends;
-	bool is_awaited; /* the caller waits for the lock; atomic */
+	bool is_awaited; /* the caller waits for the lock; accessed atomically */
 	struct piece *first, *last;
 	size_t kept_bytes, most_bytes;
 	int err; /* first error of keep() */
@@ -100,7 +100,7 @@ static int handle_or_keep(void *context, void *record, size_t size)
 		reader->err = err;
 	if (err)
 		return err;
-	/* This record is kept, and the next one stays in the buffer. */
+	/* This record is kept, but the next one stays in the buffer. */
 	if (reader->kept_bytes > reader->most_bytes)
 		return -ENOSPC;
 	return __atomic_load_n(&reader->is_awaited, __ATOMIC_RELAXED) ? -EINTR : 0;
@@ -126,7 +126,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* If the thread cannot be created, the caller's thread reads everything. */
+/* Starts the other thread. If it cannot be created, the caller's thread reads everything. */
 static void start(struct ring_reader *reader)
 {
 	sigset_t all, before;
@@ -256,7 +256,8 @@ void ring_reader__step_back(struct ring_reader *reader)
 
 void ring_reader__resume(struct ring_reader *reader)
 {
-	/* Where programs write faster than records are kept, the other thread would never find the buffer empty. */
+	/* Tells the other thread to stop: if programs write faster than records are kept, it would
+	 * never find the buffer empty. */
 	__atomic_store_n(&reader->is_awaited, true, __ATOMIC_RELAXED);
 	lock(reader);
 	__atomic_store_n(&reader->is_awaited, false, __ATOMIC_RELAXED);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Measures what a hit of a probe takes that the kernel single-steps: by one of our own, in a function of this program. */
+/* Measures how long the hit of a probe takes whose instruction the kernel single-steps, by a probe
+ * in a function of this program. */
 #include "stepping.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ __attribute__((noinline)) static unsigned long add_one(unsigned long number)
 
 struct site_address {
 	__u64 address;
-	__u64 offset; /* in the program's file; 0: not found */
+	__u64 offset; /* offset in the program's file; 0: not found */
 };
 
 static int find_offset(struct dl_phdr_info *info, size_t size, void *arg)
@@ -41,10 +42,10 @@ static int find_offset(struct dl_phdr_info *info, size_t size, void *arg)
 		if (part->p_type == PT_LOAD && at < part->p_filesz)
 			site->offset = part->p_offset + at;
 	}
-	return 1; /* the first is the program */
+	return 1; /* the first object is the program itself */
 }
 
-/* The number of the kernel's kind of events, or a negative errno. */
+/* Returns the kernel's type number of uprobe events, or a negative errno. */
 static int uprobe_type(void)
 {
 	_cleanup_(close_fd) int fd =
@@ -56,7 +57,7 @@ static int uprobe_type(void)
 	return (int)strtol(text, NULL, 10);
 }
 
-/* Sets a probe that only counts. The event, or a negative errno. */
+/* Sets a probe whose event only counts. Returns the event's descriptor, or a negative errno. */
 static int set_probe(__u64 offset)
 {
 	int type = uprobe_type(), fd;
@@ -75,7 +76,8 @@ static int set_probe(__u64 offset)
 
 int stepping__measure(double *hit_seconds)
 {
-	/* The compiler may not know which function is called, and by what it is called does not matter. */
+	/* It is volatile, so that the compiler does not know which function is called. How it is
+	 * called does not matter. */
 	unsigned long (*volatile function)(unsigned long) = add_one;
 	struct site_address site = { .address = (__u64)(uintptr_t)add_one };
 	_cleanup_(close_fd) int fd = -1;

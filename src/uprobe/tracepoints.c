@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The skeleton has its types. */
+/* Must come before the skeleton, which uses its types. */
 #include "event_abi.h"
 
 #include "abi.h"
@@ -78,7 +78,8 @@ static int open_tracefs(void)
 			return fd;
 		close_fd(&fd);
 	}
-	/* In a container it may not be mounted; this mount is nobody else's. */
+	/* In a container tracefs may not be mounted, so a mount is made that only this process
+	 * sees. */
 	fs = fsopen("tracefs", FSOPEN_CLOEXEC);
 	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
 		return -errno;
@@ -110,7 +111,7 @@ bool tracepoints__have_perf(void)
 	return tracefs >= 0 && !read_id(tracefs, "tracepoint/sched/sched_process_fork", &id);
 }
 
-/* NULL also where @tracefs could not be opened. */
+/* Attaches the program. Returns NULL if that fails, also if @tracefs could not be opened. */
 static struct bpf_link *attach_by_perf(const struct bpf_program *program, int tracefs)
 {
 	struct perf_event_attr attr = {
@@ -125,7 +126,7 @@ static struct bpf_link *attach_by_perf(const struct bpf_program *program, int tr
 	if (tracefs < 0 || read_id(tracefs, bpf_program__section_name(program), &id))
 		return NULL;
 	attr.config = id;
-	/* The program runs on all CPUs nevertheless. */
+	/* The event is opened for one CPU, but the program runs on all. */
 	fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return NULL;
@@ -152,7 +153,7 @@ static void detach_all_by_perf(struct allocprof_bpf *skeleton)
 	}
 }
 
-/* Attaches the programs that perf calls: all, or without tracefs or the right to read it none. */
+/* Attaches all programs that perf calls, or none without tracefs or the right to read it. */
 static void attach_all_by_perf(struct allocprof_bpf *skeleton)
 {
 	_cleanup_(close_fd) int tracefs = -1;
@@ -195,7 +196,7 @@ int tracepoints__attach(struct allocprof_bpf *skeleton, struct error *error)
 {
 	int err = 0;
 
-	/* Perf's are the leading programs, since the kernel skips them least. */
+	/* The programs that perf calls come first, since the kernel skips these least. */
 	attach_all_by_perf(skeleton);
 	for (int at = 0; at < AP_TRACEPOINTS && !err; at++) {
 		struct programs programs = programs_at(skeleton, (enum ap_tracepoint)at);

@@ -56,7 +56,7 @@ static int attach_tracepoints(struct uprobe *uprobe, struct error *error)
 
 	if (err)
 		return err;
-	/* Without on_map() the programs detect changes of mappings themselves. */
+	/* If on_map() is not attached, the programs detect changes of mappings themselves. */
 	if (bpf_program__autoload(skeleton->progs.on_map))
 		skeleton->links.on_map = bpf_program__attach_trace(skeleton->progs.on_map);
 	skeleton->bss->on_map_is_attached = skeleton->links.on_map != NULL;
@@ -82,7 +82,8 @@ int uprobe__iterate(const struct bpf_program *program)
 	return n < 0 ? -errno : 0;
 }
 
-/* How long allocprof may hold its mmap_lock: a thread that holds it may have to wait for a CPU. */
+/* How long another thread of allocprof may hold the mmap_lock: it may have to wait for a CPU while
+ * it does. */
 #define LOOK_NS	      NS_PER_S
 #define LOOK_AGAIN_US 50
 
@@ -218,7 +219,7 @@ static int open_programs(struct uprobe *uprobe, struct error *error)
 	return err ? err : mapping_events__open(&uprobe->mapping_events, error);
 }
 
-/* Takes @parser over, which may be NULL. */
+/* Opens the collector, which takes over @parser; @parser may be NULL. */
 static int open_collector(struct uprobe *uprobe, struct parser *parser, struct error *error)
 {
 	const struct session_options *options = &uprobe->options;
@@ -247,7 +248,7 @@ static int open_collector(struct uprobe *uprobe, struct parser *parser, struct e
 	};
 	int err;
 
-	/* Without the cache each recording compiles its own tables. */
+	/* If the cache cannot be opened, each recording compiles its own tables. */
 	if (session_options__walk(options) && !options->no_cache)
 		table_cache__open(&collector_options.tables.cache, NULL);
 	uprobe->collector = collector__new(&collector_options);
@@ -279,13 +280,15 @@ static int open_readers(struct uprobe *uprobe, struct error *error)
 	return err ? error__set(error, err, "cannot map the ring buffer: %s", strerror(-err)) : 0;
 }
 
-/* The most that a recording of `sleep 2` had in a control group of its own, on Linux 6.18 with two processors: programs, maps,
- * workers, pages of files; and what each further processor adds to that. */
+/* The largest memory that a recording of `sleep 2` used in a control group of its own, on Linux
+ * 6.18 with two processors, for programs, maps, workers and pages of files; and how much each
+ * further processor adds. */
 #define PROGRAMS_BYTES	    (72ULL << 20)
 #define LIVE_PROGRAMS_BYTES (85ULL << 20)
 #define PROCESSOR_BYTES	    (23ULL << 20) / 10
 
-/* Where a control group would run out of memory at once the kernel kills a process of it, which may be the target. */
+/* Checks that the control group has room: if it runs out of memory, the kernel kills one of its
+ * processes, which may be the target. */
 static int check_memory(const struct session_options *options, struct error *error)
 {
 	__u64 needed = options->live ? LIVE_PROGRAMS_BYTES : PROGRAMS_BYTES;
@@ -339,7 +342,7 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 		goto fail;
 	}
 	uprobe->counters->refused = options->limits.unread;
-	/* Before there are programs and threads. */
+	/* The parsers are started before there are programs and threads. */
 	err = parser__new(&uprobe->parser, error);
 	if (!err && session_options__walk(options))
 		err = parser__new(&parser, error);

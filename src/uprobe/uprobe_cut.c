@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The gate, and cuts through the counts of a running measurement. */
+/* Opens and closes the gate, and makes cuts through the counts of a running measurement. */
 #include "uprobe_internal.h"
 
 #include <bpf/bpf.h>
@@ -19,7 +19,8 @@
 #include "ring_reader.h"
 #include "target.h"
 
-/* A program may still hold a reserved record in the ring buffer before those that are awaited. */
+/* How often, and after how long, the ring buffer is read again: a program may still hold a
+ * reserved record in front of those that are awaited. */
 #define RING_TRIES   200
 #define RING_WAIT_US 1000
 
@@ -62,8 +63,8 @@ static void read_counters(struct uprobe *uprobe)
 	uprobe->cut_ns = clock__now_ns();
 }
 
-/* Calls until the cut and since the last reset that are in the profile, will be, were not sampled,
- * or are known to be lost. */
+/* Returns the number of calls between the last reset and the cut that are or will be in the
+ * profile, were not sampled, or are known to be lost. */
 static __u64 known_events(const struct uprobe *uprobe)
 {
 	const struct uprobe_counters *now = &uprobe->at_cut, *before = &uprobe->forgotten;
@@ -101,8 +102,8 @@ static int cut_counts(struct uprobe *uprobe)
 	return err;
 }
 
-/* Live memory is in too many maps to be read at once while programs run. This assumes that none
- * does, and uprobe__collect_snapshot() checks it. */
+/* Live memory is in too many maps to be read at once while programs run. This reads it as if none
+ * ran, and uprobe__collect_snapshot() checks that none did. */
 static int cut_live(struct uprobe *uprobe)
 {
 	int err = uprobe__read_events(uprobe);
@@ -150,7 +151,7 @@ void uprobe__become_snapshot(struct engine *engine)
 	struct uprobe *uprobe = uprobe__of(engine);
 
 	uprobe->is_snapshot = true;
-	/* The parent writes the log. */
+	/* Only the parent writes the log. */
 	if (uprobe->events)
 		event_collector__results(uprobe->events, &uprobe->log_at_cut);
 	uprobe->events = NULL;
@@ -169,7 +170,8 @@ void uprobe__forget(struct engine *engine)
 	collector__forget(uprobe->collector);
 }
 
-/* The calls are among the events again, and in no count: they are unaccounted. */
+/* Lets the forgotten calls count as events again, without any other count, so that they are
+ * unaccounted. */
 void uprobe__lose_forgotten(struct engine *engine)
 {
 	struct uprobe *uprobe = uprobe__of(engine);

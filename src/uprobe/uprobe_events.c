@@ -92,8 +92,8 @@ int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t si
 /* Maximum interval between reads of events (engine.h). */
 #define TICK_MS 100
 
-/* Number of stack dumps to unwind before the ring buffer is read again: the record of a new file must
- * not wait for long, since programs send stack dumps until its table is ready. */
+/* How many stack dumps are unwound before the ring buffer is read again: the record of a new file
+ * must not wait for long, since programs send stack dumps until the file's table is ready. */
 #define DUMPS_AT_A_TIME 16
 
 static int add_candidate(struct uprobe *uprobe, const struct mapping_event *event)
@@ -163,7 +163,7 @@ const struct ap_within *uprobe__code_within(int fd, const char *path, void *cont
 {
 	const struct uprobe *uprobe = context;
 
-	/* The functions' probes are in the copy, if there is one. */
+	/* If there is a copy, the functions' probes are in the copy. */
 	fd = uprobe__isolate(uprobe, fd, path, false);
 	return uprobe->gate ? gate__within(uprobe->gate, fd, path) : NULL;
 }
@@ -232,7 +232,8 @@ static void refill_waits(struct uprobe *uprobe)
 			 __ATOMIC_RELAXED);
 }
 
-/* Unwinds stack dumps. Where hits that wait spin on all processors, each may take a second. */
+/* Unwinds some stack dumps. While waiting hits spin on all processors, each dump may take a
+ * second. */
 static int settle(struct uprobe *uprobe)
 {
 	int err, left = DUMPS_AT_A_TIME;
@@ -338,7 +339,7 @@ __u64 uprobe__count_followed(const struct uprobe *uprobe)
 	if (map_batch__each(bpf_map__fd(processes), bpf_map__key_size(processes),
 			    bpf_map__value_size(processes), false, count_entry, &n))
 		uprobe->counters->unread++;
-	/* Beside another engine the target may not be among them. */
+	/* If another engine measures, too, the target may not be among them. */
 	if (uprobe->fallback &&
 	    !collector__is_followed(uprobe->collector, uprobe->target->pid, clock__now_ns()))
 		return n;
@@ -346,9 +347,9 @@ __u64 uprobe__count_followed(const struct uprobe *uprobe)
 }
 
 /*
- * No program counts a call from here on. The kernel removes probes one by one, which takes
- * milliseconds, while the others are still hit. Without this, calls of the probes removed last
- * would count, and those of the first would not.
+ * Lets no program count a call from here on. The kernel removes probes one by one, which takes
+ * milliseconds, while the others are still hit: otherwise calls of the probes removed last would
+ * count, and those of the first would not.
  */
 static int end_window(struct uprobe *uprobe)
 {
@@ -356,7 +357,7 @@ static int end_window(struct uprobe *uprobe)
 	int err = 0;
 
 	if (uprobe->live) {
-		/* So that live knows of all processes that have ended. */
+		/* This lets the live collector know of all processes that have ended. */
 		err = uprobe__read_events(uprobe);
 		if (!err)
 			err = live__stop(uprobe->live, uprobe->target->end_ns);
@@ -385,7 +386,7 @@ int uprobe__finish(struct engine *engine)
 	uprobe__look_for_unprobed(uprobe);
 	uprobe->processes_left = uprobe__count_followed(uprobe);
 	mapping_events__finish(uprobe->mapping_events);
-	/* Hits of others are not counted, so nothing changes when these are over. */
+	/* Hits of other processes are not counted, so it does not matter when they end. */
 	probes__detach(uprobe->probes, is_anyone_followed(uprobe));
 	mappings__detach(uprobe->skeleton);
 	uprobe__detach_fallback(uprobe);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Beside another engine, which counts inside of the processes that the library can be preloaded into: this one follows the processes that
- * it was told of and what these execute, and counts those that do not say that the other engine counts.
+ * For a session in which another engine counts inside of the processes that the library can be
+ * preloaded into: follows the processes that this engine was told of and the programs that these
+ * execute, and counts their calls unless a process says that the other engine counts.
  */
 #include "uprobe_internal.h"
 
@@ -30,25 +31,26 @@
 #include "probes.h"
 #include "record_abi.h"
 
-/* A process that will say that the other engine counts does so within this time of mapping a file. */
+/* If the other engine counts in a process, the process says so within this time after it maps a
+ * file. */
 #define DECISION_NS (2 * NS_PER_S)
 
-/* What ran in a process from one exec to the next. */
+/* A program that ran in a process, from one exec to the next. */
 struct followed_program {
 	__u32 pid;
-	__u32 before;		/* id of the program that ran in that process before; 0: none */
-	__u64 begin_ns, end_ns; /* CLOCK_MONOTONIC; end 0: it runs */
+	__u32 before;		/* id of the program that ran in the process before; 0: none */
+	__u64 begin_ns, end_ns; /* CLOCK_MONOTONIC; @end_ns is 0 while it runs */
 	bool by_other_engine;
 	char comm[AP_COMM_LEN];
-	bool is_seeded; /* it was running when it was first followed */
+	bool is_seeded; /* the program was running when it was first followed */
 };
 
 struct followed_pid {
 	__u32 pid;
-	__u32 last; /* id of its last program */
+	__u32 last; /* id of the process's last program */
 };
 
-/* A process that was given to seed(), whose record has not come yet. */
+/* A process for which seed() was called, and whose record has not come yet. */
 struct awaited {
 	__u32 pid;
 	__u32 program;
@@ -56,14 +58,14 @@ struct awaited {
 
 struct fallback {
 	struct attachment *begins;	   /* the probe at INSIDE_BEGINS */
-	struct followed_program *programs; /* by id - 1 */
+	struct followed_program *programs; /* indexed by id - 1 */
 	size_t n_programs, programs_room;
 	struct followed_pid *pids;
 	size_t n_pids, pids_room;
 	struct hash_table pid_index;
-	__u32 *ids; /* by the other engine's number - 1 */
+	__u32 *ids; /* indexed by the other engine's number - 1 */
 	size_t n_ids, ids_room;
-	struct unprobed measured; /* programs, after finish() */
+	struct unprobed measured; /* programs that this engine has measured, set by finish() */
 	struct awaited *awaited;
 	size_t n_awaited, awaited_room;
 };
@@ -134,7 +136,7 @@ static struct followed_program *get_program(const struct fallback *fallback, __u
 	return id && id <= fallback->n_programs ? &fallback->programs[id - 1] : NULL;
 }
 
-/* Program @id is the other engine's number @number. */
+/* Notes that program @id has the other engine's number @number. */
 static int set_number(struct fallback *fallback, __u32 number, __u32 id)
 {
 	if (!number || number > INSIDE_FIRST << INSIDE_CHUNKS)
@@ -144,7 +146,7 @@ static int set_number(struct fallback *fallback, __u32 number, __u32 id)
 		return -ENOMEM;
 	if (number > fallback->n_ids)
 		fallback->n_ids = number;
-	/* A process may say what it likes: the first one is believed. */
+	/* A process may report any number, so only the first report of a number counts. */
 	if (!fallback->ids[number - 1])
 		fallback->ids[number - 1] = id;
 	return 0;
@@ -298,8 +300,8 @@ static bool read_link(const char *link, char out[PATH_MAX])
 	return true;
 }
 
-/* Removes the path of the process's root directory from the start of @path, which a link of /proc had; false if it does not
- * begin with it. */
+/* Removes the path of the process's root directory from the start of @path, which comes from a
+ * link in /proc. Returns false if @path is not below that root. */
 static bool cut_root(pid_t pid, char path[PATH_MAX])
 {
 	char link[64], root[PATH_MAX];
@@ -315,8 +317,8 @@ static bool cut_root(pid_t pid, char path[PATH_MAX])
 	return true;
 }
 
-/* Finds the path, from the process's root directory, of what it names; false if that is too long, or the working directory
- * does not lie below the root. */
+/* Turns the path that the process names into one from the process's root directory. Returns false
+ * if it is too long, or the process's working directory is not below the root. */
 static bool find_path(const struct handover *process, char out[PATH_MAX])
 {
 	char link[64], directory[PATH_MAX];
@@ -324,7 +326,8 @@ static bool find_path(const struct handover *process, char out[PATH_MAX])
 	if (*process->path == '/')
 		return snprintf(out, PATH_MAX, "%s", process->path) < PATH_MAX;
 	snprintf(link, sizeof(link), "/proc/%d/cwd", process->pid);
-	/* A slash ends it also where it is the root, of which the rest has to begin with one. */
+	/* A slash is appended, which cut_root() needs even if the working directory is the root
+	 * itself. */
 	if (!read_link(link, directory) || strlen(directory) >= PATH_MAX - 1)
 		return false;
 	strcat(directory, "/");
@@ -332,8 +335,8 @@ static bool find_path(const struct handover *process, char out[PATH_MAX])
 	       snprintf(out, PATH_MAX, "%s%s", directory, process->path) < PATH_MAX;
 }
 
-/* Opens what the process names. Links of its root directory do not lead out of that, but for those of its own directory in
- * /proc. */
+/* Opens the file that the process names. Links do not lead out of the process's root directory,
+ * except those of its own directory in /proc. */
 static int open_named(const struct handover *process)
 {
 	static const char *const selves[] = { "/proc/self/", "/proc/thread-self/" };
@@ -355,7 +358,7 @@ static int open_named(const struct handover *process)
 	return regular_file__open_in(root, path);
 }
 
-/* The path by which allocprof can open what the process names. */
+/* Finds a path by which allocprof can open the file that the process names. */
 static int resolve(const struct handover *process, char out[PATH_MAX], struct error *error)
 {
 	_cleanup_(close_fd) int fd = open_named(process);
@@ -372,7 +375,8 @@ static int resolve(const struct handover *process, char out[PATH_MAX], struct er
 		strcpy(out, path);
 		return 0;
 	}
-	/* In another mount namespace other files have its path, which begins at that namespace's root. */
+	/* If the process is in another mount namespace, its path leads to another file here, so it
+	 * is looked up below the process's root. */
 	if (cut_root(process->pid, path) &&
 	    snprintf(out, PATH_MAX, "/proc/%d/root%s", process->pid, path) < PATH_MAX &&
 	    is_file_at(&st, out))
@@ -387,7 +391,7 @@ static int await(struct fallback *fallback, const struct handover *process)
 	if (array__reserve(&fallback->awaited, &fallback->awaited_room, fallback->n_awaited + 1,
 			   sizeof(*fallback->awaited)))
 		return -ENOMEM;
-	/* The last process with this pid. */
+	/* This is the last process with this pid. */
 	memmove(fallback->awaited + 1, fallback->awaited,
 		fallback->n_awaited * sizeof(*fallback->awaited));
 	fallback->awaited[0] = (struct awaited){ process->pid, process->program };

@@ -25,13 +25,14 @@
 #include "tracepoints.h"
 #include "user.h"
 
-/* With live: records take at most 1/SESSION_RECORDS_SHARE of the memory. KEY_BYTES is for the key, and a
- * share of the histograms. */
+/* With --live records take at most 1/SESSION_RECORDS_SHARE of the memory. KEY_BYTES are for the
+ * key of each and its share of the histograms. */
 #define KEY_BYTES 104
 /* Size of the programs' map of arrays. */
 #define MAX_RECORDS (4096 << AP_CHUNK_BITS)
 
-/* Log function of the engine that this thread loads; libbpf's callback has no context. */
+/* Log function of the engine that this thread loads. It is thread-local, since libbpf's callback
+ * has no context. */
 static _Thread_local void (*log_line)(const char *line);
 
 static int pass_on(enum libbpf_print_level level, const char *format, va_list args)
@@ -51,7 +52,8 @@ static int pass_on(enum libbpf_print_level level, const char *format, va_list ar
 	return 0;
 }
 
-/* With stacks: puts the first of the maps that take turns into the slots where the programs look for them. */
+/* With stacks: puts the first map of each pair that takes turns into the slot in which the
+ * programs look for it. */
 static int fill_slots(const struct uprobe *uprobe)
 {
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
@@ -77,7 +79,8 @@ static bool may_sleep(const struct uprobe *uprobe)
 	return uprobe->kernel.sleepable && !uprobe->options.limits.no_sleepable;
 }
 
-/* Returns whether the kernel may preempt a program at a tracepoint, and skips it for other tasks then. */
+/* Returns whether the kernel may preempt a program at a tracepoint, and then skips it for other
+ * tasks. */
 bool uprobe__is_preempted(const struct uprobe *uprobe)
 {
 	return uprobe->kernel.preempts || uprobe->options.limits.preempts;
@@ -189,7 +192,7 @@ static void set_map_sizes(const struct uprobe *uprobe, int n_cpus)
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
 	const struct {
 		struct bpf_map *map;
-		__u32 size; /* 0: that of its declaration */
+		__u32 size; /* 0: the size in the map's declaration */
 		bool is_used;
 	} maps[] = {
 		{ skeleton->maps.processes, limits->processes, true },
@@ -249,7 +252,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.max_depth = options->stacks ? options->max_depth : AP_MAX_DEPTH,
 		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
 		.sent_mask = bpf_map__max_entries(skeleton->maps.stacks_sent) - 1,
-		/* A smaller ring buffer is set by tests of losses. */
+		/* Tests of losses set a smaller ring buffer, for which no hit waits. */
 		.wait_below_bytes = limits->ring_bytes ? 0 : ring_bytes / 2,
 		.no_scratch = limits->no_scratch,
 		.stack_dump = options->stack_dump_bytes,
@@ -280,7 +283,8 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
 	if (options->events_path) {
-		/* Events leave room for stack dumps, and these for the profile's other records. */
+		/* Events leave room for stack dumps, and stack dumps for the profile's other
+		 * records. */
 		skeleton->rodata->event_config = (struct ap_event_config){
 			.enabled = 1,
 			.throttle = options->throttle,
@@ -331,9 +335,9 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 }
 
 /*
- * Without sampling records are shorter. Their size is set by a template map *@fd, which the caller
- * closes after load, since bpf_map__set_value_size() of libbpf 1.5 crashes on the result of
- * bpf_map__inner_map().
+ * Sets the size of records, which are shorter without sampling. A template map *@fd sets it, which
+ * the caller closes after the load, since bpf_map__set_value_size() of libbpf 1.5 crashes on the
+ * result of bpf_map__inner_map().
  */
 static int set_record_size(struct uprobe *uprobe, int *fd)
 {
@@ -378,7 +382,8 @@ static int open_skeleton(struct uprobe *uprobe, struct allocprof_bpf **out)
 	return 0;
 }
 
-/* Opens the skeleton. The first call also writes the file of kernel types that the programs use, for the later ones. */
+/* Opens the skeleton. The first call also writes the file of the kernel types that the programs
+ * use, for later calls. */
 static int open_object(struct uprobe *uprobe, struct error *error)
 {
 	bool are_picked = uprobe->types_fd >= 0;
@@ -456,7 +461,8 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		usleep(MEMORY_WAIT_US);
 		err = load_again(uprobe, n_cpus, error);
 	}
-	/* The verifier may refuse the programs although it has accepted that of sleepable__supported(). */
+	/* The verifier may refuse the programs although it has accepted the one of
+	 * sleepable__supported(). Then they are loaded as programs that do not sleep. */
 	if (err && err != -ENOMEM && err != -EPERM && uprobe->skeleton && may_sleep(uprobe)) {
 		if (uprobe->options.log)
 			uprobe->options.log(
@@ -464,7 +470,7 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		uprobe->options.limits.no_sleepable = true;
 		err = load_again(uprobe, n_cpus, error);
 	}
-	/* The skeleton could not be opened again, as @error says. */
+	/* If the skeleton could not be opened again, @error says why. */
 	if (!uprobe->skeleton)
 		return err;
 	kernel_types__free(uprobe->kernel_types);
@@ -496,7 +502,7 @@ static int share_maps(const struct allocprof_bpf *from, struct allocprof_bpf *to
 
 struct late_program {
 	struct late_program *next;
-	struct allocprof_bpf *skeleton; /* the object again, loaded with this program alone */
+	struct allocprof_bpf *skeleton; /* the object opened again, with only this program loaded */
 	struct bpf_program *program;
 };
 

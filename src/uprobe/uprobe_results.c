@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads at the end what the programs have counted and lost. */
+/* Reads what the programs have counted and lost, at the end. */
 #include "uprobe_internal.h"
 
 #include <bpf/bpf.h>
@@ -50,7 +50,7 @@ static __u64 missed_at(const struct uprobe *uprobe, enum ap_tracepoint at)
 	return tracepoints__missed(uprobe->skeleton, at, uprobe->counters);
 }
 
-/* Times that the kernel skipped programs at system calls and USDT probes. */
+/* Returns how often the kernel skipped programs at system calls and USDT probes. */
 static __u64 definition_recursion_misses(const struct uprobe *uprobe)
 {
 	const struct definitions *definitions = uprobe->options.definitions;
@@ -63,7 +63,7 @@ static __u64 definition_recursion_misses(const struct uprobe *uprobe)
 	return misses;
 }
 
-/* Times that the kernel skipped programs at probes. */
+/* Returns how often the kernel skipped programs at probes. */
 __u64 uprobe__recursion_misses(const struct uprobe *uprobe)
 {
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
@@ -224,7 +224,8 @@ static struct engine_calls calls_of(const struct uprobe *uprobe)
 	return calls;
 }
 
-/* Where functions begin or end the window there is no fallback engine, whose calls would be among these. */
+/* Returns whether any call was counted. Where functions begin or end the window there is no
+ * fallback engine, whose calls would be included. */
 static bool is_anything_counted(const struct uprobe *uprobe, const struct engine_calls *calls)
 {
 	const struct function_totals *functions = uprobe->profile->totals.functions;
@@ -263,7 +264,8 @@ static int add_regions(const struct uprobe *uprobe)
 	return err;
 }
 
-/* Sets *@n_others to the processes of programs beyond those that are named. */
+/* Adds the programs that took memory without a hit. Sets *@n_others to the number of processes of
+ * such programs that are not in the list. */
 static int add_programs(const struct uprobe *uprobe, __u64 *n_others)
 {
 	__u64 listed = 0, unprobed = stat_sum(uprobe, AP_STAT_UNPROBED);
@@ -304,7 +306,7 @@ static int add_uprobe_programs(const struct uprobe *uprobe)
 	return err;
 }
 
-/* Calls that the log of events has, and those that it lacks. */
+/* Adds the numbers of calls that the log of events has, and of those that it lacks. */
 static int add_log(const struct uprobe *uprobe)
 {
 	struct event_log_results log = uprobe->log_at_cut;
@@ -322,7 +324,7 @@ static int add_log(const struct uprobe *uprobe)
 	return err ? err : profile__set_ledger(profile, "not_logged", log.lost);
 }
 
-/* Adds the figures that the user reads beside the calls. */
+/* Adds figures that the user reads beside the counts of calls. */
 static int add_figures(const struct uprobe *uprobe)
 {
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
@@ -345,16 +347,16 @@ static int add_figures(const struct uprobe *uprobe)
 	return err;
 }
 
-/* Fewer calls take no time that is worth a measurement. */
+/* Fewer single-stepped calls take too little time to be worth a measurement. */
 #define LEAST_STEPPED 5000
 
 static bool is_stepped(const struct site *site)
 {
-	/* A system call has no reason. */
+	/* A system call's site has no reason. */
 	return !site->emulated && site->reason[0];
 }
 
-/* The calls of functions with single-stepped probes that were counted by stack. */
+/* Adds calls of functions with single-stepped probes, as counted by stack. */
 static void add_stepped_stacks(struct profile *profile, struct stepped_totals *stepped)
 {
 	__u64 probed = stepped->functions, freeing = probed & AP_FREEING;
@@ -425,7 +427,7 @@ static void count_gaps(const struct uprobe *uprobe, __u64 gaps[GAP_NUMBERS])
 	gaps[GAP_MAPPINGS_UNSURE] = stat_sum(uprobe, AP_STAT_MAPPINGS_UNSURE);
 	gaps[GAP_OPERANDS_UNREAD] = stat_sum(uprobe, AP_STAT_OPERANDS_UNREAD);
 	gaps[GAP_CALLS_UNREAD] = stat_sum(uprobe, AP_STAT_CALLS_UNREAD);
-	/* After all other readings. */
+	/* This gap is set last, when everything else has been read. */
 	gaps[GAP_COUNTERS_UNREAD] = uprobe->counters->unread;
 	if (uprobe->live)
 		gaps[GAP_COUNTERS_UNREAD] += live__implausible(uprobe->live);
@@ -454,7 +456,7 @@ int uprobe__results(struct engine *engine)
 		err = add_figures(uprobe);
 	add_stepped(uprobe);
 	count_gaps(uprobe, gaps);
-	/* The number of calls may be among what could not be read. */
+	/* The counter of calls may be one that could not be read. */
 	calls.may_be_short |= gaps[GAP_COUNTERS_UNREAD] > 0;
 	profile__add_engine_calls(uprobe->profile, &calls, uprobe->options.stacks);
 	return err ? err : profile__add_numbers(uprobe->profile, gaps, GAP_NUMBERS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Starts a measurement: finds what is to be probed, and launches the target or attaches to it. */
+/* Starts a measurement: finds the functions to probe, and launches the target or attaches to it. */
 #include "uprobe_internal.h"
 
 #include <bpf/bpf.h>
@@ -57,7 +57,8 @@ int uprobe__original(int fd, void *context)
 	return isolation ? isolation__original(isolation, fd) : -ENOENT;
 }
 
-/* Finds @pid in allocprof's PID namespace, as the process to follow or as allocprof itself. */
+/* Enters @pid, a number of allocprof's PID namespace, into the programs' map, as a process to
+ * follow or as allocprof itself. */
 static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, bool waits,
 		bool by_other_engine, struct error *error)
 {
@@ -89,7 +90,8 @@ int uprobe__seed(struct uprobe *uprobe, pid_t pid, bool waits, struct error *err
 	return seed(uprobe, pid, false, waits, !waits, error);
 }
 
-/* A record that cannot be kept makes the profile incomplete: the next regular reading reports it. */
+/* Reads the records of announced files. If one cannot be kept, the profile becomes incomplete,
+ * which the next regular reading reports. */
 static void read_announced(struct uprobe *uprobe)
 {
 	int err = ring_reader__read(uprobe->ring);
@@ -155,7 +157,7 @@ static int find_isolated(int fd, const char *path, void *context)
 	return uprobe__isolate(context, fd, path, false);
 }
 
-/* Whether more than the functions of allocators is probed in the file. */
+/* Returns whether the file has functions to probe that are not an allocator's. */
 static bool is_wanted(int fd, const char *path, void *context)
 {
 	const struct uprobe *uprobe = context;
@@ -187,8 +189,8 @@ int uprobe__open_regions(struct uprobe *uprobe, pid_t pid)
 	return uprobe->options.regions ? regions__new(&options, &uprobe->regions) : 0;
 }
 
-/* Creates the gate, and probes its functions in files that are known: @program, and paths below
- * @root. */
+/* Creates the gate, and probes its functions in the files that are known: @program, and paths
+ * below @root. */
 static int open_gate(struct uprobe *uprobe, const char *program, const char *root, pid_t pid,
 		     struct error *error)
 {
@@ -209,7 +211,8 @@ static int open_gate(struct uprobe *uprobe, const char *program, const char *roo
 	return err ? err : gate__prepare(uprobe->gate, program, root, error);
 }
 
-/* A script's program is its interpreter. If there is no ELF file, the gate has no functions. */
+/* Opens the gate for a command. A script's program is its interpreter. If there is no ELF file,
+ * the gate has no functions. */
 static int open_command_gate(struct uprobe *uprobe, const char *argv0, pid_t pid,
 			     struct error *error)
 {
@@ -365,7 +368,7 @@ int uprobe__attach(struct engine *engine, struct error *error)
 		err = open_gate(uprobe, program, root, pid, error);
 	if (!err)
 		err = new_probes(uprobe, pid, false, error);
-	/* First the mappings: those that the scan misses come as events. */
+	/* The process's mappings are read first; those that come later are reported as events. */
 	if (!err && collector__scan_process(uprobe->collector, pid) == -ENOMEM)
 		uprobe->mappings_dropped++;
 	if (!err)

@@ -35,19 +35,20 @@ int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, con
 		       const __u64 *cookies, const __u64 *semaphores, __u32 n, pid_t pid);
 
 /*
- * Closes the link, and has the kernel detach the probes by itself where it can: programs may run for a few
- * more milliseconds, and this does not wait for the grace periods that close(2) waits for.
+ * Closes the link. Where the kernel can, it detaches the probes by itself: their programs may run
+ * for a few more milliseconds, but this function does not wait for the grace periods that close(2)
+ * waits for.
  */
 void uprobe_multi__leave(int link_fd);
 
 /* The attach type to load the link's programs with. */
 int uprobe_multi__attach_type(enum uprobe_kind kind);
 
-/* Whether the kernel supports session links. */
+/* Returns whether the kernel supports session links. */
 bool uprobe_session__supported(void);
 
-/* Whether the kernel supports these links. Sets *@pid_works to whether their pid filter matches a
- * whole process; some kernels from 6.6 to 6.9 match only one thread. */
+/* Returns whether the kernel supports these links. Sets *@pid_works to whether their pid filter
+ * matches a whole process; some kernels from 6.6 to 6.9 match only one thread. */
 bool uprobe_multi__supported(bool *pid_works);
 
 /* Probes in one file: one link with uprobe_multi, else one link each. */
@@ -66,16 +67,16 @@ struct attachment_request {
 	const __u64 *semaphores; /* file offsets of USDT semaphores, 0: none; or NULL */
 };
 
-/* -EPERM, -EINVAL, … with *@error set; then nothing stays attached. -EBUSY: a binary translator's process would be ended
- * (translator__refuse_mapped()). */
+/* Returns -EPERM, -EINVAL or another errno with *@error set; then nothing stays attached. -EBUSY:
+ * a breakpoint would kill a process of a binary translator (translator__refuse_mapped()). */
 int attachment__new(const struct attachment_request *request, struct attachment **out,
 		    struct error *error);
 
 /* Detaches the probes, and waits until no program runs for them. */
 void attachment__free(struct attachment *attachment);
 
-/* Like attachment__free(), but where the kernel can detach the probes by itself, this does not wait for
- * it: programs may run for a few more milliseconds. */
+/* Like attachment__free(), but does not wait where the kernel can detach the probes by itself:
+ * their programs may run for a few more milliseconds. */
 void attachment__leave(struct attachment *attachment);
 
 #endif

@@ -17,46 +17,47 @@ struct bpf_program;
 struct counters {
 	int n_cpus;    /* possible CPUs */
 	__u64 unread;  /* counters that could not be read */
-	__u64 refused; /* for tests: so many further readings fail */
+	__u64 refused; /* for tests: how many of the next readings fail */
 };
 
-/* A negative errno if the number of possible CPUs is unknown. */
+/* Returns a negative errno if the number of possible CPUs is unknown. */
 int counters__init(struct counters *counters);
 
 /* Sums the @n numbers of a per-CPU map's value over all CPUs: those of @key in map @fd go to @sums.
  * If the reading fails, @sums are zeros and @unread grows. */
 void counters__sum(struct counters *counters, int fd, const void *key, __u64 *sums, size_t n);
 
-/* Runs that the kernel skipped because the program was already running on that CPU; 0 if it is not
- * loaded. */
+/* Returns how many runs of the program the kernel skipped because the program was already running
+ * on that CPU; 0 if the program is not loaded. */
 __u64 counters__recursion_misses(struct counters *counters, const struct bpf_program *program);
 
 /* Reads all entries of a BPF hash map, some thousand per bpf(2) call. */
 
-/* Called for each entry; a result other than 0 ends the reading and is returned. */
+/* Called for each entry. A result other than 0 ends the reading and is returned to the caller. */
 typedef int map_batch_use(void *context, const void *key, const void *value);
 
-/* Reads map @fd; @takes also deletes the entries. Entries that programs insert meanwhile may be
- * missed. 0, the result of @use, or a negative errno. */
+/* Reads map @fd. @takes: also deletes the entries. Entries that programs insert meanwhile may be
+ * missed. Returns 0, the result of @use, or a negative errno. */
 int map_batch__each(int fd, size_t key_bytes, size_t value_bytes, bool takes, map_batch_use *use,
 		    void *context);
 
 /* Puts maps into the programs' maps of maps. */
 
-/* Each update of a map of maps waits for an RCU grace period. Until slots__wait() updates wait at the
- * same time, while this thread goes on. */
+/* Each update of a map of maps waits for an RCU grace period. Updates that are handed to a struct
+ * slots wait side by side, in threads, until slots__wait(). */
 struct slots;
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct slots *slots__new(void);
 void slots__free(struct slots *slots);
 
-/* Puts the maps @fds, which stay open, into the slots from @first of the map @map_fd: before slots__wait()
- * soon, after it, and where @slots is NULL, at once. -ENOMEM, or an errno of bpf(2). */
+/* Puts the maps @fds, which stay open, into the slots from @first on of the map @map_fd. They are
+ * there when slots__wait() returns or, if @slots is NULL, when this returns. -ENOMEM, or an errno
+ * of bpf(2). */
 int slots__set(struct slots *slots, int map_fd, __u32 first, const int *fds, __u32 n);
 
-/* Waits until all maps are in their slots, as they have to be before programs look for them. The
- * first error of an update. */
+/* Waits until all maps are in their slots, as they must be before programs look for them. Returns
+ * 0 or the first error of an update. */
 int slots__wait(struct slots *slots);
 
 /* The programs' counters by stack: two maps that take turns, since a counter that a program can
@@ -76,7 +77,7 @@ struct count_maps {
 /* Notes a program's record that requests a drain, and ignores others. */
 void count_maps__handle_record(struct count_maps *maps, const void *record, size_t size);
 
-/* Whether the counters should be drained. */
+/* Returns whether the counters should be drained. */
 bool count_maps__want_drain(const struct count_maps *maps);
 
 /* Waits until every program that is running now has ended. 0 or a negative errno. */
@@ -101,7 +102,7 @@ struct unwind_maps_fds {
 	int chunks, tables, slices, rules;
 };
 
-/* NULL on ENOMEM. */
+/* Returns NULL if there is no memory. */
 struct unwind_tables *unwind_maps__new(const struct unwind_maps_fds *fds);
 
 #endif

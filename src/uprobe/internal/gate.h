@@ -20,42 +20,44 @@ struct gate_options {
 	struct window_options window;
 	struct probe_program run; /* at the probes */
 	struct ap_gate *shared;
-	struct parser *parser; /* reads the files; the caller's */
+	struct parser *parser; /* reads the files; belongs to the caller */
 	/* Called with each file of these functions that is known before the target runs. */
 	void (*use_file)(int fd, const char *path, void *context);
-	/* The descriptor of what is to be probed instead of @fd, which outlives the gate, or @fd. */
+	/* Returns the descriptor that is to be probed instead of @fd and outlives the gate, or @fd
+	 * itself. */
 	int (*isolate)(int fd, const char *path, void *context);
 	void *context;
 };
 
-/* -EINVAL with *@error set, -ENOMEM. */
+/* Returns -EINVAL with *@error set, or -ENOMEM. The caller frees *@out. */
 int gate__new(const struct gate_options *options, struct gate **out, struct error *error);
 void gate__free(struct gate *gate);
 
-/* Finds and probes functions in files that are known: @program, the default, and files given as
- * paths, for a process with the root directory @root ("" or /proc/PID/root). -ESRCH: no such file
- * or function; -ENOTUNIQ; … */
+/* Finds and probes functions in files that are known: @program, which is the default, and files
+ * that are given as paths, for a process with the root directory @root ("" or /proc/PID/root).
+ * -ESRCH: there is no such file or function; -ENOTUNIQ: there are several functions; or another
+ * errno. */
 int gate__prepare(struct gate *gate, const char *program, const char *root, struct error *error);
 
-/* The target maps the file @fd, or is about to: finds and probes functions that are specified for
- * this file. gate__check() reports errors. */
+/* To be called when the target maps the file @fd or is about to: finds and probes the functions
+ * that are specified for this file. gate__check() reports errors. */
 void gate__on_new_file(struct gate *gate, int fd, const char *path);
 
-/* Whether the gate may probe a function of this file. */
+/* Returns whether the gate may probe a function of this file. */
 bool gate__wants(struct gate *gate, int fd, const char *path);
 
-/* The file's code of --within, valid as long as @gate, or NULL. Calls gate__on_new_file(). */
+/* Returns the file's code of --within, valid as long as @gate, or NULL. Calls gate__on_new_file(). */
 const struct ap_within *gate__within(struct gate *gate, int fd, const char *path);
 
-/* 0, or the first error of gate__on_new_file(). */
+/* Returns 0, or the first error of gate__on_new_file() with *@error set. */
 int gate__check(const struct gate *gate, struct error *error);
 
 /* Detaches probes that are no longer needed. To be called from time to time. */
 void gate__poll(struct gate *gate);
 void gate__detach(struct gate *gate);
 
-/* Why the window never opened, a clause, or NULL if it did. @matched: calls beneath --within were
- * counted. */
+/* Returns a clause that says why the window never opened, or NULL if it did. @matched: calls
+ * beneath --within were counted. */
 const char *gate__never_opened(const struct gate *gate, bool matched);
 
 #endif

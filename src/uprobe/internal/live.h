@@ -21,19 +21,19 @@ struct live_options {
 	int tables_fd; /* maps of the programs */
 	int threads_fd;
 	int stats_fd;
-	int lifetimes_fd;     /* map of maps with the current one of the two below */
+	int lifetimes_fd;     /* map of maps that holds the current one of the two below */
 	int lifetimes_fds[2]; /* programs start with the first */
 	__u64 *lifetimes_inserted;
 	struct slots *slots; /* puts maps into those of the programs */
-	__u32 drain_at;	     /* number of new lifetimes at which they are drained */
+	__u32 drain_at;	     /* number of new lifetimes at which they are moved to the profile */
 	struct counters *counters;
 	struct ap_live *shared;
 	const pid_t *target; /* of struct live_collector_options */
 	__u64 max_blocks;    /* 0: as many as fit in most_bytes */
-	__u64 most_bytes;    /* then: of kernel memory for them */
-	__u64 interval_ns;   /* between samples of the time line; 0: grows with the run */
+	__u64 most_bytes;    /* if @max_blocks is 0: bytes of kernel memory for blocks */
+	__u64 interval_ns;   /* time between samples of the time line; 0: it grows with the run */
 	__u32 sample_unit_shift;
-	/* Called with each call that has not returned at the end, and its thread; NULL: not. */
+	/* If not NULL, called with each call that has not returned at the end, and its thread. */
 	void (*on_unfinished)(void *context, const struct ap_pending *pending, __u32 thread);
 	void *context;
 	struct live_records_options records; /* without stacks there are no lifetimes */
@@ -43,8 +43,8 @@ struct live_options {
 int live__new(const struct live_options *options, struct live **out);
 void live__free(struct live *live);
 
-/* The recording begins, at @now_ns of CLOCK_MONOTONIC. @is_new: the target has allocated nothing
- * yet, so the time line begins with 0. */
+/* To be called when the recording begins, at @now_ns of CLOCK_MONOTONIC. @is_new: the target has
+ * allocated nothing yet, so the time line begins with 0. */
 void live__start(struct live *live, __u64 now_ns, bool is_new);
 
 /* Handles the records of the ring buffer about live memory, and ignores others. -ENOMEM. */
@@ -59,8 +59,8 @@ int live__attend(struct live *live, struct collector *collector);
 /* Milliseconds until live__attend() must be called again, at most @most. */
 int live__timeout_ms(const struct live *live, int most);
 
-/* Programs count nothing from here on. @end_ns (CLOCK_MONOTONIC) is the end of the recording, and
- * the last sample of the time line. */
+/* To be called when programs count nothing any more. @end_ns (CLOCK_MONOTONIC) is the end of the
+ * recording, for which the time line gets its last sample. */
 int live__stop(struct live *live, __u64 end_ns);
 
 /* Moves the remaining blocks, lifetimes and the time line into the profile of @collector; no
@@ -75,20 +75,22 @@ int live__collect(struct live *live, struct collector *collector);
 int live__cut(struct live *live);
 int live__collect_snapshot(struct live *live, struct collector *collector, __u64 end_ns);
 
-/* A sum that changes whenever a program has handled a call or a block. */
+/* Returns a sum that changes whenever a program has handled a call or a block. */
 __u64 live__activity(const struct live *live);
 
-/* Calls that had not returned when the recording ended; after live__collect(). */
+/* Returns the number of calls that had not returned when the recording ended. To be called after
+ * live__collect(). */
 __u64 live__unfinished(const struct live *live);
 
-/* Number of records and lifetimes whose numbers cannot be right: see live_collector__implausible(). */
+/* Returns the number of records and lifetimes whose numbers cannot be right: see
+ * live_collector__implausible(). */
 __u64 live__implausible(const struct live *live);
 
-/* Blocks that were live when an exec replaced their address space, and their bytes; after
- * live__collect(). */
+/* Returns how many blocks were live when an exec replaced their address space, and their bytes in
+ * *@size_bytes. To be called after live__collect(). */
 __u64 live__discarded(const struct live *live, __u64 *size_bytes);
 
-/* Length of the epochs of lifetimes. */
+/* Returns the length of the epochs of lifetimes in ns. */
 __u64 live__epoch_ns(const struct live *live);
 
 void live__memory(const struct live *live, struct live_memory *out);

@@ -17,7 +17,7 @@ struct live_pool_options {
 	int chunks_fd;		/* the programs' map of arrays */
 	int free_fd;		/* the programs' queue of free indexes */
 	struct ap_pool *shared; /* shared with the programs */
-	struct slots *slots;	/* NULL: maps come into their slots at once */
+	struct slots *slots;	/* NULL: maps are put into their slots at once */
 	const char *name;	/* name of the arrays' maps */
 	size_t value_bytes;
 	__u32 chunk_bits; /* log2 of the values per array */
@@ -36,7 +36,7 @@ struct live_pool {
 	bool is_full; /* the kernel refused another array */
 };
 
-/* options->shared->max is set already. Makes no values ready yet. */
+/* Initialises a pool. options->shared->max must have been set. Makes no values ready yet. */
 void live_pool__init(struct live_pool *pool, const struct live_pool_options *options);
 void live_pool__release(struct live_pool *pool);
 
@@ -44,17 +44,17 @@ void live_pool__release(struct live_pool *pool);
  * -ENOMEM, or an errno of bpf(2), if it has no array yet. */
 int live_pool__keep_ready(struct live_pool *pool);
 
-/* The value of @index, which programs may change concurrently; NULL if there is none. */
+/* Returns the value of @index, which programs may change concurrently; NULL if there is none. */
 void *live_pool__get(const struct live_pool *pool, __u32 index);
 
 /* Zeroes the value of @index, which no program can reach, and returns the index to the programs.
  * -ENOMEM. */
 int live_pool__give_back(struct live_pool *pool, __u32 index);
 
-/* Values in use: allocated by programs, and not returned. */
+/* Returns the number of values in use, which programs have taken and not given back. */
 __u64 live_pool__used(const struct live_pool *pool);
 
-/* Bytes of kernel memory in the arrays. */
+/* Returns how many bytes of kernel memory the arrays occupy. */
 __u64 live_pool__bytes(const struct live_pool *pool);
 
 struct collector;
@@ -71,7 +71,7 @@ struct live_records_options {
 	struct slots *slots; /* puts maps into those of the programs */
 	__u32 max_records;
 	bool sample;
-	bool stacks; /* else there is one record per function */
+	bool stacks; /* without stacks there is one record per function */
 };
 
 /* Creates the first maps. -ENOMEM, or an errno of bpf(2). */
@@ -81,11 +81,11 @@ void live_records__free(struct live_records *records);
 /* Adds records ahead of the programs. -ENOMEM, or an errno of bpf(2). */
 int live_records__keep_ready(struct live_records *records);
 
-/* Whether to call live_records__retire(), if some address space has ended. */
+/* Returns whether to call live_records__retire(), provided that some address space has ended. */
 bool live_records__want_to_retire(const struct live_records *records);
 
-/* Adds the records of ended address spaces to @live. @collector knows all of their stacks; blocks of
- * these spaces were removed from the tables before. -ENOMEM, or an errno of bpf(2). */
+/* Adds the records of ended address spaces to @live. @collector must know all of their stacks, and
+ * their blocks must have been removed from the tables. -ENOMEM, or an errno of bpf(2). */
 int live_records__retire(struct live_records *records, struct live_collector *live,
 			 struct collector *collector);
 
@@ -93,10 +93,10 @@ int live_records__retire(struct live_records *records, struct live_collector *li
 int live_records__collect(struct live_records *records, struct live_collector *live,
 			  struct collector *collector);
 
-/* Maximum number of records in use at a time; only with stacks. */
+/* Returns the largest number of records that were in use at a time; only with stacks. */
 __u64 live_records__most_used(const struct live_records *records);
 
-/* Maximum of the kernel memory of records and their tables, in bytes. */
+/* Returns the most kernel memory that records and their tables have occupied, in bytes. */
 __u64 live_records__bytes(const struct live_records *records);
 
 #endif

@@ -14,18 +14,20 @@ struct allocator;
 struct allocprof_bpf;
 struct error;
 
-/* Before load: selects the programs of mappings, if @wanted, with @stacks those that count by
- * stack, and with @preempts those by perf, too (tracepoint_abi.h). */
+/* To be called before the load: selects the programs of mappings if they are @wanted, with @stacks
+ * those that count by stack, and with @preempts also the programs that perf calls
+ * (tracepoint_abi.h). */
 void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks, bool preempts);
 
 /* Attach the loaded programs, and detach them. */
 int mappings__attach(struct allocprof_bpf *skeleton, struct error *error);
 void mappings__detach(struct allocprof_bpf *skeleton);
 
-/* Sites for the system calls, in the order of enum ap_function. NULL if there is no memory. */
+/* Returns an allocator whose sites are the system calls, in the order of enum ap_function. NULL if
+ * there is no memory. */
 struct allocator *mappings__allocator(void);
 
-/* Number of times that the kernel skipped the programs. */
+/* Returns how often the kernel skipped the programs. */
 struct counters;
 __u64 mappings__recursion_misses(struct allocprof_bpf *skeleton, struct counters *counters);
 

@@ -13,10 +13,12 @@
 	"which has no malloc: Go's runtime allocates memory itself, and Go's package runtime/pprof " \
 	"profiles that"
 
-/* A static program without a named allocator. It may not need any. */
+/* A static program without a named allocator, of which it is not known whether it allocates at
+ * all. */
 struct opaque {
-	struct probed_allocator entry; /* list entry for the case that it does */
-	__u32 pid;		       /* process that mapped it first */
+	/* Entry for the list if it turns out that the program allocates. */
+	struct probed_allocator entry;
+	__u32 pid; /* process that mapped it first */
 };
 
 struct probes {
@@ -24,7 +26,7 @@ struct probes {
 	struct probed_allocator *list;
 	size_t n_list, list_room;
 	__u32 n_sites;
-	__u64 since_ns; /* CLOCK_MONOTONIC: all of them are probed */
+	__u64 since_ns; /* CLOCK_MONOTONIC: since when all listed files are probed */
 	struct opaque *opaque;
 	size_t n_opaque, opaque_room;
 	/* Files of handled mapping events, so that each is opened once. */
@@ -47,17 +49,17 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 /* Watches the contents of the file, whose probes were set. */
 void probes__watch_contents(struct probes *probes, struct probed_allocator *entry, int fd);
 
-/* Lists a mapped file that could not be opened, for which mapped_file__open() returned @err. */
+/* Lists a mapped file that could not be opened; @err is the error of mapped_file__open(). */
 void probes__add_unopened(struct probes *probes, const struct mapped_file *file, int err);
 
-/* Says of a mapped file why it could not be opened. */
+/* Returns why a mapped file could not be opened. */
 static inline const char *unopened__reason(int err)
 {
 	return err == -EACCES ? "may not be read (FUSE and NFS may refuse root)"
 			      : "was replaced or removed since";
 }
 
-/* Number of list entries that are files. */
+/* Returns the number of list entries that are files. */
 size_t probes__n_files(const struct probes *probes);
 
 /*
@@ -66,9 +68,9 @@ size_t probes__n_files(const struct probes *probes);
  */
 int probes__add_file(struct probes *probes, int fd, const char *path, struct error *error);
 
-/* probes_command.c: the descriptor of the copy to probe instead of @fd, or @fd. */
+/* probes_command.c: returns the descriptor of the copy to probe instead of @fd, or @fd. */
 int probes__isolate(struct probes *probes, int fd, const char *path);
-/* Whether @fd is the original of a copy. */
+/* Returns whether @fd is a file of which a private copy is probed. */
 bool probes__has_copy(const struct probes *probes, int fd);
 
 int probes__add_path(struct probes *probes, const char *path, struct error *error);

@@ -36,19 +36,20 @@ struct regions_options {
 int regions__new(const struct regions_options *options, struct regions **out);
 void regions__free(struct regions *regions);
 
-/* The target maps the file @fd, or is about to: probes its marks. @late_pid: process that had
- * mapped it already, or 0. What fails is a gap of the profile. */
+/* To be called when the target maps the file @fd or is about to: probes the file's marks.
+ * @late_pid: a process that had mapped the file before, or 0. An error becomes a gap of the
+ * profile. */
 void regions__on_new_file(struct regions *regions, int fd, const char *path, pid_t late_pid);
 
-/* Whether the file has marks. */
+/* Returns whether the file has marks. */
 bool regions__want(const struct regions *regions, int fd, const char *path);
 
 void regions__detach(struct regions *regions);
 
-/* Sums up the programs' counters; no program runs any more. */
+/* Sums up the programs' counters. To be called when no program runs any more. */
 void regions__collect(struct regions *regions);
 
-/* The regions of all files; after regions__collect(). */
+/* Returns the regions of all files. To be called after regions__collect(). */
 const struct region *regions__list(const struct regions *regions, size_t *n);
 
 #endif

@@ -44,11 +44,12 @@ struct uprobe_counters {
 
 /* Private to uprobe_fallback.c. */
 struct fallback;
-/* uprobe_programs.c has it. */
+/* Private to uprobe_programs.c. */
 struct late_program;
 
-/* The kernel frees the maps of an earlier session only when no sleepable program runs any more, which takes longer on a busy
- * machine. Until then they count among the memory of a control group. */
+/* How often, and after how many microseconds, the memory of a control group is checked again: the
+ * kernel frees the maps of an earlier session only when no sleepable program runs any more, which
+ * takes longer on a busy machine, and until then they count as used. */
 #define MEMORY_TRIES   10
 #define MEMORY_WAIT_US 100000
 
@@ -61,38 +62,40 @@ struct uprobe {
 	struct session_options options;
 	const struct target *target;
 	struct kernel kernel;
-	struct kernel_types *kernel_types; /* until the programs are loaded, then NULL */
-	int types_fd;			   /* those that the programs use; -1: all */
-	struct sleepable sleepable;	   /* functions that the programs call */
+	struct kernel_types *kernel_types; /* NULL when the programs are loaded */
+	/* File of the types that the programs use; -1: the kernel's are used. */
+	int types_fd;
+	struct sleepable sleepable; /* functions of the kernel that the programs call */
 	struct allocprof_bpf *skeleton;
-	struct late_program *late; /* those of uprobe__load_late(), a list */
+	struct late_program *late; /* list of the programs that uprobe__load_late() has loaded */
 	struct ring_reader *ring;
 	struct mapping_events *mapping_events;
 	struct probes *probes;
-	struct parser *parser;	 /* for files that are looked at in this thread */
-	struct profile *profile; /* the session's */
+	struct parser *parser;	 /* reads files for this thread */
+	struct profile *profile; /* belongs to the session */
 	struct collector *collector;
 	struct slots *slots;
 	struct count_maps counts;
 	struct counters *counters;
 	struct live *live;		     /* NULL without --live */
 	struct event_collector *events;	     /* NULL without --events, and in a snapshot */
-	struct event_log_results log_at_cut; /* in a snapshot */
+	struct event_log_results log_at_cut; /* results of the log at the cut, only in a snapshot */
 	struct gate *gate;		     /* NULL: the whole run is measured */
 	struct runtimes *runtimes;
 	struct unprobed unprobed;
 	struct regions *regions; /* NULL: no regions */
 	pid_t late_pid;		 /* process whose new mapping is being probed, else 0 */
 	struct mapping_candidate *candidates, **candidates_end;
-	__u64 mappings_dropped; /* lost for want of memory */
+	__u64 mappings_dropped; /* number of mapping events that were lost for want of memory */
 	bool multi;    /* one uprobe_multi link per allocator, else one perf event per probe */
-	bool sessions; /* uprobe sessions: one program at entry and return */
-	int read_err;  /* of records that were read before uprobe__read_events() was called */
+	bool sessions; /* the kernel supports uprobe sessions: one program at entry and return */
+	int read_err;  /* error of reading records before uprobe__read_events() was called */
 	struct fallback *fallback; /* NULL: this is the session's only engine */
 	__u64 processes_left;
 	struct uprobe_counters forgotten; /* counters at the last reset, to subtract */
-	__u64 forgotten_events;		  /* of all resets */
-	__u64 last_forgotten_events;	  /* of the last one */
+	/* Number of calls that all resets together have forgotten. */
+	__u64 forgotten_events;
+	__u64 last_forgotten_events; /* number of calls that the last reset has forgotten */
 	bool is_snapshot;
 	struct uprobe_counters at_cut;
 	__u64 events_at_cut; /* number of calls that a snapshot must account for at least */
@@ -100,29 +103,30 @@ struct uprobe {
 	__u64 live_activity; /* live__activity() before the cut */
 };
 
-/* The engine's state. */
+/* Returns the struct of which @engine is a part. */
 static inline struct uprobe *uprobe__of(const struct engine *engine)
 {
 	return (struct uprobe *)engine;
 }
 
-/* With live: maximum number of records. */
+/* With --live: returns the largest number of records. */
 __u32 uprobe__max_records(const struct session_options *options);
 
 /* Loads the programs and maps that the options need. */
 int uprobe__load_programs(struct uprobe *uprobe, struct error *error);
 bool uprobe__is_preempted(const struct uprobe *uprobe);
-/* Program at the entries of allocating functions; with sessions it may not be loaded. */
+/* Returns the program at the entries of allocating functions; with sessions it may not be loaded. */
 struct bpf_program *uprobe__entry_program(const struct uprobe *uprobe);
-/* Program at USDT probes of definitions. */
+/* Returns the program at USDT probes of definitions. */
 struct bpf_program *uprobe__usdt_program(const struct uprobe *uprobe);
 /*
- * If *@program was left out when the programs were loaded, loads it by itself, if it was not already, and
- * stores that one. For programs that few targets need: at the marks of regions, at functions of unknown
- * effect, and, with sessions, at entries of allocators whose returns must not be probed.
+ * If *@program was left out when the programs were loaded, loads it by itself, once, and stores
+ * the loaded one in *@program. For programs that few targets need: at the marks of regions, at
+ * functions of unknown effect and, with sessions, at entries of allocators whose returns must not
+ * be probed.
  */
 int uprobe__load_late(struct uprobe *uprobe, struct bpf_program **program, struct error *error);
-/* @program of the skeleton, or what uprobe__load_late() has loaded in its place. */
+/* Returns @program of the skeleton, or the one that uprobe__load_late() has loaded in its place. */
 struct bpf_program *uprobe__loaded(const struct uprobe *uprobe, struct bpf_program *program);
 void uprobe__free_late(struct uprobe *uprobe);
 
@@ -154,30 +158,32 @@ void uprobe__read_mappings(struct uprobe *uprobe);
 struct probe_program uprobe__at_probes(struct uprobe *uprobe, struct bpf_program *program,
 				       pid_t pid);
 
-/* Sums over CPUs and programs since the engine was opened, including what a reset forgot. */
+/* Return sums over CPUs and programs since the engine was opened, including what a reset forgot. */
 __u64 uprobe__raw_stat(const struct uprobe *uprobe, __u32 which);
 __u64 uprobe__recursion_misses(const struct uprobe *uprobe);
 __u64 uprobe__gate_recursion_misses(const struct uprobe *uprobe);
-/* Number of lost file mapping events since the engine was opened. */
+/* Returns the number of lost file mapping events since the engine was opened. */
 __u64 uprobe__mappings_lost(const struct uprobe *uprobe);
-/* Number of calls since the last reset, by the programs' own counter. */
+/* Returns the number of calls since the last reset, by the programs' own counter. */
 __u64 uprobe__count_events(const struct uprobe *uprobe);
-/* Calls of reported functions by the sites' counters, which programs use without stacks. */
+/* Returns the number of calls of reported functions by the sites' counters, which programs use
+ * without stacks. */
 __u64 uprobe__count_site_calls(const struct uprobe *uprobe);
-/* Calls lost for @reason, which is not AP_LOST_UNACCOUNTED. */
+/* Returns the number of calls that were lost for @reason, which is not AP_LOST_UNACCOUNTED. */
 __u64 uprobe__count_lost(const struct uprobe *uprobe, enum ap_lost reason);
-/* In the snapshot's child. -EAGAIN with live: a program ran meanwhile. */
+/* To be called in the snapshot's child. With --live returns -EAGAIN if a program ran meanwhile. */
 int uprobe__collect_snapshot(struct uprobe *uprobe);
 __u64 uprobe__count_followed(const struct uprobe *uprobe);
 
 /* uprobe_start.c: makes the list of probes, beside another engine. */
 int uprobe__new_fallback_probes(struct uprobe *uprobe, struct error *error);
 int uprobe__open_regions(struct uprobe *uprobe, pid_t pid);
-/* Follows @pid of allocprof's PID namespace. @waits: it counts from its exec on. Else another engine counts its
- * calls until then. */
+/* Follows @pid, a number of allocprof's PID namespace. @waits: its calls count only after its next
+ * exec; until then another engine counts them. */
 int uprobe__seed(struct uprobe *uprobe, pid_t pid, bool waits, struct error *error);
 
-/* uprobe_fallback.c: beside another engine, which counts the calls of some of the processes. */
+/* uprobe_fallback.c: the functions for a session in which another engine counts the calls of some
+ * of the processes. */
 int uprobe__new_fallback(struct uprobe *uprobe);
 void uprobe__free_fallback(struct uprobe *uprobe);
 int uprobe__take_over(struct engine *engine, const struct handover *process, struct error *error);
@@ -185,31 +191,32 @@ bool uprobe__find_program(const struct engine *engine, __u32 program,
 			  struct followed_by_other *out);
 int uprobe__handle_program(struct uprobe *uprobe, const void *record, size_t size);
 void uprobe__detach_fallback(struct uprobe *uprobe);
-/* After finish(): lists the programs that it has measured. -ENOMEM. */
+/* To be called after finish(): lists the programs that this engine has measured beside the other
+ * one. -ENOMEM. */
 int uprobe__list_fallback(struct uprobe *uprobe);
 const struct unprobed *uprobe__fallback_programs(const struct uprobe *uprobe);
-/* Whether the calls of @pid, a followed process, counted here at @time_ns. */
+/* Which engine counted the calls of @pid, a followed process, at @time_ns. */
 enum measuring_engine {
 	MEASURED_BY_UPROBE,
 	MEASURED_BY_OTHER,
-	MEASURED_BY_UNKNOWN, /* perhaps it will tell that another engine counts */
+	MEASURED_BY_UNKNOWN, /* the process may still report that another engine counts */
 };
 enum measuring_engine uprobe__measuring_engine(const struct uprobe *uprobe, pid_t pid,
 					       __u64 time_ns);
 
-/* uprobe_events.c: programs that took memory without hitting a probe. Whether this kernel and
- * the selected functions allow to find them. */
+/* uprobe_events.c: programs that took memory without hitting a probe. uprobe__finds_unprobed()
+ * returns whether this kernel and the selected functions permit to find them. */
 bool uprobe__finds_unprobed(const struct uprobe *uprobe);
 void uprobe__choose_unprobed(struct uprobe *uprobe);
 int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error);
-/* Finds those that still run; to be called before probes are detached. */
+/* Finds such programs that still run. To be called before probes are detached. */
 void uprobe__look_for_unprobed(struct uprobe *uprobe);
 int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t size);
 
-/* uprobe_start.c: the descriptor of the copy that a launched command sees instead of @fd, owned by the isolation, or
- * @fd. With @makes a copy is made if there is none yet. */
+/* uprobe_start.c: returns the descriptor of the copy that a launched command sees instead of @fd,
+ * which belongs to the isolation, or @fd itself. @makes: makes a copy if there is none yet. */
 int uprobe__isolate(const struct uprobe *uprobe, int fd, const char *path, bool makes);
-/* Callback: a new descriptor of the file that @fd is a copy of, or a negative errno. */
+/* Callback: returns a new descriptor of the file of which @fd is a copy, or a negative errno. */
 int uprobe__original(int fd, void *context);
 
 /* uprobe_events.c: callbacks to read pending mapping events, to find a file's functions of
@@ -217,10 +224,10 @@ int uprobe__original(int fd, void *context);
 void uprobe__refresh_mappings(void *context);
 const struct ap_within *uprobe__code_within(int fd, const char *path, void *context);
 int uprobe__set_within(__u32 module, const struct ap_within *within, void *context);
-/* Runs an iterator to its end. 0 or a negative errno. */
+/* Runs an iterator to its end. Returns 0 or a negative errno. */
 int uprobe__iterate(const struct bpf_program *program);
-/* Runs @program, which looks at a mapping of allocprof itself, until no other thread of allocprof maps
- * memory: then it fails with -EBUSY. Returns what the program does. */
+/* Runs @program, which looks at a mapping of allocprof itself. While another thread of allocprof
+ * maps memory it fails with -EBUSY, and is run again. Returns the program's result. */
 int uprobe__look_at_own(const struct bpf_program *program, void *args, size_t size);
 int uprobe__identify_file(const void *address, struct file_identity *identity, void *context);
 
