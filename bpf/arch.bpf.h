@@ -13,9 +13,9 @@ struct pt_regs {
 	unsigned long rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, eflags, rsp, ss;
 };
 
-/* LOAD() of a value that user space stores after the data that it announces: the data is read after it.
- * BPF has an instruction for that only since Linux 6.15; this processor keeps loads in order, so that
- * the compiler alone has to. */
+/* As LOAD(), for a value that user space stores after the data that it announces: the data is read
+ * after the value. BPF has an instruction for that only since Linux 6.15; this processor keeps
+ * loads in order, so only the compiler has to be told. */
 #define ARCH_LOAD_ACQUIRE(value)                                                                   \
 	({                                                                                         \
 		__typeof__(value) loaded = LOAD(value);                                            \
@@ -70,7 +70,7 @@ static __always_inline __u64 arch__arg6(const struct pt_regs *regs)
 	return regs->r9;
 }
 
-/* Number of the system call that the thread entered with @regs. */
+/* Returns the number of the system call with which the thread entered the kernel. */
 static __always_inline __u64 arch__syscall(const struct pt_regs *regs)
 {
 	return regs->orig_rax;
@@ -81,7 +81,7 @@ static __always_inline __u64 arch__syscall(const struct pt_regs *regs)
 #define ARCH_SYS_BRK	12
 #define ARCH_SYS_MREMAP 25
 
-/* Whether the system call under way uses the 64-bit numbers; 32-bit programs have others. */
+/* Returns whether the current system call uses the 64-bit numbers; 32-bit programs use others. */
 static __always_inline bool arch__is_native_syscall(const struct task_struct *task)
 {
 	return !(task->thread_info.status & 2 /* TS_COMPAT */);
@@ -114,7 +114,7 @@ static __always_inline __u64 arch__return_slot(__u64 sp)
 	return sp;
 }
 
-/* SP at a function's entry, if its caller's SP was @sp before the call. */
+/* Returns SP at a function's entry, if its caller's SP was @sp before the call. */
 static __always_inline __u64 arch__called_sp(__u64 sp)
 {
 	return sp - 8;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Blocks begin and end: the tables of live ones, and the statistics of both (docs/live.md). */
+/* Counts the begin and end of blocks: keeps the tables of live ones, and the statistics of both
+ * (docs/live.md). */
 #include <asm-generic/errno-base.h>
 
 #include "arch.bpf.h"
@@ -94,7 +95,7 @@ __noinline int block__begin(struct process *process, const struct ap_block *bloc
 	now = __sync_fetch_and_add(&live.size_bytes, size_bytes) + size_bytes;
 	if (now < 0)
 		return 0;
-	/* Another CPU may store its own first. */
+	/* Another CPU may store its own maximum first. */
 	for (int i = 0; i < 8 && (__u64)now > (mark = LOAD(live.max_bytes)); i++)
 		if (__sync_val_compare_and_swap(&live.max_bytes, mark, now) == mark)
 			break;
@@ -175,7 +176,7 @@ __noinline int blocks__take(const struct ap_block_key *key, struct ap_block *out
 		if (bpf_map_delete_elem(table, &own))
 			continue;
 		__sync_fetch_and_add(&live.entries, -1);
-		/* Without the barrier clang 19 merges this with the loop's exit condition, in a
+		/* Without the barrier clang 19 merges @taken with the loop's exit condition, in a
 		 * register that may hold a pointer. */
 		barrier_var(taken);
 		return taken;

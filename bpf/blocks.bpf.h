@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* With live: records by stack and function, tables of live blocks, and statistics of ended blocks (docs/live.md). */
+/* With --live: records by stack and function, tables of live blocks, and statistics of ended
+ * blocks (docs/live.md). */
 #ifndef ALLOCPROF_BLOCKS_BPF_H
 #define ALLOCPROF_BLOCKS_BPF_H
 
@@ -34,7 +35,7 @@ struct histogram_chunk {
 	__uint(value_size, sizeof(struct ap_histograms));
 };
 
-/* Likewise. */
+/* User space adds these chunks, too, before they are needed. */
 DECLARE_MAPS(histograms, 4096, struct histogram_chunk);
 
 /* Indexes that user space returned. */
@@ -86,7 +87,7 @@ static __always_inline bool records__are_few(void)
 	       LOAD(live.records.ready) < LOAD(live.records.max);
 }
 
-/* Waits for a limited time until user space has added records. */
+/* Waits for a limited time until user space has added records. Returns 0. */
 int records__await(void);
 
 /* Allocates an index of @pool; AP_NO_RECORD if none is ready. Wakes user space once per @wake_every
@@ -164,7 +165,7 @@ static __always_inline __u32 record__add(const struct ap_count_key *key)
 	index = pool__claim(&live.records, &free_records, AP_CHUNK);
 	if (index == AP_NO_RECORD)
 		return index;
-	/* Before other threads can use the index. */
+	/* The event must be sent before other threads can use the index. */
 	if (event_config.enabled)
 		event__key(index, key);
 	if (!index__put(key, index))
@@ -279,8 +280,8 @@ extern struct lifetimes_maps lifetimes SEC(".maps");
 extern __u64 lifetimes_inserted;
 
 /*
- * These are global, so that the verifier checks each once, and not for all states in which the programs
- * call it. Their results are 0 or 1 where nothing else is said.
+ * These functions are global, so that the verifier checks each once, and not for all states in
+ * which the programs call it. They return 0 or 1 unless their comments say otherwise.
  */
 
 /* Counts a new block, which is in the tables already. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls from entry to return, with live: a block begins when the allocator returns, and ends when
- * the function that frees it is entered (docs/live.md).
+ * With --live: follows calls from entry to return. A block begins when the allocator returns it,
+ * and ends when the function that frees it is entered (docs/live.md).
  */
 #ifndef ALLOCPROF_CALLS_BPF_H
 #define ALLOCPROF_CALLS_BPF_H
@@ -64,9 +64,9 @@ static __always_inline void thread__abandon(struct ap_thread *thread)
 }
 
 /*
- * Drops calls that a longjmp left: those not above @sp. The alternate signal stack may lie
- * anywhere: calls on the thread's own stack are under way while a handler runs there; calls on the
- * signal stack are over when no handler runs.
+ * Drops calls that a longjmp left: those not above @sp. The alternate signal stack may be at any
+ * address, so stacks are not compared: calls on the thread's own stack are under way while a
+ * handler runs on the signal stack; calls on the signal stack are over when no handler runs.
  */
 static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64 sp)
 {
@@ -86,7 +86,8 @@ static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64
 	}
 }
 
-/* A free of a block that is not in the tables; with sampling it may just not have been sampled. */
+/* Counts a free of a block that is not in the tables. With sampling the block may be one that was
+ * not sampled. */
 static __always_inline void count_untracked_free(const struct process *process, __u32 function,
 						 __u64 pointer)
 {
@@ -109,7 +110,7 @@ static __noinline void count_untracked(__u32 record, const struct hit *hit,
 
 /*
  * Pushes the call onto the thread's stack of calls until it returns, and takes a realloc's old
- * block out of the tables. False if its return need not be seen.
+ * block out of the tables. Returns false if the call's return need not be seen.
  */
 static __noinline __maybe_unused bool call__enter(struct process *process, const struct hit *hit,
 						  __u64 out, __u32 record)
@@ -161,8 +162,8 @@ static __noinline __maybe_unused bool call__enter(struct process *process, const
 }
 
 /*
- * For a call that was not sampled or is outside of the window: whether it may end a followed block,
- * so that its return must be seen.
+ * For a call that was not sampled or is outside of the window: returns whether it may end a
+ * followed block, so that its return must be seen.
  */
 static __noinline __maybe_unused bool call__may_end(struct process *process, const struct hit *hit)
 {
@@ -217,15 +218,15 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 			       pending->size_bytes);
 }
 
-/* The allocator returned the block at @key: a block that is still in the tables there has ended
- * unseen. False if the new block cannot be followed. */
+/* Adds the block at @key, which the allocator has returned: a block that is still in the tables
+ * there has ended unseen. Returns false if the new block cannot be followed. */
 static __noinline bool blocks__add(struct process *process, const struct ap_block_key *key,
 				   const struct ap_block *block)
 {
 	struct ap_block stale = {};
 	int err;
 
-	/* With one table, blocks__put() finds it by -EEXIST. */
+	/* If there is only one table, blocks__put() finds the old block by -EEXIST. */
 	if (LOAD(live.n_tables) > 1 && blocks__take(key, &stale)) {
 		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
 		block__end(process, &stale, key->address, block->birth_ns, AP_BLOCK_UNSEEN);
@@ -247,8 +248,8 @@ static __noinline bool blocks__add(struct process *process, const struct ap_bloc
 static __noinline void call__return(struct process *process, struct ap_thread *thread,
 				    struct ap_pending *pending, __u64 result)
 {
-	/* Not computed here: Linux 6.1's verifier lost track of the combined value of two
-	 * branches. */
+	/* @moves is not computed here: Linux 6.1's verifier lost track of the combined value of
+	 * two branches. */
 	bool moves = pending->moves, added = false;
 	struct ap_block_key key = { .space = pending->space, .blocks = pending->blocks };
 	struct ap_block block = {
@@ -309,7 +310,7 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	ap_regions__begin_block(pending->regions, block.size_bytes);
 }
 
-/* A function returns; @sp is SP after the return. */
+/* Called when a function returns. @sp is SP after the return. */
 static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 {
 	__u64 id = bpf_get_current_pid_tgid(), result = arch__result(regs);
@@ -341,7 +342,7 @@ static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 	thread->n_pending--;
 }
 
-/* A free function is entered. False if no followed block ends. */
+/* Called when a free function is entered. Returns false if no followed block ends. */
 static __always_inline bool call__free(struct process *process, __u64 pointer, __u32 blocks,
 				       __u32 region_set)
 {

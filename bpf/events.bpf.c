@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Sends the events of --events. */
-/* The headers' functions are not called here. */
+/* This file does not call all functions of the headers. */
 #pragma clang diagnostic ignored "-Wunused-function"
 
 #include "events.bpf.h"
@@ -9,13 +9,13 @@
 
 const volatile struct ap_event_config event_config = {};
 
-/* Events that found the ring buffer full. */
+/* Number of events that were lost because the ring buffer was full. */
 __u64 events_lost;
 __u64 last_block_id;
 
 extern __u32 launcher_namespace_level;
 
-/* The thread's id in the PID namespace of allocprof. */
+/* Returns the thread's id in the PID namespace of allocprof. */
 static __noinline __u32 thread__id(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -23,7 +23,8 @@ static __noinline __u32 thread__id(void)
 	struct upid upid;
 	struct pid *pid;
 
-	/* Without this clang merges the load with that of the other number, whose pointer is of another kind. */
+	/* Without the barrier clang merges this load with that of the other number, whose pointer
+	 * is of another kind. */
 	barrier_var(id);
 	if (!level)
 		return id;
@@ -37,7 +38,7 @@ static __noinline __u32 thread__id(void)
 	return upid.nr;
 }
 
-/* The program of the current process, or 0. */
+/* Returns the id of the current process's program, or 0. */
 static __noinline __u32 process__id(void)
 {
 	const struct process *process = process__current();
@@ -51,7 +52,7 @@ static long events__look(__u32 index, __u64 *until_ns)
 	       bpf_ktime_get_ns() >= *until_ns;
 }
 
-/* Whether the ring buffer has room for an event, after a wait with --throttle. */
+/* Returns whether the ring buffer has room for an event; with --throttle waits for room first. */
 static __always_inline bool events__has_room(void)
 {
 	__u64 until_ns;
@@ -89,7 +90,7 @@ static __always_inline int event__send(__u32 kind, __u32 process, __u32 index, _
 	record->address = address;
 	record->size_bytes = size_bytes;
 	unread = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	/* A wake-up costs more than the record: one for many. */
+	/* A wake-up costs more than a record, so there is one for many records. */
 	bpf_ringbuf_submit(record,
 			   unread > event_config.wake_mask &&
 					   (unread & event_config.wake_mask) < sizeof(*record)

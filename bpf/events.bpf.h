@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* With --events: each call and each end of a block goes to user space. */
+/* With --events: sends each call and each end of a block to user space. */
 #ifndef ALLOCPROF_EVENTS_BPF_H
 #define ALLOCPROF_EVENTS_BPF_H
 
@@ -11,15 +11,16 @@ extern const volatile struct ap_event_config event_config;
 /* Number of the last block; unique in the run. */
 extern __u64 last_block_id;
 
-/* Global, so that the verifier checks each once. Hits are deep in their stacks there: at most 512 bytes
- * of all frames together, so these have few parameters. */
+/* These functions are global, so that the verifier checks each once. They are called where the
+ * stack of BPF functions is nearly full (at most 512 bytes for all frames together), so they have
+ * few parameters. */
 
-/* @key is about to have the record @index. */
+/* To be called before @key gets the record @index. */
 int event__key(__u32 index, const struct ap_count_key *key);
-/* @block at @address began or, at @now, ended in the program @process. @kind: enum ap_event_kind, and
- * EVENT_TEMPORARY. */
+/* @block at @address has begun or, at @now, ended in the program @process. @kind: enum
+ * ap_event_kind, and EVENT_TEMPORARY. */
 int event__block(const struct ap_block *block, __u64 address, __u64 now, __u32 process, __u32 kind);
-/* A call of the current process without a followed block. */
+/* Sends a call of the current process that has no followed block. */
 int event__call(__u32 kind, __u32 record, __u64 address, __u64 size_bytes);
 
 #define EVENT_TEMPORARY 0x100

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Page faults of programs. A page of the stack may be absent: swapped out, moved just now, or marked by NUMA balancing.
- * The programs at the probes of functions are sleepable where the kernel allows it, and read such a page in. All else that
- * they do is in an RCU read-side critical section, as if they were not sleepable: when user space replaces a map inside
- * a map, the kernel waits for such sections alone.
+ * Lets programs handle page faults. A page of the stack may be absent: swapped out, being moved,
+ * or marked by NUMA balancing. The programs at the probes of functions are sleepable where the
+ * kernel allows it, and read such a page in. All else that they do is in an RCU read-side critical
+ * section, as if they were not sleepable: when user space replaces a map inside a map, the kernel
+ * waits for such sections alone.
  */
 #ifndef ALLOCPROF_FAULT_BPF_H
 #define ALLOCPROF_FAULT_BPF_H
@@ -30,12 +31,13 @@ static __always_inline void faults__allow(void)
 		bpf_rcu_read_unlock();
 }
 
-/* Returns 1 if a page fault at @address waits for the kernel alone: not for a file, which may be of a file system that a user
- * serves, and not for a user's handler of page faults. Detaching the probes waits for the fault. */
+/* Returns 1 if only the kernel decides how long a page fault at @address takes: not for a page of
+ * a file, since the file system may be served by a user, and not where a user's program handles
+ * page faults. Detaching the probes waits for the fault. */
 int fault__is_bounded(__u64 address);
 
-/* Reads a word of user memory. With @faults, which only programs in the section "sleepable" may set, it reads an absent page
- * in if it can. 0, or a negative errno. */
+/* Reads a word of user memory. With @faults, which only programs in the section "sleepable" may
+ * set, reads an absent page in if it can. Returns 0 or a negative errno. */
 static __always_inline long word__read(__u64 *value, __u64 address, bool faults)
 {
 	long err = bpf_probe_read_user(value, sizeof(*value), (void *)address);

@@ -5,8 +5,8 @@
 
 struct ap_gate gate;
 
-/* At the entries of the window's start and stop functions and of those of --within. The probe may
- * hit more than once per call, since setting a flag twice is harmless. */
+/* The program at the entries of the window's start and stop functions, and of those of --within.
+ * The probe may hit more than once per call, which is harmless, since it only sets flags. */
 SEC("uprobe")
 int gate_event(struct pt_regs *ctx)
 {
@@ -24,7 +24,7 @@ int gate_event(struct pt_regs *ctx)
 		process->closed = 1;
 		break;
 	case AP_GATE_ENTER:
-		/* Each hit reads this cache line. */
+		/* The flag is written only once, since each hit reads this cache line. */
 		if (!LOAD(gate.entered) && gate__is_open(process))
 			gate.entered = 1;
 		break;

@@ -11,7 +11,7 @@
 
 extern struct ap_gate gate;
 
-/* By module: code of the functions of --within. */
+/* Code of the functions of --within, by module. */
 DECLARE_MAP(within_ranges, HASH, 1024, 0, __u32, struct ap_within);
 
 static __always_inline bool gate__is_open(const struct process *process)
@@ -19,7 +19,7 @@ static __always_inline bool gate__is_open(const struct process *process)
 	return LOAD(gate.open) && !LOAD(process->closed);
 }
 
-/* Whether @module has code of a function of --within. */
+/* Returns whether @module has code of a function of --within. */
 static __always_inline bool within__has(__u32 module)
 {
 	return config.within && bpf_map_lookup_elem(&within_ranges, &module);

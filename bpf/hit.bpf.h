@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A hit of a probe: its arguments, whether the application or the allocator itself made the call (docs/semantics.md,
- * "internal"), and calls beneath which no other counts.
+ * Reads a hit of a probe: its arguments, and whether the application or the allocator itself made
+ * the call (docs/semantics.md, "internal"). Also knows the calls beneath which no other counts.
  */
 #ifndef ALLOCPROF_HIT_BPF_H
 #define ALLOCPROF_HIT_BPF_H
@@ -25,10 +25,10 @@ struct nest {
 	__u32 pad; /* 0 */
 };
 
-/* By thread; preallocated like tail_calls. */
+/* Keyed by thread; preallocated like tail_calls. */
 DECLARE_MAP(nests, HASH, 16384, 0, __u64, struct nest);
 
-/* Whether @sp is on the thread's alternate signal stack (sigaltstack(2)). */
+/* Returns whether @sp is on the thread's alternate signal stack (sigaltstack(2)). */
 static __always_inline bool sp__is_on_signal_stack(__u64 sp)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -44,10 +44,10 @@ static __always_inline bool sp__is_on_signal_stack(__u64 sp)
  */
 int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends);
 
-/* Notes the call. */
+/* Notes the call, or counts it as not noted if there is no room. Returns 0. */
 int nest__enter(__u64 sp, __u64 return_address, __u32 site);
 
-/* A function returns; @sp is SP after the return. */
+/* Called when a function returns. @sp is SP after the return. */
 static __always_inline void nest__leave(__u64 sp)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -67,9 +67,9 @@ struct tail_call {
 	__u32 pad;
 };
 
-/* By thread. Preallocated, since allocation may fail where the kernel cannot sleep. An entry lives
- * only until the thread's next hit, so the size bounds the number of threads between two such
- * hits. */
+/* Keyed by thread. Preallocated, since allocation may fail where the kernel cannot sleep. An entry
+ * lives only until the thread's next hit, so the size limits the number of threads between two
+ * such hits. */
 DECLARE_MAP(tail_calls, HASH, 16384, 0, __u64, struct tail_call);
 
 /* Note of a hit whose function may tail-call another probed function of an allocator with an
@@ -84,11 +84,11 @@ struct jump {
 	__u32 definition; /* site__definition(); a hit of another definition is a call of its own */
 };
 
-/* By thread; preallocated like tail_calls. */
+/* Keyed by thread; preallocated like tail_calls. */
 DECLARE_MAP(jumps, HASH, 16384, 0, __u64, struct jump);
 
-/* The alignment of every malloc on 64-bit targets (2 * sizeof(size_t)). Aligned functions tail-call
- * malloc for no more. */
+/* The alignment of every malloc on 64-bit targets (2 * sizeof(size_t)). Functions for aligned
+ * blocks tail-call malloc if no larger one is asked for. */
 #define MALLOC_ALIGNMENT 16
 
 struct hit {
@@ -119,7 +119,9 @@ static __always_inline __u64 product(__u64 count, __u64 size, __u8 *overflows)
 	if (((count | size) >> 32) && count) {
 		limit = ~0ULL / count;
 		barrier_var(
-			limit); /* or clang makes it a 128-bit product, which BPF does not have */
+			/* Without this bound clang makes it a 128-bit product, which BPF does not
+			 * have. */
+			limit);
 		if (size > limit) {
 			*overflows = 1;
 			return 0;
@@ -162,10 +164,10 @@ static __always_inline void hit__read_arguments(struct hit *hit, const struct pt
 	}
 }
 
-/* The register of this number, from 1, or 0. */
+/* Returns the value of register number @n, from 1, or 0. */
 __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n);
 
-/* @number as in struct ap_site. */
+/* Returns the argument; @number is as in struct ap_site. */
 static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
 {
 	if (number > 4)
@@ -175,8 +177,8 @@ static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
 		      number);
 }
 
-/* The word at @address, or 0 if it cannot be read. For programs in the section "sleepable". Not inlined, so that the verifier
- * sees little of it in each of its callers. */
+/* Returns the word at @address, or 0 if it cannot be read. For programs in the section
+ * "sleepable". Not inlined, so that the verifier sees little of it in each of its callers. */
 static __noinline __u64 word_at(__u64 address)
 {
 	__u64 word = 0;
@@ -209,7 +211,7 @@ static __always_inline void hit__read_described_arguments(struct hit *hit,
 	hit->size_bytes = product(count, hit->size_bytes, &hit->overflows);
 }
 
-/* Whether the thread's previous hit noted this one as its tail call; deletes the note. */
+/* Returns whether the thread's previous hit noted this one as its tail call; deletes the note. */
 static __always_inline bool hit__is_announced(const struct hit *hit, __u64 thread)
 {
 	struct tail_call *note = bpf_map_lookup_elem(&tail_calls, &thread);
@@ -221,7 +223,7 @@ static __always_inline bool hit__is_announced(const struct hit *hit, __u64 threa
 	return true;
 }
 
-/* The function that the hit's arguments force it to tail-call, or -1. */
+/* Returns the function that the hit's arguments force this one to tail-call, or -1. */
 static __always_inline int hit__forced_tail_call(const struct hit *hit, const struct ap_site *site)
 {
 	if (site->tail_calls & (1 << AP_REALLOC)) {
@@ -294,12 +296,12 @@ static __always_inline __u32 site__definition(const struct ap_site *site)
 	return site->nesting ? site->allocator + 1 : 0;
 }
 
-/* The callee's size may be smaller by this: the Boehm collector's uncollectable blocks do without the
- * byte behind their end. */
+/* By how many bytes the called function's size may be smaller: the Boehm collector adds no byte
+ * behind the end of uncollectable blocks. */
 #define JUMP_BYTES_LOST 1
 
-/* Whether this hit is the tail call that the thread's previous hit may have ended in. The callee
- * may get a rounded-up size. */
+/* Returns whether the thread's previous hit may have ended in a tail call that is this hit. The
+ * called function may get a rounded-up size. */
 static __always_inline bool hit__was_jumped_to(const struct hit *hit, const struct ap_site *site,
 					       __u64 thread)
 {
@@ -317,7 +319,7 @@ static __always_inline bool hit__was_jumped_to(const struct hit *hit, const stru
 	return was;
 }
 
-/* hit__classify() for allocators whose functions may tail-call each other with any arguments. */
+/* As hit__classify(), for allocators whose functions may tail-call each other with any arguments. */
 static __always_inline void hit__classify_described(struct hit *hit, const struct ap_site *site,
 						    __u64 ip)
 {
@@ -370,8 +372,8 @@ static __noinline int hit__read_described(struct hit *hit, const struct ap_site 
 	return 0;
 }
 
-/* The original return address if @address is a return probe's trampoline, which allocprof or
- * another tracer has put there. */
+/* Returns @address or, if that is the trampoline of a return probe, which allocprof or another
+ * tracer has set, the original return address. */
 static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 address,
 					      __u64 trampoline)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The programs at the probes of stat and record without --live, and those beside them in all modes. */
+/* The programs at the probes of stat and of record without --live, and those that run beside them
+ * in all modes. */
 #include "arch.bpf.h"
 #include "fault.bpf.h"
 #include "gate.bpf.h"
@@ -43,7 +44,7 @@ int count_call(struct pt_regs *ctx)
 	return 0;
 }
 
-/* A hit outside of the window is only classified, since later hits may depend on it. */
+/* Called for a hit outside of the window: only classifies it, since later hits may depend on it. */
 static __noinline void pass_by(struct pt_regs *ctx)
 {
 	const struct ap_site *site;
@@ -87,11 +88,11 @@ static __always_inline void record_entry(struct pt_regs *ctx)
 		return;
 	}
 	scratch__enter(scratch, thread, process);
-	/* One read gets the return address and the words that the walk needs. */
+	/* One read gets both the return address and the words that the walk needs. */
 	if (stack__read(scratch, &hit, true))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	else if (!config.sample) /* else that was counted */
+	else if (!config.sample) /* with sampling hit__is_chosen() has counted it */
 		stat__add(AP_STAT_CALLS_UNREAD);
 	if (hit__is_recorded(&hit, site, ctx)) {
 		stack__walk(scratch, process, &hit, true);
@@ -111,7 +112,7 @@ int record_call(struct pt_regs *ctx)
 	return 0;
 }
 
-/* At the return of an AP_NESTING_OUTERMOST definition's function, like live_return. */
+/* The program at the return of a function of an AP_NESTING_OUTERMOST definition, like live_return. */
 SEC("uretprobe")
 int outermost_return(struct pt_regs *ctx)
 {
@@ -120,7 +121,7 @@ int outermost_return(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Counts the return of such a function at its return instruction, as live_return_instruction does. */
+/* The program at the return instruction of such a function, like live_return_instruction. */
 SEC("uprobe")
 int outermost_return_instruction(struct pt_regs *ctx)
 {
@@ -129,15 +130,15 @@ int outermost_return_instruction(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Whether @name tells jemalloc's mallctl() to end all blocks of an arena: "arena.7.destroy",
- * "arena.7.reset". */
+/* Returns whether @name tells jemalloc's mallctl() to end all blocks of an arena:
+ * "arena.7.destroy", "arena.7.reset". */
 static __always_inline bool is_end_of_arena(const void *name)
 {
 	static const char prefix[] = "arena.";
 	char text[24] = "";
 
-	/* A string literal may be on a page not read in yet, and reading it fails; a name with an
-	 * arena's number was just written. */
+	/* If the read fails, the name is a string literal on a page that has not been read in yet;
+	 * a name with an arena's number has just been written, and so is in memory. */
 	if (bpf_probe_read_user(text, sizeof(text), name))
 		return false;
 	for (int i = 0; i < 6; i++)
@@ -150,8 +151,8 @@ static __always_inline bool is_end_of_arena(const void *name)
 	return false;
 }
 
-/* At functions whose effect on blocks is unknown. Calls from outside of the allocator's file are
- * counted, so that the report names what it may miss. */
+/* Counts calls of functions whose effect on blocks is unknown, if they come from outside of the
+ * allocator's file, so that the report can name what it may miss. */
 static __always_inline void note_unknown_call(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The kernel types and fields that the programs read. CO-RE relocates them at load, so the build
- * needs no vmlinux.h, and one build runs on every kernel with BTF. And macros that declare maps, and kernel_stack__use().
+ * needs no vmlinux.h, and one build runs on every kernel with BTF. Also has macros that declare
+ * maps, and kernel_stack__use().
  */
 #ifndef ALLOCPROF_KERNEL_H
 #define ALLOCPROF_KERNEL_H
@@ -42,7 +43,7 @@
 
 #define DEFINE_MAP(name) struct name##_map name SEC(".maps")
 
-/* Other CPUs and user space change the value concurrently. */
+/* Reads a value that other CPUs and user space change concurrently. */
 #define LOAD(value) (*(volatile __typeof__(value) *)&(value))
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -75,7 +76,7 @@ typedef struct {
 	unsigned int val;
 } kgid_t;
 
-/* 64 bits, by other names before Linux 6.3. */
+/* A set of 64 bits, whose type has another name before Linux 6.3. */
 typedef struct {
 	__u64 val;
 } kernel_cap_t;
@@ -197,7 +198,7 @@ struct inode {
 	struct timespec64 i_mtime;
 };
 
-/* Linux 6.7 renamed i_mtime, 6.11 split it. */
+/* Linux 6.7 renamed i_mtime, and 6.11 split it. */
 struct inode___6_7 {
 	struct timespec64 __i_mtime;
 };
@@ -255,8 +256,8 @@ struct bpf_iter__task {
 
 #define VM_EXEC 0x4
 
-/* The lowest bits of mm->flags, and their value where others of the same user may trace the process;
- * linux/sched/coredump.h. */
+/* The lowest bits of mm->flags, and their value if other processes of the same user may trace the
+ * process; linux/sched/coredump.h. */
 #define MMF_DUMPABLE_MASK 3
 #define SUID_DUMP_USER	  1
 
@@ -266,7 +267,7 @@ struct bpf_iter__task {
 /* Inodes that only the kernel itself opens; linux/fs.h. */
 #define S_PRIVATE 512
 
-/* Functions that tell of what kind a mapping is. */
+/* The functions below tell what kind of mapping a VMA is. */
 
 /* linux/magic.h */
 #define HUGETLBFS_MAGIC 0x958458f6
@@ -289,15 +290,17 @@ static __always_inline bool vma__has_handler(const struct vm_area_struct *vma)
 }
 
 /*
- * Since Linux 6.13 functions of a BPF program that need 64 bytes of stack or more have it in memory that the program
- * has once per processor. The kernel believes that no program of this type is preempted by itself. One at a uprobe is,
- * where the kernel is preemptible: two threads then write to the same stack, hits are lost or walks go wrong, and
- * pointers among what is overwritten have made the kernel fault.
+ * Since Linux 6.13 functions of a BPF program that need 64 bytes of stack or more get it in memory
+ * that the program has once per processor: the kernel assumes that no program of this type is
+ * preempted by another run of itself. Where the kernel is preemptible, a program at a uprobe is:
+ * then two threads write to the same stack, hits are lost or walks go wrong, and overwritten
+ * pointers have made the kernel fault.
  */
 
 /*
- * Each program at a uprobe begins with it. A program that contains a tail call has its stack on the thread's kernel
- * stack, as in older kernels: the verifier looks for tail calls before it removes code that is never executed, such as this.
+ * Each program at a uprobe begins with this. A program that contains a tail call has its stack on
+ * the thread's kernel stack, as in older kernels: the verifier looks for tail calls before it
+ * removes code that is never executed, like this call.
  */
 static __always_inline void kernel_stack__use(void *ctx)
 {

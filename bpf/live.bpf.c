@@ -37,7 +37,7 @@ static __always_inline bool live__follow(struct pt_regs *ctx, struct process *pr
 	return call__enter(process, hit, arch__arg1(ctx), record);
 }
 
-/* For stat: counts by function. */
+/* For `stat`: counts the call by function. */
 static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct process *process)
 {
 	const struct ap_site *site;
@@ -103,7 +103,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 	if (stack__read(scratch, &hit, true))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	else if (!config.sample) /* else that was counted */
+	else if (!config.sample) /* with sampling hit__is_chosen() has counted it */
 		stat__add(AP_STAT_CALLS_UNREAD);
 	if (hit__is_recorded(&hit, site, ctx)) {
 		stack__walk(scratch, process, &hit, true);
@@ -116,7 +116,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 	return follow;
 }
 
-/* At the entry of an allocating function; returns whether its return must be seen. */
+/* Called at the entry of an allocating function. Returns whether its return must be seen. */
 static __always_inline bool live__enter(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
@@ -141,7 +141,7 @@ int live_entry(struct pt_regs *ctx)
 	return 0;
 }
 
-/* At the return probe: the return instruction has been executed, and SP is the caller's. */
+/* The program at return probes: the return instruction has been executed, and SP is the caller's. */
 SEC("sleepable")
 int live_return(struct pt_regs *ctx)
 {
@@ -152,7 +152,8 @@ int live_return(struct pt_regs *ctx)
 	return 0;
 }
 
-/* At the return instruction, where a return probe would disturb the target. */
+/* The program at return instructions, of functions in which a return probe would disturb the
+ * target. */
 SEC("sleepable")
 int live_return_instruction(struct pt_regs *ctx)
 {
@@ -164,9 +165,10 @@ int live_return_instruction(struct pt_regs *ctx)
 }
 
 /*
- * Entry and return probe in one, with uprobe sessions (Linux 6.13). 1 at the entry skips the return. At the return the
- * instruction pointer is where the function returns to. bpf_session_is_return() says so, too, but has other parameters
- * since Linux 7.0, and libbpf before 1.3 loads nothing that declares it otherwise.
+ * The program at entry and return in one, with uprobe sessions (Linux 6.13). If it returns 1 at
+ * the entry, the return is skipped. At the return the instruction pointer is the address to which
+ * the function returns. bpf_session_is_return() tells that, too, but has other parameters since
+ * Linux 7.0, and libbpf before 1.3 loads nothing that declares it differently.
  */
 SEC("sleepable")
 int live_session(struct pt_regs *ctx)
@@ -207,8 +209,8 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
 		count_noop_free(process, hit.function, hit.pointer);
 }
 
-/* Frees first, and classifies only if no block ends, since reading the return address costs more
- * than the rest. */
+/* Frees the block first, and classifies the hit only if no block ends, since reading the return
+ * address costs more than the rest. */
 static __always_inline void live__free_recording(struct pt_regs *ctx, struct process *process)
 {
 	const struct ap_site *site;
@@ -217,7 +219,8 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 	if (call__free(process, arch__arg1(ctx), AP_BLOCKS_OF_MALLOC, 0) ||
 	    !gate__is_open(process) || config.within)
 		return;
-	/* With sampling only free(NULL) is counted: other blocks may just not have been sampled. */
+	/* With sampling only free(NULL) is counted: any other block may be one that was not
+	 * sampled. */
 	if (config.sample && arch__arg1(ctx))
 		return;
 	site = hit__enter(&hit, ctx);

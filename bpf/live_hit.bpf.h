@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* With live: the record of a hit. */
+/* With --live: finds the record of a hit. */
 #ifndef ALLOCPROF_LIVE_HIT_BPF_H
 #define ALLOCPROF_LIVE_HIT_BPF_H
 
@@ -10,7 +10,7 @@
 #include "sample.bpf.h"
 #include "scratch.bpf.h"
 
-/* The cache slot of @key in the scratch, whether or not it holds @key. */
+/* Returns the slot for @key in the scratch's cache, whether or not it holds @key. */
 static __always_inline struct cached_record *cached_record__find(struct scratch *scratch,
 								 const struct ap_count_key *key)
 {
@@ -29,7 +29,7 @@ static __always_inline bool cached_record__holds(const struct cached_record *cac
 	       known[3] == asked[3];
 }
 
-/* Index of the record that counts the hit, or AP_NO_RECORD if the call is lost. */
+/* Returns the index of the record that counts the hit, or AP_NO_RECORD if the call is lost. */
 static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch,
 				    const struct hit *hit, const struct process *process)
 {

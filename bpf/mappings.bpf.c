@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Anonymous memory that processes get from the kernel and return to it: mmap, mremap, brk and
- * munmap (docs/mappings.md). A call is counted at the end of the system call, when its result is
- * known.
+ * The programs that count anonymous memory that processes get from the kernel and return to it:
+ * mmap, mremap, brk and munmap (docs/mappings.md). A call is counted at the end of the system
+ * call, when its result is known.
  */
 #include <asm-generic/errno-base.h>
 
@@ -26,7 +26,7 @@ struct unmapping {
 	__u32 pad;
 };
 
-/* By thread, from the entry of the system call to its exit. Preallocated, see tail_calls in
+/* Keyed by thread, from the entry of the system call to its exit. Preallocated, see tail_calls in
  * hit.bpf.h. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -92,7 +92,7 @@ static long scan_range(__u32 index, struct range_scan *scan)
 	return 0;
 }
 
-/* At the entry of munmap or mremap: notes the anonymous bytes in the range. */
+/* Called at the entry of munmap or mremap: notes the anonymous bytes in the range. */
 static __noinline int unmapping__begin(__u64 start, __u64 bytes)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -114,7 +114,7 @@ static __noinline int unmapping__begin(__u64 start, __u64 bytes)
 
 /* A system call that ended. */
 struct mapping {
-	__u64 size_bytes; /* allocated, or requested if it failed; munmap: returned */
+	__u64 size_bytes; /* allocated, or requested if it failed; munmap: returned to the kernel */
 	__u64 returned_bytes;
 	__u64 pointer; /* 0: a new allocation */
 	__u8 function; /* enum ap_function */
@@ -124,8 +124,9 @@ struct mapping {
 	__u32 pad; /* 0 */
 };
 
-/* The system call that ends on this CPU: while the program is preempted, the kernel skips it there. Not on the BPF stack, so
- * that the verifier continues with one state for all system calls. */
+/* The system call that ends on this CPU. There is only one: while the program is preempted, the
+ * kernel skips it on this CPU. It is not on the BPF stack, so that the verifier continues with one
+ * state for all system calls. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -133,8 +134,8 @@ struct {
 	__type(value, struct mapping);
 } ending_mapping SEC(".maps");
 
-/* Anonymous bytes that unmapping__begin() found; 0 if none, or if the entry was not seen. Not
- * inlined, so that its stack frame is not live during the walk. */
+/* Returns the anonymous bytes that unmapping__begin() found; 0 if none, or if the entry was not
+ * seen. Not inlined, so that its stack frame is not live during the walk. */
 static __noinline __u64 unmapping__end(struct mapping *mapping)
 {
 	__u64 thread = bpf_get_current_pid_tgid(), bytes;
@@ -191,8 +192,8 @@ static __always_inline bool mremap__read(struct mapping *mapping, const struct p
 	return true;
 }
 
-/* The change since the previous brk result of the process, so that concurrent calls of its threads
- * add up. brk(0), which only queries, counts as nothing. */
+/* Reads a brk call as the change since the process's previous result of brk, so that concurrent
+ * calls of its threads add up. brk(0), which only queries, counts as nothing. */
 static __always_inline bool brk__read(struct mapping *mapping, const struct pt_regs *regs,
 				      struct process *process, long result)
 {
@@ -254,14 +255,14 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 	return mapping__begin(regs, number);
 }
 
-/* The programs that perf calls are for kernels that preempt the others (tracepoint_abi.h). */
+/* On kernels that preempt other programs at tracepoints perf calls these (tracepoint_abi.h). */
 SEC("tracepoint/raw_syscalls/sys_enter")
 int perf_mapping_begin(struct trace_event_raw_sys_enter *ctx)
 {
 	return mapping__begin(task__regs(), ctx->id);
 }
 
-/* The mapping call that ends, or NULL if this one does not count. */
+/* Returns the mapping call that ends, or NULL if this one does not count. */
 static __always_inline struct mapping *mapping__end(struct process *process,
 						    const struct pt_regs *regs, long result)
 {
@@ -305,7 +306,7 @@ static __always_inline bool mapping__enter(const struct mapping *mapping, struct
 	return true;
 }
 
-/* For stat. */
+/* For `stat`: counts the call by site. */
 static __always_inline int mapping__count(const struct pt_regs *regs, long result)
 {
 	struct ap_site_counts *sum;
@@ -342,7 +343,7 @@ int perf_mapping_count(struct trace_event_raw_sys_exit *ctx)
 	return mapping__count(task__regs(), ctx->ret);
 }
 
-/* For record. */
+/* For `record`: counts the call by stack. */
 static __always_inline int mapping__record(struct pt_regs *regs, long result)
 {
 	struct mapping *mapping;

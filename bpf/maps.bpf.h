@@ -16,10 +16,10 @@ struct ring_map {
 
 extern struct ring_map ring SEC(".maps");
 
-/* Waits for a limited time until user space has read most of it. */
+/* Waits for a limited time until user space has read most of the ring buffer. Returns 0. */
 int ring__await(void);
 
-/* The number of significant bits of @value. */
+/* Returns the number of significant bits of @value. */
 int significant_bits(__u64 value);
 
 DECLARE_MAP(stats, PERCPU_ARRAY, AP_STATS, 0, __u32, __u64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Files that processes have mapped, and which of them is at an address, by the kernel's VMAs while the
- * process runs: user space would be too late for a process that lives 5 ms.
+ * Finds the file that is mapped at an address, by the kernel's VMAs while the process runs: user
+ * space would be too late for a process that lives 5 ms.
  */
 #include <asm-generic/errno-base.h>
 
@@ -92,13 +92,13 @@ static __always_inline __u32 contents_version(struct inode *inode)
 		seconds = inode->i_mtime.tv_sec;
 		nanoseconds = inode->i_mtime.tv_nsec;
 	}
-	/* Equal only for times that are a multiple of 2^32 ns apart. */
+	/* Two times have the same number only if they are a multiple of 2^32 ns apart. */
 	return seconds * 1000000000 + nanoseconds;
 }
 
-/* Whether the current process's vDSO is at @address. Global, so that the verifier checks it once: Linux
- * 6.18's searches all type information for each pointer that is read, each time that it comes to the
- * instruction. */
+/* Returns whether the current process's vDSO is at @address. Global, so that the verifier checks
+ * it once: Linux 6.18's searches all type information for each pointer that is read, each time
+ * that it comes to the instruction. */
 __noinline int mm__has_vdso_at(__u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -106,7 +106,7 @@ __noinline int mm__has_vdso_at(__u64 address)
 	return address == (__u64)task->mm->context.vdso;
 }
 
-/* For mappings of the current process. */
+/* A callback of bpf_find_vma() for mappings of the current process. */
 static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
 	struct vma_answer *answer = context;
@@ -122,7 +122,7 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 		return 0;
 	}
 	answer->vma.bias += vma->vm_pgoff << PAGE_SHIFT;
-	/* Once: mm__has_vdso_at() says what a pointer costs. */
+	/* The pointer is read once: mm__has_vdso_at() says what that costs the verifier. */
 	inode = file->f_inode;
 	answer->file.inode = inode->i_ino;
 	answer->file.device = inode->i_sb->s_dev;
@@ -135,7 +135,7 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
  * has its mmap_lock, -ENOENT if nothing is mapped there. Global like mm__has_vdso_at(). */
 __noinline long vma__ask(struct vma_answer *answer, __u64 address)
 {
-	struct vma_answer found = {}; /* what the helper takes is on the stack */
+	struct vma_answer found = {}; /* the helper needs its argument on the stack */
 	long err;
 
 	if (!answer)
@@ -147,7 +147,7 @@ __noinline long vma__ask(struct vma_answer *answer, __u64 address)
 }
 
 /* Assigns an id to the file and sends its record. Returns 0 if the ring buffer is full; then no id
- * is used, and the next hit retries. */
+ * is used, and the next hit tries again. */
 static __always_inline __u32 module__report(const struct vma_answer *answer, __u32 pid)
 {
 	struct ap_module_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -171,8 +171,8 @@ static __always_inline __u32 module__report(const struct vma_answer *answer, __u
 	return id;
 }
 
-/* Id of the file in @answer; on first sight assigns one and sends a record. 0 if the record could
- * not be sent. Two CPUs may give a file two ids, which user space merges. */
+/* Returns the id of the file in @answer; assigns one on first sight and sends a record. Returns 0
+ * if the record could not be sent. Two CPUs may give a file two ids, which user space merges. */
 static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 pid)
 {
 	__u32 *known, id;
@@ -189,18 +189,20 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	return id;
 }
 
-/* The struct has no more fields, since the stack frames of all active functions may take 512 bytes in Linux 6.1. */
+/* State of a search in the list. It has few fields, since the stack frames of all active functions
+ * may take only 512 bytes in Linux 6.1. */
 struct list_search {
-	struct vma_answer *answer; /* its vma.seq is the one looked for */
+	struct vma_answer *answer; /* its vma.seq is the wanted one */
 	__u64 address;
 	struct vma_key key; /* page 0: found */
 };
 
 /*
- * Returns whether a walk uses a cached answer from before the last change of the mappings while bpf_find_vma()
- * fails. In a process with several threads the walk would wait each time that one of them grows a heap. A
- * process with a single thread may have replaced code itself, so its walk waits for whoever holds its mmap_lock:
- * another process that sets probes, for example.
+ * Returns whether a walk may use a cached answer from before the last change of the mappings while
+ * bpf_find_vma() fails. In a process with several threads it may: otherwise the walk would wait
+ * each time that another thread grows a heap. A process with a single thread may have replaced
+ * code itself, so its walk waits until whoever holds its mmap_lock (for example another process
+ * that sets probes) releases it.
  */
 static __always_inline bool vma__may_be_old(void)
 {
@@ -224,7 +226,7 @@ static long vma__look_at_listed(__u32 index, struct list_search *search)
 	return 1;
 }
 
-/* Searches the list for the mapping around @address. */
+/* Searches the list for the mapping around @address. Returns VMA_FOUND or VMA_BUSY. */
 __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 process,
 				__u32 generation, __u32 seq)
 {
@@ -240,8 +242,8 @@ __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 
 	return search.key.page ? VMA_BUSY : VMA_FOUND;
 }
 
-/* Key of the slot of the list for the mapping that begins at @start; the last one tried if all are
- * taken. */
+/* Returns the key of the slot of the list for the mapping that begins at @start; the last slot
+ * tried if all are taken. */
 __noinline __u64 vma__slot(__u64 start, __u32 process, __u32 generation)
 {
 	__u64 hash = (start >> PAGE_SHIFT) * 0x9e3779b97f4a7c15ULL >> 32;
@@ -293,7 +295,8 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 		answer->vma = *known;
 		return VMA_FOUND;
 	}
-	/* vma__ask() would be one function too many here for the 512 bytes of stack, as Linux 6.1 counts them. */
+	/* The helper is called here, since another function, vma__ask(), would exceed the 512
+	 * bytes of stack as Linux 6.1 counts them. */
 	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
 	if (err == -ENOENT)
 		return VMA_NONE;
@@ -323,7 +326,7 @@ static long vma__look(__u32 index, struct vma_wait *wait)
 	return wait->err != -EBUSY || bpf_ktime_get_ns() >= wait->until_ns;
 }
 
-/* Waits while bpf_find_vma() fails since another thread of the process maps memory. 1 if
+/* Waits while bpf_find_vma() fails since another thread of the process maps memory. Returns 1 if
  * vma__find() will succeed now. */
 __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generation, __u32 seq)
 {
@@ -372,10 +375,10 @@ __noinline int fault__is_bounded(__u64 address)
 	return !look.err && look.is_bounded;
 }
 
-/* Steps of the binary search for a slice of a table. */
+/* Number of steps of the binary search for a slice of a table. */
 #define SLICE_SEARCH_STEPS 14
 
-/* The last slice of the table that begins at or before @file_offset, or NULL. */
+/* Returns the last slice of the table that begins at or before @file_offset, or NULL. */
 static __noinline struct unwind_slice *slice__find(const struct unwind_table *table,
 						   __u64 file_offset)
 {
@@ -434,7 +437,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 		return at;
 	range->state = ARCH_LOAD_ACQUIRE(table->state);
 	if (range->state == UNWIND_TABLE_AWAITED) {
-		range->end = 0; /* valid for this frame only: look again next time */
+		range->end = 0; /* valid for this frame only, so that the next walk looks again */
 		return at;
 	}
 	if (range->state != UNWIND_TABLE_READY)
@@ -501,9 +504,9 @@ int identify_file(struct identify_file_args *args)
 	return args->inode ? 0 : -ENOENT;
 }
 
-/* At @address user space has mapped a file that the target will execute. Assigns the file's id and
- * sends its record before the first hit, so that its unwind table is ready in time. -ENOSPC: the
- * ring buffer is full. */
+/* Assigns an id to the file that user space has mapped at @address and that the target will
+ * execute, and sends its record before the first hit, so that its unwind table is ready in time.
+ * -ENOSPC: the ring buffer is full. */
 struct find_module_args {
 	__u64 address;
 };

@@ -24,25 +24,27 @@ struct process {
 	__u32 generation;
 	__u64 exec_pages;
 	__u32 closed; /* 1: its measured window is closed */
-	/* The following tell the process from an earlier one with its id, and its programs apart. */
+	/* These tell the process from an earlier one with the same id, and its programs from each
+	 * other. */
 	__u64 start_ns, execs;
-	/* For mappings: brk(2) calls under way, and the current end of the heap. */
+	/* For mappings: number of brk(2) calls under way, and the current end of the heap. */
 	__s32 brk_calls;
 	__u64 brk;
-	/* Only with live: */
+	/* The next three only with --live. */
 	__u32 space;	/* number of the address space */
 	__u32 shares;	/* 1: the address space was another process's before (CLONE_VM, vfork) */
 	__u32 inherits; /* 1: forked, and has copies of its parent's blocks */
-	/* For unprobed.bpf.c: */
+	/* The fields below are for unprobed.bpf.c. */
 	__u32 is_hit; /* 1: the program, or the one that it was forked from, has hit a probe */
-	/* 1: another engine counts its calls. An exec ends that; a fork does not. */
+	/* 1: another engine counts its calls. An exec ends this state, a fork does not. */
 	__u32 by_other_engine;
-	__u64 first_data_pages, first_brk_bytes; /* what it had mapped at its exec or fork */
+	__u64 first_data_pages, first_brk_bytes; /* memory that it had mapped at its exec or fork */
 	__u64 taken_bytes; /* memory taken, noted when its last thread released the mm */
-	/* How long it has waited for tables since its exec (wait_abi.h): in all, and lately in vain. */
+	/* How long the process has waited for tables since its exec (wait_abi.h): in all, and
+	 * lately in vain. */
 	__u64 waited_ns, vain_ns;
-	/* With live, its part of the run's live bytes and blocks. Last, since all threads add to them,
-	 * and every hit reads what is above. */
+	/* With --live: the process's part of the run's live bytes and blocks. They are last, since
+	 * all threads add to them, and every hit reads what is above. */
 	__s64 live_bytes, live_blocks;
 };
 
@@ -51,12 +53,13 @@ DECLARE_MAP(processes, HASH, 65536, BPF_F_NO_PREALLOC, __u32, struct process);
 /* The process that seed_process() searches for, in allocprof's PID namespace. */
 extern __u32 seed_pid;
 
-/* 1 if config.user could trace the current process now; task__is_callers(). */
+/* Returns 1 if config.user could trace the current process now; see task__is_callers(). */
 int process__is_callers(void);
 
 /*
- * The current process, or NULL if its calls do not count here. With borrowed privileges each hit is judged: a check
- * at the exec alone might be skipped, as the kernel does not nest a program.
+ * Returns the current process, or NULL if its calls do not count here. With borrowed privileges
+ * each hit is judged: a check at the exec alone might be skipped, since the kernel does not nest a
+ * program.
  */
 static __always_inline struct process *process__current(void)
 {
@@ -70,7 +73,7 @@ static __always_inline struct process *process__current(void)
 	return process;
 }
 
-/* The same, at a probe of an allocator: notes that the process has hit one. */
+/* As process__current(), at a probe of an allocator: notes that the process has hit one. */
 static __always_inline struct process *process__hit(void)
 {
 	struct process *process = process__current();
@@ -80,7 +83,7 @@ static __always_inline struct process *process__hit(void)
 	return process;
 }
 
-/* Changes of a process's mappings, after which what is cached of them is invalid. */
+/* The code below notices changes of a process's mappings, after which cached mappings are invalid. */
 
 /* 1: on_map() is attached */
 extern __u32 on_map_is_attached;
@@ -99,25 +102,25 @@ static __always_inline void process__refresh(struct process *process)
 	}
 }
 
-/* The kernel's count of changes of the process's mappings; 0 if it has none. */
+/* Returns the kernel's count of changes of the process's mappings; 0 if it has none. */
 __u32 mm__seq(void);
 
-/* A number that changes with each change of the process's mappings, also when a heap grows; 0 if
- * on_map() is attached, or the kernel has none. */
+/* Returns a number that changes with each change of the process's mappings, also when a heap
+ * grows; 0 if on_map() is attached, or the kernel has no such count. */
 static __always_inline __u32 mappings__seq(void)
 {
 	return on_map_is_attached ? 0 : mm__seq();
 }
 
-/* The programs at the tracepoints of fork, exec and exit share this (tracepoint_abi.h). */
+/* Shared by the programs at the tracepoints of fork, exec and exit (tracepoint_abi.h). */
 
 /* Number of events at a tracepoint whose marks are kept, a power of two: the leading program leaves a mark for each. */
 #define EVENTS_KNOWN 1024
 
 /* The program that is attached first; user space sets it before it attaches the others. */
 extern __u32 leading_program;
-/* Events that the leading program has not seen, and another has. The kernel counts how often it skipped the leading one, so
- * the difference is what none has seen. */
+/* Events that the leading program has not seen, but another has. The kernel counts how often it
+ * skipped the leading program; the difference is the number of events that none has seen. */
 extern __u64 events_rescued[AP_TRACEPOINTS];
 extern __u32 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN]; /* ids of tasks, or 0 */
 
@@ -133,20 +136,21 @@ static __always_inline bool tracepoint__see(enum ap_tracepoint at,
 	is_seen = !is_leading && LOAD(*seen) == pid;
 	if (!is_leading && !is_seen)
 		__sync_fetch_and_add(&events_rescued[at], 1);
-	/* The last program removes the mark: the task may come here again, or another task that gets its id. */
+	/* The last program removes the mark: the task may come here again, or another task may get
+	 * its id. */
 	LOAD(*seen) = program == AP_AGAIN ? 0 : pid;
 	return is_seen;
 }
 
 /*
- * Finds programs that take memory from the kernel without ever hitting a probe: their allocator is
- * unknown or has no symbols. They are checked when they end, by exit or exec, and when the
- * recording ends. A program that allocates nothing takes hardly any memory.
+ * The functions below find programs that take memory from the kernel without ever hitting a probe:
+ * their allocator is unknown or has no symbols. They are checked when they end, by exit or exec,
+ * and when the recording ends. A program that allocates nothing takes hardly any memory.
  */
 
-/* What programs take that allocate nothing. A static C library grows the heap for thread-local
- * storage: glibc by less than a page. A dynamic linker maps the libraries' data: some 100 KiB for
- * the C library, 50 more for OpenSSL. */
+/* How much memory programs take that allocate nothing. A static C library grows the heap for
+ * thread-local storage, glibc by less than a page. A dynamic linker maps the libraries' data: some
+ * 100 KiB for the C library, 50 more for OpenSSL. */
 #define START_BRK_BYTES	 4096
 #define START_DATA_PAGES 64
 
@@ -167,7 +171,8 @@ static __always_inline void unprobed__begin(struct process *process, struct task
 	process->first_brk_bytes = mm__brk_bytes(mm);
 }
 
-/* Memory that the program has taken so far, or 0 if one that allocates nothing may take as much. */
+/* Returns how much memory the program has taken so far, or 0 if a program that allocates nothing
+ * might take as much. */
 static __always_inline __u64 unprobed__taken(const struct process *process, struct mm_struct *mm)
 {
 	__u64 pages = BPF_CORE_READ(mm, data_vm) - process->first_data_pages;
@@ -189,7 +194,7 @@ static __always_inline void unprobed__report(const struct process *process,
 		return;
 	stat__add(AP_STAT_UNPROBED);
 	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-	/* The process is still in the count of unprobed programs, but not named. */
+	/* Without a record the process still counts as unprobed, but is not named. */
 	if (!record)
 		return;
 	record->type = AP_RECORD_UNPROBED;
@@ -199,7 +204,7 @@ static __always_inline void unprobed__report(const struct process *process,
 	bpf_ringbuf_submit(record, 0);
 }
 
-/* The process exits. Before Linux 6.16 its mm is gone by now. */
+/* Called when the process exits. Before Linux 6.16 its mm is gone by now. */
 static __always_inline void unprobed__end(const struct process *process, struct task_struct *task)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
@@ -209,7 +214,7 @@ static __always_inline void unprobed__end(const struct process *process, struct 
 				 mm ? unprobed__taken(process, mm) : process->taken_bytes);
 }
 
-/* The current process if it has not hit a probe, or NULL. */
+/* Returns the current process if it has not hit a probe, else NULL. */
 static __always_inline struct process *unprobed__current(void)
 {
 	struct process *process = process__current();
@@ -218,8 +223,9 @@ static __always_inline struct process *unprobed__current(void)
 }
 
 /*
- * Whom the user may look at who runs allocprof by file capabilities: what ptrace(2) asks of somebody without
- * capabilities, __ptrace_may_access() of the kernel.
+ * The functions below decide which processes may be measured for a user who runs allocprof by file
+ * capabilities: those that ptrace(2) would let the user trace without capabilities, as
+ * __ptrace_may_access() of the kernel does.
  */
 
 static __always_inline bool mm__is_dumpable(struct mm_struct *mm)
@@ -238,8 +244,9 @@ static __always_inline bool mm__is_dumpable(struct mm_struct *mm)
 }
 
 /*
- * Capabilities in a user namespace that the user has made are no gain, since the user has all of them there. All other
- * capabilities are one.
+ * Returns whether the credentials give the process no more rights than the user has. Capabilities
+ * in a user namespace that the user has made do not count, since the user has all of them there;
+ * all other capabilities do.
  */
 static __always_inline bool cred__is_callers(const struct cred *cred)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The programs at fork, exec and exit, which keep the set of followed processes, so that a child is in it
- * before its first instruction; and the one that finds the first process. With live they keep the set of address spaces, too.
+ * The programs at fork, exec and exit, which keep the set of followed processes, so that a child
+ * is in it before its first instruction; and the program that finds the first process. With --live
+ * they also keep the set of address spaces.
  */
 #include "blocks.bpf.h"
 #include "calls.bpf.h"
@@ -11,7 +12,8 @@
 #include "process.bpf.h"
 #include "regions.bpf.h"
 
-/* allocprof itself; user space arms it only around the fork of the command. */
+/* The thread group of allocprof itself, whose next child is followed while this is armed: user
+ * space arms it only around the fork of the command. */
 __u32 launcher_armed;
 __u32 launcher_tgid;
 /* The process that seed_process() searches for, and whether it exists. */
@@ -36,9 +38,9 @@ __u32 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN];
 /* Level of allocprof's own PID namespace; seed_process() sets it. */
 __u32 launcher_namespace_level;
 
-/* With live: address spaces, from fork or exec to the exit of the last process that uses them. */
+/* With --live: address spaces, from fork or exec to the exit of the last process that uses them. */
 
-/* The thread ends, or its process calls exec. */
+/* Called when the thread ends, or its process calls exec. */
 static __noinline void live__end_thread(__u64 id)
 {
 	struct ap_thread *thread = bpf_map_lookup_elem(&threads, &id);
@@ -56,11 +58,13 @@ static __always_inline __u32 live__new_space(void)
 	return __sync_fetch_and_add(&live.last_space, 1) + 1;
 }
 
-/* An address space that several processes use, or used: by clone(CLONE_VM), and by vfork until the exec. */
+/* An address space that several processes use or have used: by clone(CLONE_VM), or by vfork until
+ * the exec. */
 struct shared_space {
-	__s64 live_bytes, live_blocks; /* of the processes that have ended or executed a program */
-	__u32 users;		       /* processes, of which the last one removes the entry */
-	__u32 is_left;		       /* 1: the process that it was made for has exited */
+	/* Live sums of those processes that have ended or executed a program. */
+	__s64 live_bytes, live_blocks;
+	__u32 users;   /* number of processes; the last one removes the entry */
+	__u32 is_left; /* 1: the process for which it was made has exited */
 };
 
 struct {
@@ -71,7 +75,8 @@ struct {
 	__type(value, struct shared_space);
 } shared_spaces SEC(".maps");
 
-/* Sent where the last process that used @space has executed a program, and the one that it was made for has exited before. */
+/* Sends a record of the end of @space. Needed if the last process that used it has executed a
+ * program, and the process for which it was made had exited before. */
 static __always_inline void space__report(__u32 space)
 {
 	struct ap_space_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -87,7 +92,8 @@ static __always_inline void space__report(__u32 space)
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Adds what @process leaves to what other users of its address space have left. Returns whether there are no others. */
+/* Adds what @process leaves live to what other users of its address space have left. Returns
+ * whether there are no other users. */
 static __always_inline bool shared_space__leave(struct process *process, bool exits, bool *is_left)
 {
 	__u32 space = process->space;
@@ -108,7 +114,8 @@ static __always_inline bool shared_space__leave(struct process *process, bool ex
 	return true;
 }
 
-/* What is live now may be the peak, though it has not grown by the 1/128 that begins a generation. */
+/* Begins a new peak generation, since what is live now may be the peak, though it has not grown by
+ * the 1/128 that begins one otherwise. */
 static __always_inline void live__note_peak(void)
 {
 	__u64 mark = LOAD(live.mark_bytes);
@@ -147,8 +154,8 @@ static __noinline __u32 live__end_program(struct process *process, bool exits)
 	return space;
 }
 
-/* Sets up the child of @parent, with an address space of its own or, with CLONE_VM, the parent's. False if the kernel has no
- * memory to note that it is shared. */
+/* Sets up the child of @parent, with an address space of its own or, with CLONE_VM, the parent's.
+ * Returns false if the kernel has no memory to note that it is shared. */
 static __always_inline bool live__fork(struct process *child, const struct process *parent,
 				       bool shares)
 {
@@ -161,7 +168,7 @@ static __always_inline bool live__fork(struct process *child, const struct proce
 		child->inherits = 1;
 		return true;
 	}
-	/* Another thread may do so, too. */
+	/* Another thread may have added the entry. */
 	bpf_map_update_elem(&shared_spaces, &space, &alone, BPF_NOEXIST);
 	shared = bpf_map_lookup_elem(&shared_spaces, &space);
 	if (!shared)
@@ -219,7 +226,7 @@ static __always_inline void process__report(const struct process *process, __u32
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Returns whether there was room for it. */
+/* Adds the process to the followed ones. Returns whether there was room for it. */
 static __always_inline bool process__add(struct task_struct *task, __u32 state, __u32 event,
 					 const struct process *parent, bool shares)
 {
@@ -251,14 +258,14 @@ static __always_inline bool process__add(struct task_struct *task, __u32 state, 
 	}
 	if (state != PROCESS_COUNTED)
 		return true;
-	/* Another engine has counted the process as one of its own. */
+	/* Another engine has already counted the process among its own. */
 	if (event != AP_PROCESS_SEEDED || !process.by_other_engine)
 		__sync_fetch_and_add(&processes_seen, 1);
 	process__report(&process, event, parent ? parent->id : 0, 0, task, 0);
 	return true;
 }
 
-/* A forked process continues with its copy of the frames. */
+/* Gives the child its parent's open regions: a forked process continues with a copy of the frames. */
 static __noinline int regions__fork(__u64 parent, __u64 child)
 {
 	const struct ap_region_thread *thread = bpf_map_lookup_elem(&region_threads, &parent);
@@ -307,7 +314,8 @@ out:
 	return 0;
 }
 
-/* Stops following @process, of @tgid: it executes a program that the user is not allowed to trace. */
+/* Stops following @process, whose number is @tgid, since it executes a program that the user is
+ * not allowed to trace. */
 static __always_inline void process__refuse(const struct process *process, __u32 tgid,
 					    struct task_struct *task)
 {
@@ -335,8 +343,8 @@ int BPF_PROG(on_fork_again, struct task_struct *parent, struct task_struct *chil
 	return process__fork(parent, child, AP_AGAIN);
 }
 
-/* Returns the child of @parent with the id @pid, or NULL: a thread is not in the list. The kernel has appended the child, and
- * behind it perhaps children that lost their parent. */
+/* Returns the child of @parent with the id @pid, or NULL. A thread is not in the list of children.
+ * The kernel has just appended the child; children that lost their parent may follow it. */
 static __always_inline struct task_struct *task__child(struct task_struct *parent, int pid)
 {
 	const __u64 offset = bpf_core_field_offset(struct task_struct, sibling);
@@ -361,7 +369,8 @@ int perf_fork(struct trace_event_raw_sched_process_fork *ctx)
 
 	if (child)
 		return process__fork(parent, child, AP_BY_PERF);
-	/* The task is a thread, or with CLONE_PARENT a child of the parent's parent, which the other programs find. */
+	/* The task is a thread or, with CLONE_PARENT, a child of the parent's parent; the other
+	 * programs find these. */
 	tracepoint__see(AP_TRACEPOINT_FORK, AP_BY_PERF, ctx->child_pid);
 	return 0;
 }
@@ -484,7 +493,8 @@ int perf_exit(void *ctx)
 	return process__exit(bpf_get_current_task_btf(), AP_BY_PERF);
 }
 
-/* At INSIDE_BEGINS (inside_abi.h): before its first call that the other engine counts. */
+/* The program at INSIDE_BEGINS (inside_abi.h), which a process passes before its first call that
+ * the other engine counts. */
 SEC("uprobe")
 int program_begins(struct pt_regs *ctx)
 {
@@ -509,8 +519,8 @@ int program_begins(struct pt_regs *ctx)
 	return 0;
 }
 
-/* User space runs it by reading the iterator, in allocprof's own context: finds seed_pid in
- * allocprof's PID namespace. */
+/* The program that finds seed_pid in allocprof's PID namespace. User space runs it in allocprof's
+ * own context, by reading the iterator. */
 SEC("iter/task")
 int seed_process(struct bpf_iter__task *ctx)
 {

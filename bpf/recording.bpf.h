@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts of calls by site and by stack, which calls are recorded, and calls at probes that are not at functions. */
+/* Counts calls by site and by stack, decides which calls are recorded, and counts calls at probes
+ * that are not at functions. */
 #ifndef ALLOCPROF_RECORDING_BPF_H
 #define ALLOCPROF_RECORDING_BPF_H
 
@@ -33,7 +34,7 @@ static __always_inline void count_hit(const struct hit *hit)
 		return;
 	}
 	ap_site_counts__add(of_site, hit->function, hit->size_bytes, hit->pointer, hit->overflows);
-	/* With live its record counts it. */
+	/* With --live the call's record counts it. */
 	if (!config.live)
 		hit__note_impossible(hit);
 }
@@ -77,7 +78,7 @@ static __noinline __maybe_unused void count_stack(struct pt_regs *ctx, struct sc
 		count__add(count, hit);
 		return;
 	}
-	/* Frames first: without them user space could not attribute the counter. */
+	/* The frames are sent first: without them user space could not attribute the counter. */
 	if (!stack__send(scratch)) {
 		lose(AP_LOST_RING_FULL);
 		return;
@@ -92,7 +93,7 @@ static __noinline __maybe_unused void count_stack(struct pt_regs *ctx, struct sc
 		count__note_insertion();
 		return;
 	}
-	/* Another CPU inserted it first, or the map is full. */
+	/* Another CPU has inserted the key first, or the map is full. */
 	count = bpf_map_lookup_elem(current, &key);
 	if (count) {
 		count__add(count, hit);
@@ -101,8 +102,8 @@ static __noinline __maybe_unused void count_stack(struct pt_regs *ctx, struct sc
 	}
 }
 
-/* Returns whether the hit is a call to be recorded. It becomes an event only after its walk, which may sleep: a cut relies on events
- * being counted a moment later. */
+/* Returns whether the hit is a call that is recorded. It is counted as an event only after its
+ * walk, which may sleep: a cut relies on each event being attributed within moments. */
 static __always_inline bool hit__is_event(const struct hit *hit)
 {
 	if (!hit->recorded)
@@ -116,7 +117,7 @@ static __always_inline bool hit__is_event(const struct hit *hit)
 static __always_inline bool hit__draw(struct hit *hit)
 {
 	hit->weight = sample__draw(hit->size_bytes);
-	/* With within the stack decides whether it is an event. */
+	/* With --within the stack decides whether the call is an event. */
 	if (!hit->weight && !config.within) {
 		stat__add(AP_STAT_EVENTS);
 		stat__add(AP_STAT_NOT_SAMPLED);
@@ -124,8 +125,8 @@ static __always_inline bool hit__draw(struct hit *hit)
 	return hit->weight;
 }
 
-/* Reads the hit, whose return address is set. Whether it is a call to be recorded that sampling
- * chose. */
+/* Reads the rest of the hit, whose return address is set. Returns whether it is a call that is
+ * recorded and that sampling has chosen. */
 static __always_inline bool hit__is_chosen(struct hit *hit, const struct ap_site *site,
 					   struct pt_regs *ctx)
 {
@@ -133,7 +134,8 @@ static __always_inline bool hit__is_chosen(struct hit *hit, const struct ap_site
 	return hit__is_event(hit) && hit__draw(hit);
 }
 
-/* Whether the hit is a call to be recorded; with sampling hit__is_chosen() has answered that. */
+/* Returns whether the hit is a call that is recorded; with sampling hit__is_chosen() has decided
+ * that. */
 static __always_inline bool hit__is_recorded(struct hit *hit, const struct ap_site *site,
 					     struct pt_regs *ctx)
 {
@@ -150,9 +152,10 @@ static __always_inline void lose_unwalked(void)
 	lose(AP_LOST_NO_SCRATCH);
 }
 
-/* Returns whether to count the walked call now: not if the window was closed while the walk slept. If its stack is incomplete,
- * user space may have to find out whether it has a frame of a --within function. Not inlined, so that its variables
- * take no stack during a walk, of which Linux 6.1 allows 512 bytes. */
+/* Returns whether the walked call is counted now: it is not if the window was closed while the
+ * walk slept. If its stack is incomplete, user space may have to find out whether it has a frame
+ * of a --within function. Not inlined, so that its variables take no stack during a walk, for
+ * which Linux 6.1 allows 512 bytes. */
 static __noinline bool walked__counts(struct pt_regs *ctx, struct scratch *scratch,
 				      const struct hit *hit, const struct process *process)
 {
@@ -174,12 +177,12 @@ static __noinline bool walked__counts(struct pt_regs *ctx, struct scratch *scrat
 }
 
 /*
- * Sources other than functions: system calls that map memory, and USDT probes. They are counted
- * like calls, with the stack of the code at the system call or probe.
+ * Calls at sources other than functions: system calls that map memory, and USDT probes. They are
+ * counted like calls, with the stack of the code at the system call or probe.
  */
 
-/* Initialises @hit at @site, as if the thread, which is in user space with @regs, called a function
- * that returns to @return_address. False if the site is unknown. */
+/* Initialises @hit at @site as if the thread, which is in user space with @regs, called a function
+ * that returns to @return_address. Returns false if the site is unknown. */
 static __always_inline bool source__enter(struct hit *hit, __u32 index, const struct pt_regs *regs,
 					  __u64 return_address)
 {
@@ -200,7 +203,8 @@ static __always_inline bool source__enter(struct hit *hit, __u32 index, const st
 	return true;
 }
 
-/* Whether the call, which is read completely, is to be recorded and, with sampling, chosen. */
+/* Returns whether the call, which has been read completely, is recorded and, with sampling,
+ * chosen. */
 static __always_inline bool source__is_chosen(struct hit *hit)
 {
 	return hit__is_event(hit) && (!config.sample || hit__draw(hit));

@@ -132,7 +132,7 @@ static __noinline int regions__end(__u64 sp, __u32 region, __u32 mark)
 	return 0;
 }
 
-/* At the marks. */
+/* The program at the marks. */
 SEC("uprobe")
 int region_event(struct pt_regs *ctx)
 {

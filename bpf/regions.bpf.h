@@ -2,7 +2,7 @@
 /*
  * Regions that a program marks (include/allocprof.h, docs/regions.md): which regions a thread has
  * open, and counters by set of open regions. A region's statistics are the sums over the sets that
- * contain it. Behind it the rules of count_rules_abi.h, bound to the maps of the programs.
+ * contain it. The second half binds the rules of count_rules_abi.h to the maps of the programs.
  */
 #ifndef ALLOCPROF_REGIONS_BPF_H
 #define ALLOCPROF_REGIONS_BPF_H
@@ -16,10 +16,11 @@ extern struct ap_regions regions;
 
 _Static_assert(AP_MAX_REGION_SETS <= 256, "struct hit has a byte for it");
 
-/* By thread. */
+/* Keyed by thread. */
 DECLARE_MAP(region_threads, HASH, 65536, BPF_F_NO_PREALLOC, __u64, struct ap_region_thread);
 
-/* By set. Few large entries, since the kernel allocates them one by one at the start. */
+/* Indexed by set. It has few large entries, since the kernel allocates them one by one at the
+ * start. */
 DECLARE_MAP(region_counts, PERCPU_ARRAY, AP_MAX_REGION_SETS, 0, __u32, struct ap_region_counts);
 
 static __always_inline bool regions__are_active(void)
@@ -27,8 +28,8 @@ static __always_inline bool regions__are_active(void)
 	return config.regions && LOAD(regions.active);
 }
 
-/* The alternate signal stack may lie above all frames of the thread, and below what the handler
- * interrupted. */
+/* Returns whether the thread is on its alternate signal stack, which may be above all frames of
+ * the thread, and below those that the handler interrupted. */
 static __always_inline bool is_alternate_stack(__u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -51,7 +52,8 @@ static __noinline int region_set__add(__u32 set, __u32 which, __u64 n)
 	return 0;
 }
 
-/* The rules of counting are src/inside's, too. The caller is its set of open regions. */
+/* The rules of counting are shared with src/inside. Here AP_CALLER is the number of the caller's
+ * set of open regions. */
 #define AP_CALLER			 __u32
 #define AP_ADD(counter, n)		 __sync_fetch_and_add(counter, n)
 #define AP_ADD_BYTES(sum, size_bytes)	 sum__add(sum, bytes_in_sums(size_bytes))
@@ -67,7 +69,7 @@ static __noinline int region_set__add(__u32 set, __u32 which, __u64 n)
 #define AP_SIGNIFICANT_BITS(value) significant_bits(value)
 #include "count_rules_abi.h"
 
-/* The set of regions that are open at a call with @sp. */
+/* Returns the set of regions that are open at a call with @sp. */
 static __noinline __u32 regions__set(__u64 sp)
 {
 	__u64 id = bpf_get_current_pid_tgid();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which calls are sampled when bytes are, and how many calls each sample stands for
- * (docs/sampling.md). And sums that saturate.
+ * Decides which calls are sampled when sampling by bytes, and how many calls each sample stands
+ * for (docs/sampling.md). Also has sums that saturate.
  */
 #ifndef ALLOCPROF_SAMPLE_BPF_H
 #define ALLOCPROF_SAMPLE_BPF_H
@@ -11,7 +11,7 @@
 #include "record_abi.h"
 #include "sample_abi.h"
 
-/* Saturates at AP_MAX_SUM. */
+/* Adds to a sum, which saturates at AP_MAX_SUM. */
 static __always_inline void sum__add(__u64 *sum, __u64 more)
 {
 	__u64 before = __sync_fetch_and_add(sum, more);
@@ -36,7 +36,7 @@ static __always_inline __u32 sample__weight(__u64 chance, __u64 draw)
 	return ap_sample__weight(chance, draw);
 }
 
-/* The number of calls that this one stands for; 0: it is not sampled. */
+/* Returns the number of calls that this one stands for; 0: it is not sampled. */
 static __always_inline __u32 sample__draw(__u64 size_bytes)
 {
 	__u64 chance = sample__chance(size_bytes), draw;
@@ -50,7 +50,7 @@ static __always_inline __u32 sample__draw(__u64 size_bytes)
 	return draw < chance ? sample__weight(chance, draw) : 0;
 }
 
-/* The weight, or the constant 1 without sampling, which the compiler folds. */
+/* Returns the weight or, without sampling, the constant 1, which the compiler folds. */
 static __always_inline __u64 sample__times(__u32 weight)
 {
 	return config.sample ? weight : 1;

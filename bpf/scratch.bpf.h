@@ -10,7 +10,7 @@
 
 #define WINDOW_WORDS 1024
 
-/* Bytes of stack that the first walk of a thread copies. */
+/* How many bytes of stack the first walk of a thread copies. */
 #define FIRST_WINDOW_BYTES 1024
 
 /* Number of mappings that a scratch caches. Most stacks use few. */
@@ -37,7 +37,7 @@ struct step {
 	struct ap_frame frame;
 };
 
-/* In fp_slot: the step read more than those two words and is never reused. */
+/* Value of fp_slot: the step has read more than those two words and is never reused. */
 #define STEP_ONCE 1
 
 /* Number of records that a scratch caches, with live, by key. A key's record never changes. */
@@ -50,20 +50,20 @@ struct cached_record {
 };
 
 /* Working memory of a walk, and cache of the thread's last one. */
-/* State of a walk. Without pointers, so that the verifier can check walk__step() by itself; not on the
- * stack, since Linux 6.1 allows 512 bytes for all frames together. */
+/* The state of a walk. It has no pointers, so that the verifier can check walk__step() by itself,
+ * and is not on the stack, since Linux 6.1 allows 512 bytes for all frames together. */
 struct walk {
 	__u64 pc, sp, fp;
 	__u32 pid;     /* in allocprof's PID namespace */
 	__u32 call;    /* 1: pc is a return address, 0: the thread was interrupted there */
 	__u32 cursor;  /* index in scratch->steps of the next cached step */
-	__u32 matched; /* step of the walk from which on all are cached; ~0: none */
+	__u32 matched; /* first step of the walk from which on all are cached; ~0: none */
 	__u32 matched_cursor;
 	__u32 n_frames;
 	__u32 end;
 	__u32 end_once;
-	/* 1: all steps so far were cached, and are not copied, since the others most likely are,
-	 * too; if not, the walk is repeated (@again) with copies. */
+	/* 1: all steps so far were cached and are not copied, since most likely the others are
+	 * cached, too. If they are not, the walk is repeated (@again) with copies. */
 	__u32 sparing, again;
 	__u32 over_fp; /* 1: a step used the frame pointer for want of a rule */
 	__u32 range;   /* index in scratch->ranges of the last one used */
@@ -76,7 +76,7 @@ struct scratch {
 	 * outermost. */
 	__u32 first;
 	__u64 thread;
-	__u64 trampoline; /* of return probes in this process */
+	__u64 trampoline; /* address of the trampoline of return probes in this process */
 	__u64 code;	  /* code bytes at a pc without a table */
 	__u32 process, generation;
 	__u32 end;	  /* enum ap_stack_end */
@@ -85,7 +85,7 @@ struct scratch {
 	__u32 next_range;
 	__u64 unreadable;  /* first page above the stack that could not be read; 0: not known */
 	__u64 absent;	   /* address on a page that the last failed read needed; 0: not known */
-	__u64 absent_word; /* read from there to have the page read in */
+	__u64 absent_word; /* word that was read from there to have the page read in */
 	__u64 left_sp; /* sp of the C stack that the walk left last for a goroutine's; 0: none */
 	__u64 goroutine_sp;
 	__u32 within; /* 1: a frame of the last walk is in a function of --within */
@@ -108,8 +108,8 @@ struct scratch {
 /* User space sets the number of slots, a power of two, before load. */
 DECLARE_MAP(scratches, ARRAY, 64, 0, __u32, struct scratch);
 
-/* An index with a bound that the verifier sees: without the barrier clang drops the mask that it
- * can prove redundant, by comparisons that the verifier does not track. */
+/* Returns @index with a bound that the verifier sees: without the barrier clang drops a mask that
+ * it can prove redundant by comparisons that the verifier does not track. */
 static __always_inline __u32 depth_index(__u32 index)
 {
 	barrier_var(index);
@@ -117,8 +117,8 @@ static __always_inline __u32 depth_index(__u32 index)
 }
 
 /*
- * Claims the slot that the thread had last time, or one of the next if another program holds it:
- * programs are preemptible. NULL if all slots that are tried are held.
+ * Claims the slot that the thread had last time, or one of the next ones if another program holds
+ * it: programs are preemptible. Returns NULL if all slots that are tried are held.
  */
 static __always_inline struct scratch *scratch__claim(__u64 thread)
 {
@@ -141,7 +141,8 @@ static __always_inline void scratch__release(struct scratch *scratch)
 	__sync_lock_test_and_set(&scratch->taken, 0);
 }
 
-/* Drops the cached walk and mappings if they are of another thread or another state of its code. */
+/* Drops the cached walk and mappings if they belong to another thread or to another state of its
+ * code. */
 static __always_inline void scratch__enter(struct scratch *scratch, __u64 thread,
 					   struct process *process)
 {

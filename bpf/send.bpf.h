@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records of a hit to user space: its stack, once, by the set of stacks that were sent, and calls that user space has to unwind
- * or count. */
+/* Sends records of a hit to user space: its stack, once, as the set of sent stacks tells, and
+ * calls that user space has to unwind or count. */
 #ifndef ALLOCPROF_SEND_BPF_H
 #define ALLOCPROF_SEND_BPF_H
 
@@ -13,8 +13,8 @@
 #include "trampoline.bpf.h"
 
 /*
- * Hashes of the stacks whose frames user space has, in sets. A full set evicts a hash, and CPUs may
- * overwrite each other's: an evicted stack is sent again.
+ * Hashes of the stacks whose frames user space has, in sets. A full set evicts a hash, and CPUs
+ * may overwrite each other's hashes: a stack that was evicted is sent again.
  */
 
 #define SENT_WAYS 8
@@ -72,7 +72,8 @@ extern struct counts_maps counts SEC(".maps");
 /* Counters inserted since user space swapped the maps; user space resets it. */
 extern __u64 counts_inserted;
 
-/* Wakes user space only when enough is unread: a wake-up costs more than a record. */
+/* Returns flags that wake user space only when enough is unread: a wake-up costs more than a
+ * record. */
 static __always_inline __u64 ring__flags(void)
 {
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_at_bytes
@@ -80,7 +81,7 @@ static __always_inline __u64 ring__flags(void)
 		       : BPF_RB_NO_WAKEUP;
 }
 
-/* Sends the frames unless user space has them. False if the ring buffer stays full. */
+/* Sends the frames unless user space has them. Returns false if the ring buffer stays full. */
 static __always_inline bool stack__send(struct scratch *scratch)
 {
 	struct sent_set *sent = sent__set(scratch->record.stack);
@@ -130,9 +131,9 @@ static __always_inline void count__note_insertion(void)
 }
 
 /*
- * Sends a stack dump, for user space to unwind. Limited by dump_below_bytes:
- * hits in a library whose table is not ready must not flood the ring buffer, which stacks and
- * counts need. False if nothing was sent.
+ * Sends a stack dump, for user space to unwind. Dumps are limited by dump_below_bytes: hits in a
+ * library whose table is not ready must not flood the ring buffer, which stacks and counts need.
+ * Returns false if nothing was sent.
  */
 static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *key, __u32 end,
 				   const struct hit *hit)
@@ -154,7 +155,8 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	record->size_bytes = bytes_in_sums(hit->size_bytes);
 	record->time_ns = bpf_ktime_get_ns();
 	record->weight = hit->weight;
-	/* Numbered only now: user space waits for each number to arrive. */
+	/* The dump gets its number only now that it is certain to be sent: user space waits for
+	 * each number to arrive. */
 	if (key->function & AP_FUNCTION_DUMPED)
 		record->key.stack = key->stack = __sync_fetch_and_add(&live.n_dumps, 1) + 1;
 	record->is_in_caller = hit->in_caller;
@@ -163,8 +165,8 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	if (hit->in_caller)
 		record->registers[AP_DUMP_REGISTERS - 1] = hit->return_address;
 	bytes = (char *)(record + 1);
-	/* Page by page, since a read that crosses the stack's top fails as a whole. The last page
-	 * may exceed config.stack_dump. */
+	/* The stack is read page by page, since a read that crosses the stack's top fails as a
+	 * whole. The last page may exceed config.stack_dump. */
 	for (int i = 0; i <= AP_MAX_STACK_DUMP / 4096; i++) {
 		wanted = 4096 - ((sp + n) & 4095);
 		if (n >= AP_MAX_STACK_DUMP || n >= config.stack_dump)
@@ -184,8 +186,8 @@ static __always_inline bool end__needs_user_space(__u32 end)
 	return end == AP_END_NO_TABLE || end == AP_END_UNSUPPORTED;
 }
 
-/* The thread's name, padded with zeros by the kernel's __set_task_comm(). bpf_get_current_comm()
- * takes 75 ns, see docs/cost.md. */
+/* Copies the thread's name, which the kernel's __set_task_comm() pads with zeros.
+ * bpf_get_current_comm() takes 75 ns, see docs/cost.md. */
 static __always_inline void thread_name__read(char name[AP_COMM_LEN])
 {
 	const struct task_struct *task = bpf_get_current_task_btf();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The maps, settings and functions that several objects use. This object is linked first: the linker of libbpf 1.1 and 1.5 loses
- * the place of a map that was declared in an object before the one that defines it ("map relo failed to
- * find map").
+ * The maps, settings and functions that several objects use. This object is linked first: if a map
+ * is declared in an object that is linked before the one that defines it, the linker of libbpf 1.1
+ * and 1.5 loses the map's place ("map relo failed to find map").
  */
-/* The headers' functions are not called here. */
+/* This file does not call all functions of the headers. */
 #pragma clang diagnostic ignored "-Wunused-function"
 
 #include "blocks.bpf.h"
@@ -39,9 +39,9 @@ DEFINE_MAP(site_counts);
 DEFINE_MAP(stacks_sent);
 
 /* Programs count into one map while user space drains the other, so that no counter changes while
- * it is read and deleted. Sizes in place of types, as in struct counts_map: Linux 6.1 takes a map with
- * types for another kind. Not preallocated: that takes a third of the start. Where the kernel has no
- * memory at once, the call is sent through the ring buffer. */
+ * it is read and deleted. The maps have sizes in place of types, as in struct counts_map: Linux
+ * 6.1 takes a map with types for another kind. They are not preallocated, which would take a third
+ * of the start. If the kernel has no memory at once, the call is sent through the ring buffer. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -50,8 +50,8 @@ struct {
 	__uint(value_size, sizeof(struct ap_count));
 } counts_a SEC(".maps"), counts_b SEC(".maps");
 
-/* User space puts the first map in: the linker would lose the initial value of a map that other objects
- * use. */
+/* User space puts the first map in: the linker would lose the initial value of a map of maps that
+ * other objects use. */
 struct counts_maps counts SEC(".maps");
 
 DEFINE_MAP(unwind_chunks);
@@ -83,7 +83,7 @@ struct lifetimes_maps lifetimes SEC(".maps");
 DEFINE_MAP(region_threads);
 DEFINE_MAP(region_counts);
 
-/* Global, so that the verifier does not follow each case into the caller. */
+/* Global, so that the verifier does not continue with each case in the caller. */
 __noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n)
 {
 	switch (n) {
@@ -115,7 +115,8 @@ __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 end
 		return 1;
 	}
 	if (bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp))) {
-		/* Once, since the note may be of a stack that is gone. */
+		/* The note is deleted, so that this counts once, since the note may belong to a
+		 * stack that is gone. */
 		stat__add(AP_STAT_CALLS_UNREAD);
 		bpf_map_delete_elem(&nests, &thread);
 		return 0;
@@ -133,7 +134,8 @@ __noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
 	return 0;
 }
 
-/* Global, so that the verifier checks it once; mm__has_vdso_at() says what loads of pointers cost it. */
+/* Global, so that the verifier checks it once; mm__has_vdso_at() says what loads of pointers cost
+ * the verifier. */
 __noinline __u32 mm__seq(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -167,7 +169,7 @@ __noinline int ring__await(void)
 	return 0;
 }
 
-/* Global, so that the verifier does not follow each path into the caller. */
+/* Global, so that the verifier does not continue with each path in the caller. */
 __noinline int significant_bits(__u64 value)
 {
 	int n = 0;

@@ -23,8 +23,8 @@ struct caching {
 	__u32 first;
 };
 
-/* How often one walk begins again with pages that were read in, and how many of them at a time: the verifier follows each
- * time by itself. */
+/* How often one walk begins again with pages that were read in, and how many pages at a time. Both
+ * are small, since the verifier follows each pass and page by itself. */
 #define FAULTS_PER_WALK 2
 #define PAGES_PER_FAULT 16
 
@@ -65,8 +65,8 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 	};
 }
 
-/* Reads the page in that the last read found absent, and the next ones. False if there is none, or if as many hits as may hold
- * a scratch for so long do. */
+/* Reads in the page that the last read found absent, and the next ones. Returns false if there is
+ * none, or if as many hits as are permitted already hold a scratch for that long. */
 static __noinline int fault__take(struct scratch *scratch)
 {
 	__u32 n = 0;
@@ -81,7 +81,8 @@ static __noinline int fault__take(struct scratch *scratch)
 	return n != 0;
 }
 
-/* Bytes of stack to copy at first: what the last walk read, and 256 bytes for deeper calls. */
+/* Returns how many bytes of stack to copy at first: those that the last walk read, and 256 bytes
+ * for deeper calls. */
 static __always_inline __u32 stack__expected_bytes(const struct scratch *scratch)
 {
 	__u32 bytes = scratch->span_bytes ? scratch->span_bytes + 256 : FIRST_WINDOW_BYTES;
@@ -89,8 +90,8 @@ static __always_inline __u32 stack__expected_bytes(const struct scratch *scratch
 	return (bytes + 63) & ~63U;
 }
 
-/* Reads the return address of @hit, and as much of the stack as the last walk did. @faults: as word__read() has
- * it. False if it cannot be read. */
+/* Reads the return address of @hit, and as much of the stack as the last walk did. @faults: as in
+ * word__read(). Returns false if the stack cannot be read. */
 static __always_inline bool stack__read(struct scratch *scratch, const struct hit *hit, bool faults)
 {
 	__u64 slot = arch__return_slot(hit->sp);
@@ -114,7 +115,8 @@ static __always_inline void stack__unwind(struct scratch *scratch, struct proces
 		walk__frames(scratch);
 	else
 		walk->end = AP_END_UNREADABLE;
-	/* Not all steps were cached, and those that were have not been copied. */
+	/* Not all steps were cached, and the cached ones have not been copied, so the walk is
+	 * repeated. */
 	if (walk->again || (walk->matched == 0 && (walk->end_once || walk->end != scratch->end))) {
 		walk__begin(walk, scratch, process, hit);
 		scratch->left_sp = 0;
@@ -122,7 +124,8 @@ static __always_inline void stack__unwind(struct scratch *scratch, struct proces
 	}
 	if (walk->over_fp && walk->end == AP_END_COMPLETE) {
 		walk->end = AP_END_FRAME_POINTERS;
-		/* The next stack may have the same last frame without such a step. */
+		/* The next stack may have the same last frame without such a step, so the end must
+		 * not be reused. */
 		walk->end_once = 1;
 	}
 }
@@ -147,7 +150,7 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	caching.next = walk->n_frames;
 	caching.first = AP_MAX_DEPTH;
 	caching.hash = ap_stack__mix(walk->end + 1);
-	/* The outer steps are cached, with a hash for the same end. */
+	/* The outer steps are cached, with hashes for the same end. */
 	if (walk->matched < walk->n_frames && walk->end == scratch->end && !walk->end_once) {
 		caching.next = walk->matched;
 		caching.first = walk->matched_cursor;
@@ -179,7 +182,7 @@ static long copy_frame(__u32 index, struct scratch **scratch_at)
 	return 0;
 }
 
-/* Copies the frames behind the record, over the window, which is no longer needed. */
+/* Copies the frames behind the record, over the window, which is not needed any more. */
 static __always_inline void stack__lay_out(struct scratch *scratch)
 {
 	bpf_loop(AP_MAX_DEPTH, copy_frame, &scratch, 0);

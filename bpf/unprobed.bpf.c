@@ -2,7 +2,8 @@
 /* The programs that check processes which have not hit a probe; those at exit are in processes.bpf.c. */
 #include "process.bpf.h"
 
-/* Reports @process, which has not hit a probe, if it has taken memory: once, whichever program or thread comes first. */
+/* Reports @process, which has not hit a probe, if it has taken memory. It is reported once, by
+ * whichever program or thread comes first. */
 static __always_inline void unprobed__look(struct process *process, struct task_struct *task)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
@@ -14,7 +15,7 @@ static __always_inline void unprobed__look(struct process *process, struct task_
 	unprobed__report(process, task, taken_bytes);
 }
 
-/* Before an exec, while the process still has its old name and mm. */
+/* Called before an exec, while the process still has its old name and mm. */
 static __noinline int process__prepare_exec(struct task_struct *task,
 					    enum ap_tracepoint_program program)
 {
@@ -44,7 +45,8 @@ int perf_prepare_exec(void *ctx)
 	return process__prepare_exec(bpf_get_current_task_btf(), AP_BY_PERF);
 }
 
-/* Before Linux 6.16, where the exit tracepoint runs after the mm is gone: a thread exits. */
+/* The program that checks a thread that exits, before Linux 6.16, where the exit tracepoint runs
+ * after the mm is gone. */
 SEC("fentry/exit_mm_release")
 int BPF_PROG(on_exit_memory, struct task_struct *task, struct mm_struct *mm)
 {
@@ -55,7 +57,7 @@ int BPF_PROG(on_exit_memory, struct task_struct *task, struct mm_struct *mm)
 	return 0;
 }
 
-/* Likewise: a thread calls exec. */
+/* The same for a thread that calls exec. */
 SEC("fentry/exec_mm_release")
 int BPF_PROG(on_exec_memory, struct task_struct *task, struct mm_struct *mm)
 {
@@ -66,8 +68,8 @@ int BPF_PROG(on_exec_memory, struct task_struct *task, struct mm_struct *mm)
 	return 0;
 }
 
-/* User space runs it by reading the iterator, for processes that still run when the recording
- * ends. */
+/* The program that checks processes which still run when the recording ends. User space runs it by
+ * reading the iterator. */
 SEC("iter/task")
 int look_at_processes(struct bpf_iter__task *ctx)
 {

@@ -12,7 +12,7 @@
 #include "regions.bpf.h"
 #include "within.bpf.h"
 
-/* By site. User space sets the number of entries before load. */
+/* Indexed by site. User space sets the number of entries before load. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, AP_MAX_SITES);
@@ -20,8 +20,8 @@ struct {
 	__type(value, struct ap_usdt);
 } usdt_sites SEC(".maps");
 
-/* The register at @offset in struct pt_regs. Not a plain field access, since the offset is only
- * known at run time. */
+/* Returns the register at @offset in struct pt_regs. It is not a plain field access, since the
+ * offset is only known at run time. */
 static __always_inline __u64 operand__register(const struct pt_regs *regs, __u16 offset)
 {
 	__u64 value = 0;
@@ -41,7 +41,7 @@ static __always_inline __u64 operand__extend(const struct ap_operand *operand, _
 	return operand->is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
 }
 
-/* The argument's value; 0 if there is none, or if its memory cannot be read. */
+/* Returns the argument's value; 0 if there is none, or if its memory cannot be read. */
 static __noinline __u64 operand__value(const struct ap_operand *operand, struct pt_regs *regs)
 {
 	__u64 address, value = 0;
@@ -80,7 +80,7 @@ static __always_inline void usdt__read(struct hit *hit, const struct ap_usdt *us
 					  &hit->overflows);
 }
 
-/* The allocated block, or 0. */
+/* Returns the allocated block, or 0. */
 static __always_inline __u64 usdt__result(struct pt_regs *regs)
 {
 	__u32 index = bpf_get_attach_cookie(regs);
@@ -89,7 +89,7 @@ static __always_inline __u64 usdt__result(struct pt_regs *regs)
 	return usdt ? operand__value(&usdt->result, regs) : 0;
 }
 
-/* With live: begins the call and ends it at once with the block from the probe's arguments. */
+/* With --live: begins the call and ends it at once with the block from the probe's arguments. */
 static __always_inline void source__follow(struct pt_regs *regs, struct process *process,
 					   struct hit *hit, __u32 record)
 {
@@ -115,7 +115,7 @@ static __always_inline void source__follow(struct pt_regs *regs, struct process 
 	thread->n_pending--;
 }
 
-/* With live: a probe that frees a block. */
+/* With --live: handles a probe that frees a block. */
 static __always_inline void source__free(struct process *process, struct hit *hit)
 {
 	bool measured = config.live_stacks ? gate__is_open(process) && !config.within
@@ -131,8 +131,8 @@ static __always_inline void source__free(struct process *process, struct hit *hi
 		count_noop_free(process, hit->function, hit->pointer);
 }
 
-/* With live and stacks: whether the call of a probe that allocates is to be followed, and the
- * record of its stack. */
+/* With --live and stacks: returns whether the call of a probe that allocates is to be followed,
+ * and finds the record of its stack. */
 static __always_inline bool source__find_record(struct pt_regs *regs, struct process *process,
 						struct hit *hit, __u32 *record)
 {
@@ -179,8 +179,8 @@ static __always_inline void source__live(struct pt_regs *regs, struct process *p
 	source__follow(regs, process, hit, record);
 }
 
-/* Initialises @hit at the probe's instruction, a nop, as if it were a call. False if the site is
- * unknown. */
+/* Initialises @hit at the probe's instruction, a nop, as if it were a call. Returns false if the
+ * site is unknown. */
 static __always_inline bool usdt__enter(struct hit *hit, struct pt_regs *regs)
 {
 	__u32 index = bpf_get_attach_cookie(regs);
@@ -192,7 +192,7 @@ static __always_inline bool usdt__enter(struct hit *hit, struct pt_regs *regs)
 	return true;
 }
 
-/* For stat. */
+/* The program for `stat`. */
 SEC("uprobe")
 int usdt_count(struct pt_regs *ctx)
 {
@@ -207,7 +207,7 @@ int usdt_count(struct pt_regs *ctx)
 	return 0;
 }
 
-/* For record. */
+/* The program for `record` without --live. */
 SEC("uprobe")
 int usdt_record(struct pt_regs *ctx)
 {
@@ -220,7 +220,7 @@ int usdt_record(struct pt_regs *ctx)
 	return 0;
 }
 
-/* With live. */
+/* The program for --live. */
 SEC("sleepable")
 int usdt_live(struct pt_regs *ctx)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waits of hits: for unwind tables or records from user space, for room in the ring buffer, or for
- * other threads to finish mapping memory. Where they wait, programs cannot sleep, so they spin in bpf_loop().
- * wait_abi.h has the limits.
+ * Lets hits wait: for unwind tables or records from user space, for room in the ring buffer, or
+ * for other threads to finish mapping memory. Programs cannot sleep there, so they spin in
+ * bpf_loop(). wait_abi.h has the limits.
  */
 #ifndef ALLOCPROF_WAITS_BPF_H
 #define ALLOCPROF_WAITS_BPF_H
@@ -12,10 +12,10 @@
 
 extern struct ap_waits waits;
 
-/* Iterations of bpf_loop() that take longer than any wait may. */
+/* Number of iterations of bpf_loop() that takes longer than any wait may. */
 #define WAIT_LOOKS (1 << 22)
 
-/* Start of the wait, for wait__end(); 0: the hit may not wait. */
+/* Returns the start of the wait, for wait__end(); 0: the hit may not wait. */
 static __always_inline __u64 wait__begin(void)
 {
 	if (LOAD(waits.left_ns) <= 0)
@@ -26,8 +26,8 @@ static __always_inline __u64 wait__begin(void)
 	return 0;
 }
 
-/* Returns how long the hit waited, 1 at the least. One that was away for longer than @most_ns did not wait for user space: the
- * machine stood still, or another task ran. */
+/* Returns how long the hit waited, at least 1 ns. A hit that was away for longer than @most_ns did
+ * not wait for user space: the machine stood still, or another task ran. */
 static __always_inline __u64 wait__end(__u64 start_ns, __u64 most_ns)
 {
 	__u64 waited_ns = bpf_ktime_get_ns() - start_ns;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What walks look up: unwinds one frame by unwind rules, by its next instructions, or by frame pointers. */
+/* Unwinds one frame: by unwind rules, by its next instructions, or by frame pointers; and finds
+ * the rules. */
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
 #include "gate.bpf.h"
@@ -54,7 +55,8 @@ static long table__look(__u32 index, struct table_wait *wait)
 	return !table__is_awaited(wait->table) || bpf_ktime_get_ns() >= wait->until_ns;
 }
 
-/* Whether a stack that is not followed may be incomplete: few more can be sent for user space to unwind. */
+/* Returns whether few more stack dumps can be sent, so that a stack without its table may stay
+ * incomplete. */
 static __always_inline bool dumps__are_few(void)
 {
 	if (!config.stack_dump ||
@@ -63,7 +65,7 @@ static __always_inline bool dumps__are_few(void)
 	return config.live && (config.within || LOAD(live.n_dumps) >= config.max_dumped);
 }
 
-/* The longest time that the process may wait for a table now; 0: it may not. */
+/* Returns the longest time that the process may wait for a table now; 0: it may not wait. */
 static __always_inline __u64 table__most_ns(const struct process *process)
 {
 	__u64 shift = LOAD(process->vain_ns) / AP_VAIN_WAITS_NS;
@@ -75,7 +77,8 @@ static __always_inline __u64 table__most_ns(const struct process *process)
 	return AP_WAIT_NS >> (shift < AP_MAX_WAIT_SHIFT ? shift : AP_MAX_WAIT_SHIFT);
 }
 
-/* Called where little of the BPF stack is in use, since Linux 6.1 counts the callees' frames, too. */
+/* To be called where little of the BPF stack is in use, since Linux 6.1 counts the frames of
+ * called functions, too. */
 __noinline int table__await(__u32 module)
 {
 	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
@@ -98,13 +101,13 @@ __noinline int table__await(__u32 module)
 		__sync_fetch_and_add(&process->vain_ns, waited_ns);
 		return 0;
 	}
-	/* Two threads that do so at once make up for less. */
+	/* If two threads do so at once, one of the two changes is lost, which is tolerated. */
 	vain_ns = LOAD(process->vain_ns);
 	process->vain_ns = vain_ns > waited_ns ? vain_ns - waited_ns : 0;
 	return 1;
 }
 
-/* The rule at @offset inside @slice; NULL only if the tables are corrupt. */
+/* Returns the rule at @offset inside @slice; NULL only if the tables are corrupt. */
 static __always_inline struct unwind_rule *slice__rule(const struct unwind_slice *slice,
 						       __u32 offset)
 {
@@ -127,7 +130,8 @@ static __always_inline bool range__holds(const struct code_range *range, __u64 a
 	return address >= range->start && address < range->end;
 }
 
-/* Index of the range that holds @address, from the scratch or loaded; or minus enum vma_result. */
+/* Returns the index of the range that holds @address, from the scratch or just loaded; or minus
+ * enum vma_result. */
 static __always_inline int range__find(struct scratch *scratch, struct walk *walk, __u64 address)
 {
 	if (range__holds(&scratch->ranges[walk->range & (SCRATCH_MAPPINGS - 1)], address))
@@ -138,8 +142,8 @@ static __always_inline int range__find(struct scratch *scratch, struct walk *wal
 	return range__load(scratch, address, walk->pid);
 }
 
-/* Whether the frame is code at a file's entry point without call frame information, such as the
- * dynamic linker's: it is the outermost. */
+/* Returns whether the frame is code at a file's entry point without call frame information, such
+ * as the dynamic linker's: then it is the outermost. */
 static __always_inline bool is_entry(const struct ap_frame *frame)
 {
 	__u32 module = frame->module;
@@ -156,7 +160,7 @@ static __always_inline int load_other_word(struct scratch *scratch, __u64 addres
 	return -1;
 }
 
-/* The rules of a step are src/inside's, too. */
+/* The rules of a step are shared with src/inside. */
 #define AP_WALKER				struct scratch
 #define AP_WALK					struct walk
 #define AP_LOAD(scratch, walk, address, out)	window__read(scratch, (walk)->sp, address, out)
@@ -222,8 +226,8 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 	return 0;
 }
 
-/* Whether the return address is a function's first instruction, with no code before it that could
- * have called: it was stored there as the return address of the outermost function, as
+/* Returns whether the return address is a function's first instruction, with no code before it
+ * that could have called: it was stored there as the return address of the outermost function, as
  * makecontext(3) does. */
 static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 {
@@ -285,7 +289,7 @@ __noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 inde
 	return walk__step_rule(scratch, walk, step, rule);
 }
 
-/* The cached step that starts from the walk's state, or NULL. */
+/* Returns the cached step that starts from the walk's state, or NULL. */
 static __always_inline struct step *walk__cached(struct scratch *scratch, struct walk *walk)
 {
 	struct step *step;
@@ -301,14 +305,15 @@ static __always_inline struct step *walk__cached(struct scratch *scratch, struct
 	if (walk->cursor >= AP_MAX_DEPTH)
 		return NULL;
 	step = &scratch->steps[depth_index(walk->cursor)];
-	/* At an interrupted frame the same state means another pc. */
+	/* In an interrupted frame the same state means another pc. */
 	if (step->sp != walk->sp || step->pc != walk->pc || step->fp != walk->fp || !walk->call ||
 	    (step->frame.flags & AP_FRAME_INTERRUPTED) || step->fp_slot == STEP_ONCE)
 		return NULL;
 	return step;
 }
 
-/* Returns whether a walk that is at @step comes to @next again, since the words that @step read are as they were. */
+/* Returns whether a walk that is at @step comes to @next again, since the words that @step has
+ * read are unchanged. */
 static __always_inline bool step__leads_to(const struct scratch *scratch, const struct step *step,
 					   const struct step *next)
 {
@@ -323,7 +328,8 @@ static __always_inline bool step__leads_to(const struct scratch *scratch, const 
 	return fp <= most && scratch->window[(fp >> 3) & (WINDOW_WORDS - 1)] == next->fp;
 }
 
-/* Number of steps per call of repeat_steps(). The verifier checks each of them, and each call costs a hit some 10 ns. */
+/* How many steps one call of repeat_steps() handles. The verifier checks each of them, and each
+ * call costs a hit some 10 ns. */
 #define REPEATED_AT_ONCE 16
 
 struct repetition {
@@ -369,7 +375,8 @@ __noinline int walk__repeats(struct scratch *scratch, __u32 cursor)
 	return repetition.is_whole;
 }
 
-/* Waits for the table or the mapping that the step lacked; false if it did not come in time. */
+/* Waits for the table or the mapping that the step lacked. Returns false if it did not come in
+ * time. */
 static __always_inline bool walk__await(struct scratch *scratch, const struct walk *walk,
 					const struct step *step)
 {
@@ -386,7 +393,8 @@ static long walk_frame(__u32 index, struct scratch **scratch_at)
 	struct step *fresh, *known;
 	int stop;
 
-	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier needs the check */
+	/* Never true, since bpf_loop() stops before, but the verifier needs the check. */
+	if (index >= AP_MAX_DEPTH)
 		return 1;
 	known = walk__cached(scratch, walk);
 	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
@@ -407,8 +415,8 @@ static long walk_frame(__u32 index, struct scratch **scratch_at)
 			walk->end = AP_END_MAX_DEPTH;
 			stop = walk__step(scratch, walk, index);
 		}
-		/* clang 19 knows that it is 0 or 1 and drops the comparison; the verifier does
-		 * not. */
+		/* clang 19 knows that @stop is 0 or 1 and drops the comparison; the verifier does
+		 * not know it. */
 		barrier_var(stop);
 		return stop != 0;
 	}
@@ -417,7 +425,8 @@ static long walk_frame(__u32 index, struct scratch **scratch_at)
 
 		walk->matched = index;
 		walk->matched_cursor = walk->cursor;
-		/* After a frame pointer the end is another one, and all steps are cached anew. */
+		/* After a step by frame pointer the walk has another end, and all steps are cached
+		 * anew. */
 		if (!config.within && !walk->over_fp && index + rest <= config.max_depth &&
 		    walk__repeats(scratch, walk->cursor)) {
 			walk->n_frames = index + rest;
@@ -439,7 +448,7 @@ static long walk_frame(__u32 index, struct scratch **scratch_at)
 		return ap_walk__stop(walk, AP_END_UNREADABLE, true);
 	if (window__read_pc(scratch, walk->sp, known->ra_slot, &walk->pc))
 		return ap_walk__stop(walk, AP_END_UNREADABLE, true);
-	/* The CFA, by the step's rule. */
+	/* SP becomes the CFA, which the cached step's rule has given. */
 	walk->sp = scratch->steps[depth_index(walk->cursor)].sp;
 	if (!walk->pc)
 		return ap_walk__stop(walk, AP_END_COMPLETE, true);

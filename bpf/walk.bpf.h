@@ -41,14 +41,15 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 		scratch->absent = 0;
 		if (address & 7)
 			return -1;
-		/* In a large frame the word is far up: begin the window a little below it, but not
-		 * on the page before, which may be part of an array that was never touched. */
+		/* The frame is large, and the word far up: the window begins a little below the
+		 * word, but not on the page before, which may be part of an array that was never
+		 * touched. */
 		if (address - sp >= sizeof(scratch->window) / 2) {
 			sp = address - 64;
 			if ((sp ^ address) & ~4095ULL)
 				sp = address & ~4095ULL;
 		}
-		/* Something may have been mapped there since. */
+		/* Memory may have been mapped there since. */
 		if (address >= scratch->unreadable)
 			scratch->unreadable = 0;
 		if (window__fill(scratch, sp, sizeof(scratch->window)))
@@ -63,7 +64,8 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	return 0;
 }
 
-/* window__read() of a return address; returns the original one if a return probe replaced it. */
+/* As window__read(), for a return address: returns the original one if a return probe has replaced
+ * it. */
 static __always_inline int window__read_pc(struct scratch *scratch, __u64 sp, __u64 address,
 					   __u64 *pc)
 {
@@ -77,25 +79,26 @@ static __always_inline int window__read_pc(struct scratch *scratch, __u64 sp, __
 enum vma_result {
 	VMA_FOUND,
 	VMA_NONE, /* no executable mapping */
-	VMA_BUSY, /* bpf_find_vma() or the ring buffer failed: retry at the next hit */
+	VMA_BUSY, /* bpf_find_vma() or the ring buffer failed: the next hit tries again */
 };
 
-/* Loads the code range around @address into the scratch; returns its index, or minus enum
+/* Loads the code range around @address into the scratch. Returns its index, or minus enum
  * vma_result. */
 int range__load(struct scratch *scratch, __u64 address, __u32 pid);
 
-/* Waits while bpf_find_vma() fails since another thread of the process maps memory. 1 if
+/* Waits while bpf_find_vma() fails since another thread of the process maps memory. Returns 1 if
  * range__load() will succeed now. */
 int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generation, __u32 seq);
 
-/* Waits for a limited time until @module's table is compiled; 1 if it is. */
+/* Waits for a limited time until @module's table is compiled. Returns 1 if it is. */
 int table__await(__u32 module);
 
-/* Unwinds frames from the state in @scratch->walk until it ends. Global, like what it calls, so that the verifier
- * checks it once, and not for all states in which the programs call it. */
+/* Unwinds frames from the state in @scratch->walk until the walk ends. Global, like the functions
+ * that it calls, so that the verifier checks it once, and not for all states in which the programs
+ * call it. */
 int walk__frames(struct scratch *scratch);
 
-/* Unwinds one frame by look-ups; 1 if the walk ends. */
+/* Unwinds one frame by look-ups. Returns 1 if the walk ends. */
 int walk__step(struct scratch *scratch, struct walk *walk, __u32 index);
 
 #endif

@@ -20,10 +20,10 @@ static __always_inline void lose(enum ap_lost reason)
 enum verdict {
 	VERDICT_OUTSIDE,
 	VERDICT_INSIDE,
-	VERDICT_UNKNOWN, /* the incomplete stack does not show it */
+	VERDICT_UNKNOWN, /* the stack is incomplete and has no such frame */
 };
 
-/* The verdict by the stack that the scratch holds. */
+/* Returns the verdict for the stack that the scratch holds. */
 static __always_inline enum verdict scratch__verdict(const struct scratch *scratch)
 {
 	if (!config.within || scratch->within)
@@ -31,7 +31,7 @@ static __always_inline enum verdict scratch__verdict(const struct scratch *scrat
 	return scratch->record.end == AP_END_COMPLETE ? VERDICT_OUTSIDE : VERDICT_UNKNOWN;
 }
 
-/* For programs that need no stack otherwise. @faults: as word__read() has it. */
+/* For programs that need no stack otherwise: walks the stack. @faults: as in word__read(). */
 static __always_inline bool hit__is_within(const struct hit *hit, struct process *process,
 					   bool faults)
 {
@@ -54,7 +54,8 @@ static __always_inline bool hit__is_within(const struct hit *hit, struct process
 	return verdict == VERDICT_INSIDE;
 }
 
-/* Returns whether the hit is in the measured window, for programs that count by function. @faults: as word__read() has it. */
+/* Returns whether the hit is in the measured window, for programs that count by function. @faults:
+ * as in word__read(). */
 static __always_inline bool hit__is_measured(const struct hit *hit, struct process *process,
 					     bool faults)
 {
@@ -62,7 +63,7 @@ static __always_inline bool hit__is_measured(const struct hit *hit, struct proce
 		process__refresh(process);
 	if (!gate__is_open(process))
 		return false;
-	/* The walk may have slept. */
+	/* The walk may have slept, so the gate is read again. */
 	return !config.within || (hit__is_within(hit, process, faults) && gate__is_open(process));
 }
 

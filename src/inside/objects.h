@@ -191,8 +191,8 @@ enum next {
 /* NULL: the function has not been looked up, or there is none. */
 extern void *next_functions[NEXT_FUNCTIONS] __attribute__((visibility("hidden")));
 
-/* Whether the program has a realloc of its own, which the C library calls. Set when realloc is
- * looked up. */
+/* Returns whether the program has a realloc of its own, which the C library calls. Set when
+ * realloc is looked up. */
 extern bool next_realloc_is_preceded __attribute__((visibility("hidden")));
 
 /* Looks up the next definition. Returns NULL if there is none. */
