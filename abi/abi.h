@@ -15,22 +15,25 @@
 /* Whether a call of a defined allocator counts together with the allocator calls made beneath it. */
 enum ap_nesting {
 	AP_NESTING_NONE, /* not a defined allocator */
-	/* Only the definition's call counts, and calls beneath it of AP_NESTING_BESIDE definitions. */
+	/* Only the definition's call counts, and calls of AP_NESTING_BESIDE definitions that are
+	 * made beneath it. */
 	AP_NESTING_OUTERMOST,
-	AP_NESTING_BESIDE, /* the definition's call and those beneath it count */
+	AP_NESTING_BESIDE, /* both the definition's call and those beneath it count */
 };
 
-/* Namespace of a defined allocator's block addresses: malloc's; its own (definition + 1), so that one
- * address may be a block in several; or none, and its blocks are not followed. */
+/* Namespace of a defined allocator's block addresses: malloc's; one of its own (definition + 1),
+ * so that one address may be a block in several; or none, in which case its blocks are not
+ * followed. */
 #define AP_BLOCKS_OF_MALLOC 0
 #define AP_NO_BLOCKS	    0xff
 
-/* What a function returns. */
+/* What a function returns, or where it stores the block. */
 enum ap_result {
 	AP_RESULT_POINTER, /* the block, or NULL */
 	AP_RESULT_FREES,   /* the block, or NULL; with NULL the old block has been freed, too */
 	AP_RESULT_SIZE_IN_PLACE, /* the block's new size; the block does not move */
-	AP_RESULT_AT_POINTER,	 /* anything; *pointer argument is the block, or NULL */
+	/* Any value; the block, or NULL, is where the pointer argument points to. */
+	AP_RESULT_AT_POINTER,
 };
 
 /* Why a call that happened was not counted. profile__lost_name() has the printable names. */
@@ -82,16 +85,16 @@ static inline __attribute__((always_inline)) __u64 ap_stack__mix(__u64 value)
 	return value;
 }
 
-/* A code address: @offset is a file offset in @module, or a virtual address of the process where
- * @module is 0 because the kernel could not resolve it. */
+/* A code address. @offset is a file offset in @module or, if @module is 0 because the kernel could
+ * not resolve the address, a virtual address of the process. */
 struct ap_frame {
 	__u32 module;
 	__u32 flags; /* AP_FRAME_ */
 	__u64 offset;
 };
 
-/* A signal interrupted the thread here: @offset is the next instruction itself, not a return
- * address. */
+/* A signal interrupted the thread in this frame: @offset is the next instruction itself, not a
+ * return address. */
 #define AP_FRAME_INTERRUPTED 1
 /* The address lies in a function of --within. */
 #define AP_FRAME_WITHIN 2
@@ -107,7 +110,8 @@ struct ap_config {
 	__u32 stack_dump; /* maximum bytes of a user-stack snapshot; 0: none is sent */
 	__u32 follow;	  /* 1: follow children of a followed process */
 	__u32 drain_at;	  /* number of new counters at which user space is woken to drain them */
-	/* user-stack snapshots are sent only while fewer ring buffer bytes are unread. */
+	/* User-stack snapshots are sent only while fewer bytes of the ring buffer are unread than
+	 * this. */
 	__u32 dump_below_bytes;
 	__u32 wake_at_bytes; /* unread ring buffer bytes at which user space is woken */
 	__u32 live;	     /* 1: follow blocks from allocation to free */
@@ -122,14 +126,16 @@ struct ap_config {
 	__u32 stacks;	      /* 1: count calls by stack */
 	__u32 may_fault;      /* 1: the programs at the probes of functions are sleepable */
 	__u32 preempts;	      /* 1: several programs at a tracepoint (tracepoint_abi.h) */
-	/* With borrowed: only processes that this user, of this group, could trace (user.h). */
+	/* borrowed: 1: only processes that this user, of this group, could trace are followed
+	 * (user.h). */
 	__u32 borrowed, user, group;
-	/* Sampling by bytes (docs/sampling.md); set by sampling__configure(). */
+	/* Sampling by bytes (docs/sampling.md). sampling__configure() sets these fields. */
 	__u32 sample;		    /* 1: follow only sampled calls */
 	__u32 sample_unit_shift;    /* unit of ap_estimate.bytes_variance */
 	__u64 sample_certain_bytes; /* calls of at least this size are always sampled */
 	__u64 sample_rate;	    /* probability that one byte is chosen, in 1/2^64 */
-	/* log2 of 1 / (probability that one byte is not chosen), 1/2^(32 + AP_SAMPLE_HALVINGS_SHIFT) */
+	/* log2 of 1 / (probability that one byte is not chosen), in units of 1/2^(32 +
+	 * AP_SAMPLE_HALVINGS_SHIFT). */
 	__u64 sample_halvings;
 };
 
@@ -148,8 +154,9 @@ struct ap_gate {
 	__u32 started; /* 1: the window of some process has been opened */
 	__u32 entered; /* 1: a function of --within was entered while the window was open */
 	__u32 opened;  /* set by user space; 1: the window has been open */
-	/* Set by user space: 1 from when all probes are attached until the first is detached.
-	 * Region marks are ignored outside of that time, since only some of them would be seen. */
+	/* Set by user space: 1 from the time at which all probes are attached until the first one
+	 * is detached. Outside of that time region marks are ignored, since only some of them
+	 * would be seen. */
 	__u32 running;
 };
 
@@ -165,7 +172,7 @@ struct ap_within {
 	} ranges[AP_MAX_WITHIN_RANGES];
 };
 
-/* Slots that a program tries to claim, from its thread's own slot on. */
+/* How many slots a program tries to claim, from its thread's own slot on. */
 #define AP_SCRATCH_TRIES 8
 
 /* Upper bound of ap_config.stack_dump; a snapshot ends at the next page boundary. */
@@ -188,24 +195,24 @@ struct ap_site {
 	__u32 returns;	/* 1: its returns are probed */
 	/* 1: the fields below describe arguments and internal calls; 0: as in a C library */
 	__u32 described;
-	/* In which register the argument is: the number of the argument that the calling convention puts there, from 1,
-	 * or AP_RESULT_REGISTER; 0: the function has no such argument. */
+	/* The registers of the arguments: the number of the argument that the calling convention
+	 * puts there, from 1, or AP_RESULT_REGISTER; 0: the function has no such argument. */
 	__u8 size_argument, count_argument, pointer_argument;
 	__u8 result;	/* enum ap_result */
 	__u8 may_jump;	/* 1: it may tail-call another probed function */
-	__u8 must_jump; /* 1: it always does */
+	__u8 must_jump; /* 1: it always tail-calls another probed function */
 	__u8 own;	/* 1: the allocator's own maintenance, no request of the application */
-	__u8 behind;	/* AP_BEHIND_: arguments that point to the value */
+	__u8 behind;	/* mask of AP_BEHIND_: arguments that point to the value */
 	__u8 nesting;	/* enum ap_nesting */
 	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or definition + 1 */
 	/* 1: it frees blocks only if the name in its first argument says so (mallctl). */
 	__u8 by_name;
-	/* By how many words of 8 bytes SP is below where it was at the function's entry. */
+	/* How many words of 8 bytes SP is below its value at the function's entry. */
 	__u8 lowered_words;
-	__u64 size_bytes; /* size of each request if no argument has it, else 0 */
+	__u64 size_bytes; /* size in bytes of each request if no argument has it, else 0 */
 };
 
-/* Stands for the register of results, where it is that of an argument. */
+/* Stands for the register of results, if an argument is in it. */
 #define AP_RESULT_REGISTER 7
 
 #define AP_BEHIND_SIZE	  1
@@ -217,7 +224,7 @@ enum ap_operand_kind {
 	AP_OPERAND_NONE, /* there is no such argument */
 	AP_OPERAND_CONSTANT,
 	AP_OPERAND_REGISTER,
-	AP_OPERAND_MEMORY, /* at base + index << shift + value */
+	AP_OPERAND_MEMORY, /* in memory at base + (index << shift) + value */
 };
 
 #define AP_NO_REGISTER 0xffff
@@ -233,7 +240,7 @@ struct ap_operand {
 	__u8 pad[7];	/* 0 */
 };
 
-/* Arguments of a USDT probe, by its site's index. */
+/* Arguments of a USDT probe, indexed by its site. */
 struct ap_usdt {
 	struct ap_operand size, count, pointer; /* pointer: the block that is freed */
 	struct ap_operand result; /* the block that is allocated; AP_OPERAND_NONE: unknown */
@@ -251,12 +258,13 @@ struct ap_internal_return {
 struct ap_site_counts {
 	__u64 calls;
 	__u64 internal;
-	__u64 size_bytes;	/* requested by calls; 0 for a product that overflows */
-	__u64 fresh;		/* realloc(NULL, n) and reallocarray(NULL, …) among calls */
-	__u64 fresh_size_bytes; /* requested by these */
-	__u64 released;		/* realloc(p, 0) among calls, p not NULL */
-	__u64 null;		/* free(NULL) among calls */
-	/* Mappings only: system calls that failed, and bytes returned to the kernel. */
+	__u64 size_bytes; /* bytes that calls requested; a product that overflows adds 0 */
+	/* How many of calls are realloc(NULL, n) and reallocarray(NULL, ...). */
+	__u64 fresh;
+	__u64 fresh_size_bytes; /* bytes that fresh calls requested */
+	__u64 released;		/* how many of calls are realloc(p, 0) with p not NULL */
+	__u64 null;		/* how many of calls are free(NULL) */
+	/* Only mappings: number of system calls that failed, and bytes returned to the kernel. */
 	__u64 failed;
 	__u64 returned_bytes;
 };
@@ -269,7 +277,7 @@ enum ap_untracked {
 	AP_UNTRACKED_NESTED,	   /* the thread had AP_MAX_PENDING calls that had not returned */
 	AP_UNTRACKED_THREADS_FULL, /* the map of threads was full */
 	AP_UNTRACKED_NO_RETURN,	   /* the allocator's returns cannot be probed */
-	/* The block ends with its pool, whose end its definition does not describe. */
+	/* The block ends with its pool, and the definition does not describe that end. */
 	AP_UNTRACKED_POOL,
 	AP_UNTRACKED_NO_ROOM, /* the file system of the memory that processes share was full */
 	AP_UNTRACKED_REASONS,
@@ -279,8 +287,8 @@ enum ap_untracked {
 enum ap_stat {
 	AP_STAT_EVENTS,	  /* calls of recorded functions by followed processes */
 	AP_STAT_INTERNAL, /* internal hits of recorded functions */
-	/* Calls counted under the function that they tail-called, since the map had no room to note
-	 * the tail call. */
+	/* Calls that were counted under the function that they tail-called, since the map had no
+	 * room to note the tail call. */
 	AP_STAT_RELABELLED,
 	AP_STAT_PROCESSES_UNNOTICED, /* process records for which the ring buffer was full */
 	AP_STAT_PROCESSES_LOST,	     /* processes not followed since the map was full */
@@ -291,10 +299,11 @@ enum ap_stat {
 	/* Calls for AP_IMPOSSIBLE_BYTES or more, or for a product of count and size that overflows. */
 	AP_STAT_IMPOSSIBLE,
 	AP_STAT_NOT_SAMPLED, /* calls of recorded functions that were not sampled */
-	/* Calls of AP_NESTING_OUTERMOST definitions that were not noted, so calls beneath count. */
+	/* Calls of AP_NESTING_OUTERMOST definitions that could not be noted, so that calls beneath
+	 * them count, too. */
 	AP_STAT_NOT_NESTED,
 	AP_STAT_LOST, /* the first of AP_LOST_REASONS counters */
-	/* With live; docs/live.md. */
+	/* The counters down to AP_STAT_HISTOGRAMS_LOST are for --live; docs/live.md. */
 	AP_STAT_ALLOCATIONS = AP_STAT_LOST + AP_LOST_REASONS, /* calls that returned memory */
 	AP_STAT_ALLOCATED_BYTES,
 	AP_STAT_FAILED,	       /* calls that returned NULL */
@@ -307,17 +316,19 @@ enum ap_stat {
 	AP_STAT_TEMPORARY,
 	AP_STAT_TEMPORARY_BYTES,
 	AP_STAT_FREES_NULL,
-	/* Frees of a block whose allocation was not seen: the first of AP_FAMILIES counters. */
+	/* Frees of a block whose allocation was not seen, by family of the function: the first of
+	 * AP_FAMILIES counters. */
 	AP_STAT_FREES_UNKNOWN,
 	/* Frees by a forked process of a block from before the fork. */
 	AP_STAT_FREES_INHERITED = AP_STAT_FREES_UNKNOWN + AP_FAMILIES,
 	AP_STAT_UNMATCHED, /* blocks whose address was allocated again, without a free in between */
 	AP_STAT_REALLOCATIONS, /* reallocs of a block that returned a block */
-	AP_STAT_GROWN_BYTES,   /* by reallocs of known blocks */
+	AP_STAT_GROWN_BYTES,   /* bytes that reallocs added to known blocks */
 	AP_STAT_SHRUNK_BYTES,
 	/* Ended blocks that are in no lifetime counter: map and ring buffer were full. */
 	AP_STAT_LIFETIMES_LOST,
-	/* Blocks kept by a failed realloc that found the tables full when put back. */
+	/* Blocks that a failed realloc kept, and for which the tables were full when it put them
+	 * back. */
 	AP_STAT_DROPPED,
 	AP_STAT_HISTOGRAMS_LOST, /* blocks that are in no histogram for want of room */
 	/* munmap and mremap calls counted although bpf_find_vma() did not report in time what was
@@ -345,34 +356,35 @@ struct ap_count_key {
 	char thread[AP_COMM_LEN]; /* the calling thread's name at the call, padded with zeros */
 };
 
-/* With sampling: number of sampled calls or blocks behind an estimate, and its variance. A sample
- * stands for `weight` calls or blocks of its size, and adds weight * (weight - 1) to the
+/* With sampling: the number of sampled calls or blocks behind an estimate, and its variance. A
+ * sample stands for `weight` calls or blocks of its size, and adds weight * (weight - 1) to the
  * variance. */
 struct ap_estimate {
 	__u64 samples;
-	__u64 variance; /* of the count; saturates at AP_MAX_SUM */
-	/* The bytes' variance, in units of 2^(2 * ap_config.sample_unit_shift); saturates likewise. */
+	__u64 variance; /* variance of the number; saturates at AP_MAX_SUM */
+	/* Variance of the bytes, in units of 2^(2 * ap_config.sample_unit_shift); saturates at
+	 * AP_MAX_SUM. */
 	__u64 bytes_variance;
 };
 
 struct ap_count {
 	__u64 calls;
 	__u64 size_bytes;
-	struct ap_estimate estimate; /* of calls; 0 without sampling */
+	struct ap_estimate estimate; /* estimate of calls; 0 without sampling */
 };
 
-/* With live, in a key's function: `stack` is not a hash but the number of the user-stack
+/* Flag in a key's function, with --live: `stack` is not a hash but the number of the user-stack
  * snapshot. */
 #define AP_FUNCTION_DUMPED 0x80000000U
-/* In a user-stack snapshot's function: user space counts the call if the unwound stack has a frame of
- * a --within function. */
+/* Flag in a user-stack snapshot's function: user space counts the call only if the unwound stack
+ * has a frame of a --within function. */
 #define AP_FUNCTION_UNDECIDED 0x40000000U
 
 /* Sums of requested bytes saturate here. */
 #define AP_MAX_SUM 0x7fffffffffffffffULL
 
-/* No process can have a block of this size, 128 TiB: a request for so much fails. It is counted as a call, and its bytes are in no
- * sum, in which they would be all that can be seen. */
+/* No process can have a block of this size, 128 TiB, so a request for it fails. It counts as a
+ * call, but its bytes are in no sum, since they would exceed everything else there. */
 #define AP_IMPOSSIBLE_BYTES (1ULL << 47)
 
 /* Histogram buckets, like PROFILE_BUCKETS: bucket n has the values of n significant bits. */
@@ -396,7 +408,7 @@ struct ap_blocks {
 	__u64 frees, freed_bytes;
 	__u64 temporary, temporary_bytes;
 	/* Live blocks and bytes when peak generation @generation began. If @generation is not the
-	 * last one, the record has not changed since before the last began. */
+	 * last one, the record has not changed since before the last one began. */
 	__u64 generation;
 	__u64 peak;
 	__u64 peak_bytes;
@@ -410,7 +422,8 @@ struct ap_blocks {
 	struct ap_estimate of_calls, of_allocations, of_frees, of_temporary;
 };
 
-/* The record's counter of the bucket @tag, from 1; it takes a free slot where there is none. NULL: all are taken. */
+/* Returns the record's counter of the bucket @tag, from 1; a tag that has none gets a free slot.
+ * NULL: all slots are taken. */
 static inline __attribute__((always_inline)) __u64 *ap_blocks__slot(struct ap_blocks *blocks,
 								    __u32 tag)
 {
@@ -431,7 +444,7 @@ static inline __attribute__((always_inline)) __u64 *ap_blocks__slot(struct ap_bl
 #define AP_BLOCKS_BYTES __builtin_offsetof(struct ap_blocks, of_calls)
 
 struct ap_histograms {
-	__u64 buckets[2 * AP_BUCKETS]; /* by tag - 1 */
+	__u64 buckets[2 * AP_BUCKETS]; /* indexed by tag - 1 */
 };
 
 /* Number of records and of histograms per map. */
@@ -440,7 +453,7 @@ struct ap_histograms {
 #define AP_HISTOGRAM_CHUNK_BITS 8
 #define AP_HISTOGRAM_CHUNK	(1 << AP_HISTOGRAM_CHUNK_BITS)
 
-/* Index of no record. */
+/* Stands for no record. */
 #define AP_NO_RECORD 0xffffffffU
 
 /* Maximum number of tables that map keys to record indexes; each is larger than the one before. */
@@ -454,7 +467,7 @@ struct ap_pool {
 	__u32 ready;  /* indexes with memory; set by user space */
 	__u32 max;    /* upper bound of @ready; set by user space */
 	__u32 n;      /* indexes allocated so far */
-	__s32 n_free; /* of these, returned by user space and free */
+	__s32 n_free; /* how many of the n indexes user space has returned and nobody uses */
 };
 
 /* Address of a live block. */
@@ -467,17 +480,19 @@ struct ap_block_key {
 struct ap_block {
 	__u64 size_bytes;
 	__u64 birth_ns; /* CLOCK_MONOTONIC */
-	__u32 record;	/* index */
+	__u32 record;	/* index of the record that counts the block */
 	__u32 thread;	/* number of the allocating thread; never reused */
 	__u32 sequence; /* number of the thread's allocations, this one included */
-	__u32 weight;	/* blocks that it stands for; 1 without sampling */
-	__u64 id;	/* with --events: unique in the run, but kept by realloc; else 0 */
+	__u32 weight;	/* number of blocks that it stands for; 1 without sampling */
+	/* With --events: number that is unique in the run, and that realloc keeps; else 0. */
+	__u64 id;
 };
 
 /* Maximum number of tables of live blocks; each is larger than the one before. */
 #define AP_LIVE_TABLES 8
 
-/* Key of a lifetime counter: the epochs of allocation and free, each 2^shift nanoseconds long. */
+/* Key of a lifetime counter: the epochs in which the block was allocated and freed, each 2^shift
+ * nanoseconds long. */
 struct ap_lifetime_key {
 	__u32 record;
 	__u32 shift;
@@ -491,7 +506,7 @@ struct ap_lifetime {
 
 /* log2 of the first epochs' length in nanoseconds: 16 microseconds. */
 #define AP_FIRST_EPOCH_SHIFT 14
-/* When this many epochs have passed, their length doubles. */
+/* When this many epochs have passed, the length of an epoch doubles. */
 #define AP_MAX_EPOCHS 1024
 
 /* Maximum number of calls of one thread that have not returned. */
@@ -501,22 +516,22 @@ struct ap_lifetime {
 struct ap_pending {
 	__u64 sp; /* at the entry, where it points to the return address */
 	__u64 size_bytes;
-	/* realloc: the old block; posix_memalign: where the new one will be stored. */
+	/* realloc: the old block; posix_memalign: the address at which the new one will be stored. */
 	__u64 pointer;
 	__u64 entry_ns;	     /* CLOCK_MONOTONIC; only with has_old */
 	struct ap_block old; /* realloc's old block, out of the tables until the call returns */
-	__u32 record;	     /* index; AP_NO_RECORD: the call is not counted */
+	__u32 record;	     /* index of the record; AP_NO_RECORD: the call is not counted */
 	__u32 space;
 	__u8 function; /* enum ap_function */
 	__u8 has_old;
 	__u8 moves; /* 1: realloc of a block */
 	__u8 overflows;
-	__u8 outside;  /* 1: outside of the measured window */
+	__u8 outside;  /* 1: the call is outside of the measured window */
 	__u8 result;   /* enum ap_result */
 	__u8 blocks;   /* as in struct ap_site */
 	__u8 pad;      /* 0 */
 	__u32 regions; /* set of the regions that are open */
-	__u32 weight;  /* calls that it stands for; 1 without sampling */
+	__u32 weight;  /* number of calls that it stands for; 1 without sampling */
 	__u32 pad2;    /* 0 */
 };
 
@@ -529,10 +544,11 @@ struct ap_thread {
 };
 
 #define AP_CACHE_LINE_BYTES 64
-/* State of a run with live that all programs share; user space may read it at any time. Each group has
- * a cache line of its own, so that hits on other processors do not slow down reads of the first. */
+/* State of a run with --live that all programs share; user space may read it at any time. Each
+ * group of fields has a cache line of its own, so that hits on other processors do not slow down
+ * reads of the first. */
 struct ap_live {
-	/* Hits read these, and they change seldom. User space sets them up to @stopped. */
+	/* Hits read these fields, which seldom change. User space sets those up to @stopped. */
 	__u64 start_ns;	      /* CLOCK_MONOTONIC; epochs count from here */
 	__u64 grow_at;	      /* number of blocks in the tables at which user space is woken */
 	__u32 n_tables;	      /* tables of live blocks; the last may not be in its slot yet */
@@ -549,7 +565,7 @@ struct ap_live {
 	__u32 pad;	  /* 0 */
 	__s64 left_bytes; /* bytes live when the last process ended */
 	__s64 left_blocks;
-	/* Every block changes these: sums over all processes that have not ended. */
+	/* Sums over all processes that have not ended; every block changes them. */
 	__s64 size_bytes __attribute__((aligned(AP_CACHE_LINE_BYTES)));
 	__s64 blocks;
 	__s64 entries;	 /* blocks in the tables */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rules by which the programs of bpf/ and src/inside count a call, and the begin and end of a block (docs/semantics.md,
- * docs/live.md). Each side defines before it includes this:
+ * Rules by which the programs of bpf/ and src/inside count a call, and the begin and end of a block
+ * (docs/semantics.md, docs/live.md). Each side defines these macros before it includes this header:
  *
- *	AP_CALLER		type of what says who calls: its open regions, and where its statistics are
- *	AP_ADD(counter, n)
- *	AP_ADD_BYTES(sum, size_bytes)			a requested size; the sum saturates
- *	AP_ADD_STAT(caller, which, n)			enum ap_stat
- *	AP_HAS_REGIONS(caller)				whether there are open regions
- *	AP_ADD_IN_REGIONS(caller, which, n)		the same in these
- *	AP_ADD_ESTIMATE(estimate, weight, size_bytes)	with sampling only
- *	AP_IS_SAMPLED					whether calls are
- *	AP_SIGNIFICANT_BITS(value)
+ *	AP_CALLER		type that identifies the caller: its open regions and its statistics
+ *	AP_ADD(counter, n)				adds to a counter
+ *	AP_ADD_BYTES(sum, size_bytes)			adds a requested size to a sum, which saturates
+ *	AP_ADD_STAT(caller, which, n)			adds to the statistic @which, an enum ap_stat
+ *	AP_HAS_REGIONS(caller)				whether the caller has open regions
+ *	AP_ADD_IN_REGIONS(caller, which, n)		as AP_ADD_STAT(), in the caller's open regions
+ *	AP_ADD_ESTIMATE(estimate, weight, size_bytes)	adds to an estimate, only with sampling
+ *	AP_IS_SAMPLED					whether calls are sampled
+ *	AP_SIGNIFICANT_BITS(value)			number of significant bits
  *
- * @n: calls or blocks that this one stands for, of @bytes together.
+ * @n: number of calls or blocks that this one stands for, of @bytes together.
  */
 #ifndef ALLOCPROF_COUNT_RULES_ABI_H
 #define ALLOCPROF_COUNT_RULES_ABI_H
@@ -22,7 +22,7 @@
 
 #define AP_COUNT_RULE static inline __attribute__((always_inline, unused))
 
-/* A call of @function by site or by set of regions. */
+/* Adds a call of @function to the counters of a site or of a set of regions. */
 AP_COUNT_RULE void ap_site_counts__add(struct ap_site_counts *counts, __u32 function,
 				       __u64 size_bytes, __u64 pointer, int overflows)
 {
@@ -43,20 +43,21 @@ AP_COUNT_RULE void ap_site_counts__add(struct ap_site_counts *counts, __u32 func
 	}
 }
 
-/* Whether the call asks for more than any process can have. */
+/* Returns whether the call asks for more than any process can have. */
 AP_COUNT_RULE int ap_call__is_impossible(__u32 function, __u64 size_bytes, int overflows)
 {
 	return (size_bytes >= AP_IMPOSSIBLE_BYTES || overflows) && !(AP_FREEING >> function & 1);
 }
 
-/* Whether what is live, @now, begins a new peak generation: one per growth by 1/128 over @mark, the last one's begin, bounds the
- * error of the peak by stack. */
+/* Returns whether @now live bytes begin a new peak generation. One begins per growth by 1/128 over
+ * @mark, what was live when the last one began, which bounds the error of the peak by stack. */
 AP_COUNT_RULE int ap_peak__is_over(__u64 now, __u64 mark)
 {
 	return now > mark + (mark >> 7);
 }
 
-/* Notes how much of @record was live when the peak generation began; to be called before the record changes. */
+/* Notes how much of @record was live when the peak generation began. To be called before the
+ * record changes. */
 AP_COUNT_RULE void ap_blocks__note_peak(struct ap_blocks *record)
 {
 	record->peak = record->allocations - record->frees;
@@ -76,7 +77,7 @@ AP_COUNT_RULE void ap_blocks__begin(struct ap_blocks *record, AP_CALLER caller,
 enum ap_block_end {
 	AP_BLOCK_FREED,
 	AP_BLOCK_MOVED,	 /* realloc returned another block for it */
-	AP_BLOCK_UNSEEN, /* its address was allocated again without a free in between */
+	AP_BLOCK_UNSEEN, /* the address was allocated again without a free in between */
 };
 
 AP_COUNT_RULE void ap_blocks__end(struct ap_blocks *record, AP_CALLER caller,
@@ -94,7 +95,7 @@ AP_COUNT_RULE void ap_blocks__end(struct ap_blocks *record, AP_CALLER caller,
 	}
 }
 
-/* The block ended before the next allocation of the thread that has it allocated. */
+/* Counts a block that ended before the next allocation of the thread that has allocated it. */
 AP_COUNT_RULE void ap_blocks__end_temporary(struct ap_blocks *record, AP_CALLER caller,
 					    const struct ap_block *block, __u64 n, __u64 bytes)
 {
@@ -113,7 +114,7 @@ AP_COUNT_RULE void ap_blocks__fail(struct ap_blocks *record, AP_CALLER caller, _
 		AP_ADD_IN_REGIONS(caller, AP_STAT_FAILED, 1);
 }
 
-/* The begin and the end of a block, by open regions. */
+/* Count the begin and the end of a block by open regions. */
 AP_COUNT_RULE void ap_regions__begin_block(AP_CALLER caller, __u64 size_bytes)
 {
 	if (!AP_HAS_REGIONS(caller))
@@ -133,7 +134,8 @@ AP_COUNT_RULE void ap_regions__end_block(AP_CALLER caller, __u64 size_bytes, enu
 	AP_ADD_IN_REGIONS(caller, AP_STAT_DEALLOCATED_BYTES, size_bytes);
 }
 
-/* A realloc of a block of @old_bytes, 0 where it is not known, that has returned one of @size_bytes. */
+/* Counts a realloc that has returned a block of @size_bytes in place of one of @old_bytes, which
+ * is 0 if it is not known. */
 AP_COUNT_RULE void ap_move__count(AP_CALLER caller, __u64 n, __u64 old_bytes, __u64 size_bytes)
 {
 	int grows = size_bytes > old_bytes;
@@ -143,7 +145,7 @@ AP_COUNT_RULE void ap_move__count(AP_CALLER caller, __u64 n, __u64 old_bytes, __
 	AP_ADD_STAT(caller, AP_STAT_REALLOCATIONS, n);
 	if (AP_HAS_REGIONS(caller))
 		AP_ADD_IN_REGIONS(caller, AP_STAT_REALLOCATIONS, 1);
-	/* The old block may just not have been sampled. */
+	/* With sampling the old block may be one that was not sampled. */
 	if (AP_IS_SAMPLED)
 		return;
 	AP_ADD_STAT(caller, which, change);
@@ -151,27 +153,30 @@ AP_COUNT_RULE void ap_move__count(AP_CALLER caller, __u64 n, __u64 old_bytes, __
 		AP_ADD_IN_REGIONS(caller, which, change);
 }
 
-/* The statistic of a free by @function of a block that is not followed. */
+/* Returns the statistic for a free by @function of a block that is not followed. @inherits: the
+ * process has copies of its parent's blocks. */
 AP_COUNT_RULE enum ap_stat ap_stat__of_unknown_free(__u32 function, int inherits)
 {
 	return inherits ? AP_STAT_FREES_INHERITED
 			: AP_STAT_FREES_UNKNOWN + ap_function__family(function);
 }
 
-/* log2 of the epochs' length @elapsed_ns after they began. *@shift, which all share, grows when there are AP_MAX_EPOCHS epochs. */
+/* Returns log2 of the epochs' length, @elapsed_ns after the first one began. *@shift, which all
+ * processors share, grows when there are AP_MAX_EPOCHS epochs. */
 AP_COUNT_RULE __u32 ap_epoch__shift(__u32 *shift, __u64 elapsed_ns)
 {
 	__u32 now = *(volatile __u32 *)shift & 63;
 
 	if (elapsed_ns >> now < AP_MAX_EPOCHS)
 		return now;
-	/* After a pause it may have to double several times. */
+	/* After a pause the length may have to double several times. */
 	now = AP_SIGNIFICANT_BITS(elapsed_ns / AP_MAX_EPOCHS);
 	*(volatile __u32 *)shift = now;
 	return now & 63;
 }
 
-/* The key of the lifetime of @block, which ends at @now_ns. @start_ns: when epochs began. */
+/* Returns the key of the lifetime of @block, which ends at @now_ns. @start_ns is when the epochs
+ * began. */
 AP_COUNT_RULE struct ap_lifetime_key ap_lifetime_key__of(const struct ap_block *block,
 							 __u64 start_ns, __u64 now_ns, __u32 *shift)
 {

@@ -19,7 +19,7 @@ enum ap_function {
 	AP_VALLOC,
 	AP_PVALLOC,
 	AP_FREE,
-	AP_C_FUNCTIONS, /* a C library may define those above */
+	AP_C_FUNCTIONS, /* a C library may define the functions above */
 	AP_NEW = AP_C_FUNCTIONS,
 	AP_DELETE,
 	AP_FREE_SIZED,
@@ -39,12 +39,13 @@ enum ap_function {
 
 #define AP_MAPPING_FUNCTIONS (AP_MUNMAP - AP_MMAP + 1)
 
-/* Families of functions that free, by which frees of unknown blocks are counted. */
+/* Families of functions that free. Frees of unknown blocks are counted by family. */
 enum ap_family {
-	AP_FAMILY_C,	    /* free, realloc, and what other allocators have in place of them */
+	/* Free, realloc, and the functions that other allocators have in place of them. */
+	AP_FAMILY_C,
 	AP_FAMILY_CXX,	    /* operator delete */
 	AP_FAMILY_JEMALLOC, /* dallocx, sdallocx, rallocx */
-	AP_FAMILY_DEFINED,  /* of the allocators that are defined at run time */
+	AP_FAMILY_DEFINED,  /* functions of the allocators that are defined at run time */
 	AP_FAMILIES,
 };
 
@@ -58,8 +59,8 @@ static inline __u32 ap_function__family(__u32 function)
 	return function == AP_DELETE ? AP_FAMILY_CXX : AP_FAMILY_C;
 }
 
-/* A function of a defined allocator does one of these. Its number is AP_DEFINED + definition * AP_DEFINED_KINDS +
- * kind. */
+/* What a function of a defined allocator does. The function's number is AP_DEFINED + definition *
+ * AP_DEFINED_KINDS + kind. */
 enum ap_defined_kind {
 	AP_DEFINED_ALLOC,
 	AP_DEFINED_REALLOC,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Table of the allocators' functions, with their arguments and results. A file that includes it has a copy. */
+/* Table of the allocators' functions, with their arguments and results. Each file that includes
+ * this header has a copy. */
 #ifndef ALLOCPROF_INTERFACE_ABI_H
 #define ALLOCPROF_INTERFACE_ABI_H
 
@@ -23,27 +24,29 @@ enum interface_family {
 
 enum interface_kind {
 	INTERFACE_REQUEST, /* its calls count */
-	/* Returns a block that it gets from a function of the table; that call counts as if the
-	 * application had made it: strdup. */
+	/* Returns a block that it gets from a function of the table, like strdup. The call of that
+	 * function counts as if the application had made it. */
 	INTERFACE_THROUGH,
-	INTERFACE_OWN,	   /* calls functions of the table for the allocator's own purposes */
+	INTERFACE_OWN,	   /* calls functions of the table, for the allocator's own purposes */
 	INTERFACE_IGNORED, /* neither allocates nor frees */
 };
 
 struct interface_function {
-	const char *name; /* without the family's prefix, if it may have one */
+	/* Name without the family's prefix, if functions of the family have one. */
+	const char *name;
 	enum ap_function function;
 	enum interface_kind kind;
 	/* Argument numbers, from 1; 0: there is none. The requested size is size * count. */
 	__u8 size, count, pointer;
-	__u32 size_bytes; /* requested size if no argument has it */
-	__u8 block;	  /* USDT probes, which return nothing: argument with the allocated block */
-	__u8 behind;	  /* AP_BEHIND_ */
-	__u8 result;	  /* enum ap_result */
-	bool prefixed;	  /* also exists with the families' prefixes */
-	/* An exception may leave it, so that it must not have a return probe. */
+	__u32 size_bytes; /* requested size in bytes if no argument has it */
+	/* USDT probes, which return nothing: number of the argument with the allocated block. */
+	__u8 block;
+	__u8 behind;   /* AP_BEHIND_ */
+	__u8 result;   /* enum ap_result */
+	bool prefixed; /* also exists with the families' prefixes */
+	/* An exception may leave the function, so it must not have a return probe. */
 	bool throws;
-	/* Its calls may end blocks that are unknown; mallctl's only for some names. */
+	/* Its calls may end blocks that are not arguments; those of mallctl only for some names. */
 	bool ends;
 };
 
@@ -58,8 +61,8 @@ static const char *const interface_prefixes[INTERFACE_FAMILIES] = {
 	[INTERFACE_GC] = "GC_",
 };
 
-/* Rows: name, function that its calls count as; numbers of the size, count and pointer
- * arguments. */
+/* Rows of the table: name, the function under which its calls count, and numbers of the size,
+ * count and pointer arguments. */
 #define C(name, function, ...)                                                                     \
 	{                                                                                          \
 		name, function, .prefixed = true, __VA_ARGS__                                      \
@@ -85,8 +88,8 @@ static const char *const interface_prefixes[INTERFACE_FAMILIES] = {
 		name, AP_MALLOC, INTERFACE_IGNORED, .prefixed = true                               \
 	}
 
-/* The first AP_C_FUNCTIONS rows, whose arguments the programs have built in, are in the order of
- * enum ap_function. */
+/* The first AP_C_FUNCTIONS rows are in the order of enum ap_function: the programs have their
+ * arguments built in. */
 static const struct interface_function interface_functions[] = {
 	C("malloc", AP_MALLOC, .size = 1),
 	C("calloc", AP_CALLOC, .size = 2, .count = 1),
@@ -344,7 +347,7 @@ static const struct interface_function interface_functions[] = {
 #undef OWN
 #undef IGNORED
 
-/* Whether @name begins with @start; what follows is at *@rest. */
+/* Returns whether @name begins with @start. The rest of @name is stored in *@rest. */
 static inline bool interface__begins(const char *name, const char *start, const char **rest)
 {
 	while (*start && *name == *start) {
@@ -362,7 +365,7 @@ static inline bool interface__is(const char *name, const char *other)
 	return interface__begins(name, other, &rest) && !*rest;
 }
 
-/* The function @name and its family; NULL if the table has none. */
+/* Returns the row of the function @name and its family; NULL if the table has none. */
 static inline const struct interface_function *interface__find_row(const char *name,
 								   enum interface_family *family)
 {
@@ -370,7 +373,7 @@ static inline const struct interface_function *interface__find_row(const char *n
 	enum interface_family found = INTERFACE_C;
 	const char *rest, *behind = name;
 
-	/* Most names of a C++ program are excluded here. */
+	/* This excludes most names of a C++ program. */
 	if (name[0] == '_' && name[1] == 'Z' && name[2] != 'n' && name[2] != 'd')
 		return 0;
 	for (int i = INTERFACE_C + 1; i < INTERFACE_FAMILIES; i++)
@@ -378,7 +381,7 @@ static inline const struct interface_function *interface__find_row(const char *n
 			found = (enum interface_family)i;
 			behind = rest;
 		}
-	/* oneTBB's functions for its second library. */
+	/* Functions that oneTBB has for its second library. */
 	if (interface__begins(name, "__TBB_", &rest)) {
 		found = INTERFACE_TBB;
 		behind = name;
@@ -417,7 +420,8 @@ static inline bool interface__has_letter(const char *letters, char letter)
 	return *letters;
 }
 
-/* Whether the word is a stem, with an optional letter before and after it, and an optional number. */
+/* Returns whether the word is one of the stems, with an optional letter before and after it, and
+ * an optional number. */
 static inline bool interface_word__is_request(struct interface_word word)
 {
 	static const char *const stems[] = { "malloc",	 "calloc",     "realloc",  "reallocarray",
@@ -447,14 +451,14 @@ static inline bool interface_word__is_request(struct interface_word word)
 	return false;
 }
 
-/* Whether it is a C library function that returns a copy in memory from malloc. */
+/* Returns whether it is a C library function that returns a copy in memory from malloc. */
 static inline bool interface__copies(const char *name)
 {
 	return interface__is(name, "strdup") || interface__is(name, "strndup");
 }
 
-/* Whether @name, which is not in the table, resembles its names: foo_mallocx2, pool_free; not
- * foo_alloc_stats. */
+/* Returns whether @name, which is not in the table, resembles names of the table, as foo_mallocx2
+ * and pool_free do, and foo_alloc_stats does not. */
 static inline bool interface__looks_alike(const char *name)
 {
 	/* Words of functions about memory that do not allocate. */

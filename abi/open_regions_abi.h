@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The rules by which marks and calls change which regions a thread has open (docs/regions.md, Which are open): for the
- * programs of bpf/ and for src/inside.
+ * Rules by which marks and calls change which regions a thread has open (docs/regions.md, Which
+ * are open), shared by the programs of bpf/ and src/inside.
  */
 #ifndef ALLOCPROF_OPEN_REGIONS_ABI_H
 #define ALLOCPROF_OPEN_REGIONS_ABI_H
@@ -10,15 +10,15 @@
 
 #define AP_REGION_RULE static inline __attribute__((always_inline))
 
-/* Where a thread is, to find out which of its open regions are over. */
+/* Where a thread is, by which ended regions are recognised. */
 struct ap_region_sweep {
-	__u64 floor;  /* frames below it have returned */
-	__u64 sp, ip; /* of a begin mark */
-	__u32 region; /* region that begins, or AP_MAX_REGIONS */
+	__u64 floor;  /* frames below this address have returned */
+	__u64 sp, ip; /* stack pointer and address of a begin mark */
+	__u32 region; /* the region that begins, or AP_MAX_REGIONS */
 	__u32 alternate;
 };
 
-/* At a call with @sp, whose own frame lies below the frames of all open regions. */
+/* Returns the sweep for a call with @sp, whose own frame is below the frames of all open regions. */
 AP_REGION_RULE struct ap_region_sweep ap_region_sweep__at_call(__u64 sp)
 {
 	return (struct ap_region_sweep){ .floor = sp + 1, .region = AP_MAX_REGIONS };
@@ -34,7 +34,8 @@ AP_REGION_RULE struct ap_region_sweep ap_region_sweep__at_end(__u64 sp)
 	return (struct ap_region_sweep){ .floor = sp, .region = AP_MAX_REGIONS };
 }
 
-/* Returns whether @there, an entry of struct ap_regions' masks, belongs to the set @mask. A free entry is given to it. */
+/* Returns whether *@there, an entry of struct ap_regions' masks, is that of the set @mask. A free
+ * entry is given to the set. */
 AP_REGION_RULE int ap_region_mask__is(__u64 *there, __u64 mask)
 {
 	__u64 before = *(volatile __u64 *)there;
@@ -51,13 +52,14 @@ AP_REGION_RULE int ap_open_region__is_gone(const struct ap_open_region *open,
 		return open->alternate && open->scoped;
 	if (open->scoped && open->sp < sweep->floor)
 		return 1;
-	/* The region begins again in the same frame and at the same address, or in a frame that has returned: it
-	 * was left. Recursion has another frame or, inlined, another address. */
+	/* A region that begins again in the same frame and at the same address, or in a frame that
+	 * has returned, was left without a mark. Recursion has another frame or, if it is inlined,
+	 * another address. */
 	return open->region == sweep->region &&
 	       (open->sp < sweep->sp || (open->sp == sweep->sp && open->ip == sweep->ip));
 }
 
-/* Sets the floor after a change of the open regions; the mask of those that are open. */
+/* Sets the floor after a change of the open regions. Returns the mask of the open ones. */
 AP_REGION_RULE __u64 ap_region_thread__settle(struct ap_region_thread *thread)
 {
 	__u64 mask = 0, floor = ~0ULL;
@@ -76,10 +78,10 @@ AP_REGION_RULE __u64 ap_region_thread__settle(struct ap_region_thread *thread)
 }
 
 /*
- * @zero, here and below, is 0. The programs have it from memory: their verifier, which does not know that, would check a
- * loop for each value of a counter otherwise.
+ * Removes open regions that were left without a mark. Returns 1 if there were any.
  *
- * Removes open regions that were left without a mark; returns 1 if there were any.
+ * @zero, here and below, is 0. The programs read it from memory, so that their verifier does not
+ * know it: else it would check a loop for each value of a counter.
  */
 AP_REGION_RULE int ap_region_thread__sweep(struct ap_region_thread *thread,
 					   const struct ap_region_sweep *sweep, __u32 zero)
@@ -100,7 +102,8 @@ AP_REGION_RULE int ap_region_thread__sweep(struct ap_region_thread *thread,
 	return 1;
 }
 
-/* Opens the region of @sweep, which was swept by; 0 if there is no room. */
+/* Opens the region of @sweep, for which ap_region_thread__sweep() was called. Returns 0 if there
+ * is no room. */
 AP_REGION_RULE int ap_region_thread__open(struct ap_region_thread *thread,
 					  const struct ap_region_sweep *sweep, __u32 mark)
 {
@@ -119,8 +122,8 @@ AP_REGION_RULE int ap_region_thread__open(struct ap_region_thread *thread,
 	return 1;
 }
 
-/* Index of the open region that the mark ends: the last one whose frame still exists, or else the last one;
- * AP_MAX_OPEN_REGIONS if there is none. */
+/* Returns the index of the open region that the mark ends: the last one whose frame still exists
+ * or, if there is none, the last one. AP_MAX_OPEN_REGIONS: no region is open. */
 AP_REGION_RULE __u32 ap_region_thread__find(const struct ap_region_thread *thread, __u64 sp,
 					    __u32 region, __u32 mark, __u32 zero)
 {
@@ -142,7 +145,7 @@ AP_REGION_RULE __u32 ap_region_thread__find(const struct ap_region_thread *threa
 	return found;
 }
 
-/* Removes the region at @at, and those begun inside of it by frames that have returned. */
+/* Removes the region at index @at, and those that frames which have returned began inside of it. */
 AP_REGION_RULE void ap_region_thread__remove(struct ap_region_thread *thread,
 					     const struct ap_region_sweep *sweep, __u32 at,
 					     __u32 zero)

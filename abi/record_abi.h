@@ -5,15 +5,15 @@
 
 #include "abi.h"
 
-/* The first member of every record. */
+/* The type of a record, which is the first member of each. */
 enum ap_record_type {
 	AP_RECORD_PROCESS,
 	AP_RECORD_MODULE,
 	AP_RECORD_STACK,
 	AP_RECORD_COUNT,
-	AP_RECORD_DRAIN, /* the counter map is filling up; the record has only its type */
+	AP_RECORD_DRAIN, /* the counter map is filling up; such a record has only its type */
 	AP_RECORD_DUMP,
-	AP_RECORD_GROW,	    /* records or tables are filling up; the record has only its type */
+	AP_RECORD_GROW,	    /* records or tables are filling up; such a record has only its type */
 	AP_RECORD_LIFETIME, /* one ended block for which the lifetimes map had no room */
 	AP_RECORD_UNPROBED,
 	AP_RECORD_PROGRAM,
@@ -26,83 +26,85 @@ enum ap_process_event {
 	AP_PROCESS_SEEDED, /* already running when it was first followed */
 	AP_PROCESS_FORKED,
 	AP_PROCESS_EXECED,
-	AP_PROCESS_EXITED, /* its last thread will not return to user space */
+	AP_PROCESS_EXITED, /* no thread of it will return to user space */
 };
 
 struct ap_process_record {
 	__u32 type;
 	__u32 event;	 /* enum ap_process_event */
-	__u32 id;	 /* program id, from 1; an exec makes a new one */
+	__u32 id;	 /* program id, from 1; an exec begins a new program */
 	__u32 parent;	 /* program that forked or exec'ed this one; 0 for the first */
 	__u32 pid;	 /* in the PID namespace of allocprof */
 	__u32 by_thread; /* EXECED: 1 if a thread other than the leader called exec, else 0 */
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN];
-	/* Only with live, else 0. */
-	__u64 generation; /* EXITED, EXECED: peak generation at the end of the program that ended */
-	__u32 space;	  /* number of the program's address space; EXITED: before it ended */
-	/* EXITED, EXECED: number of the address space that has no users any more, or 0. */
+	/* The fields below are 0 without --live. */
+	__u64 generation; /* EXITED, EXECED: generation of the peak when the program ended */
+	__u32 space;	  /* number of the program's address space; EXITED: the one that it had */
+	/* EXITED, EXECED: number of the address space that now has no users, or 0. */
 	__u32 ended_space;
 };
 
-/* Only with live: an address space that its process had left by an exit has no users any more, as the last process that
- * shared it has executed a program. */
+/* Only with --live: an address space has no users any more. Sent if the process for which it was
+ * made had exited before, and the last process that shared it has executed a program. */
 struct ap_space_record {
 	__u32 type;
-	__u32 space;	  /* its number */
+	__u32 space;	  /* number of the address space */
 	__u64 time_ns;	  /* CLOCK_MONOTONIC */
-	__u64 generation; /* peak generation at its end */
+	__u64 generation; /* generation of the peak at its end */
 };
 
-/* First sight of a mapped file, which is identified by (device, inode, generation, version); all
- * are 0 for the vDSO. */
+/* A mapped file that is met for the first time. It is identified by (device, inode, generation,
+ * version); all are 0 for the vDSO. */
 struct ap_module_record {
 	__u32 type;
 	__u32 id;     /* module id, from 1 */
 	__u32 pid;    /* a process that has it mapped, in the PID namespace of allocprof */
 	__u32 device; /* kernel's dev_t: major << 20 | minor */
 	__u64 inode;
-	__u64 start, end; /* of the mapping in that process */
+	__u64 start, end; /* addresses of the mapping in that process */
 	__u64 offset;	  /* file offset of @start */
-	__u32 generation; /* of the inode number */
-	__u32 version;	  /* hash of the contents' modification time and the generation */
+	__u32 generation; /* generation of the inode number */
+	__u32 version;	  /* hash of the contents' modification time and of the generation */
 	__u64 time_ns;	  /* CLOCK_MONOTONIC */
 };
 
-/* Followed by @n_frames struct ap_frame, innermost first, without the allocator's. */
+/* A stack. @n_frames struct ap_frame follow, innermost first, without the allocator's own. */
 struct ap_stack_record {
 	__u32 type;
 	__u32 n_frames;
-	__u64 stack;   /* hash */
-	__u32 process; /* program that sent it first, needed to resolve frames without a module */
-	__u32 end;     /* enum ap_stack_end */
+	__u64 stack; /* hash */
+	/* Program that sent it first, which is needed to resolve frames without a module. */
+	__u32 process;
+	__u32 end; /* enum ap_stack_end */
 };
 
 /* Registers of a hit in x86-64's DWARF numbering (System V ABI, figure 3.36). Number 16, the return
  * address column, is the pc of the hit. */
 #define AP_DUMP_REGISTERS 17
 
-/* User-stack snapshot of one call that the tables could not unwind; followed by @n_bytes of stack
- * from registers[SP]. */
+/* User-stack snapshot of a call whose stack the tables could not unwind. @n_bytes of stack from
+ * registers[SP] on follow. */
 struct ap_dump_record {
 	__u32 type;
 	__u32 end; /* enum ap_stack_end: why the tables did not suffice */
-	/* stack: 0; with live and AP_FUNCTION_DUMPED, the number of the snapshot. */
+	/* key.stack is 0 or, with --live and AP_FUNCTION_DUMPED, the number of the snapshot. */
 	struct ap_count_key key;
 	__u64 size_bytes;
 	__u64 time_ns; /* CLOCK_MONOTONIC; user space uses the mappings of that time */
 	__u64 registers[AP_DUMP_REGISTERS];
 	__u32 n_bytes;
 	__u32 weight; /* calls that this one stands for; 1 without sampling */
-	/* 1: registers are the caller's after the call, 0: the probed function's at its entry. */
+	/* 1: registers are the caller's after the call; 0: they are those at the probed function's
+	 * entry. */
 	__u32 is_in_caller;
 	__u32 pad; /* 0 */
 };
 
-/* A call for whose counter the map had no room. */
+/* A call for which the map of counters had no room. */
 struct ap_count_record {
 	__u32 type;
-	__u32 weight; /* calls that this one stands for; 1 without sampling */
+	__u32 weight; /* number of calls that this one stands for; 1 without sampling */
 	struct ap_count_key key;
 	__u64 size_bytes;
 };
@@ -110,12 +112,12 @@ struct ap_count_record {
 /* A block that ended and for which the lifetimes map had no room. */
 struct ap_lifetime_record {
 	__u32 type;
-	__u32 weight; /* blocks that this one stands for; 1 without sampling */
+	__u32 weight; /* number of blocks that this one stands for; 1 without sampling */
 	struct ap_lifetime_key key;
 	__u64 size_bytes;
 };
 
-/* A process that took memory from the kernel without a hit: its allocator is unknown. */
+/* A process that took memory from the kernel without hitting a probe: its allocator is unknown. */
 struct ap_unprobed_record {
 	__u32 type;
 	__u32 pid;	  /* in the PID namespace of allocprof */
@@ -123,11 +125,11 @@ struct ap_unprobed_record {
 	char comm[AP_COMM_LEN];
 };
 
-/* From now on another engine counts the calls of the process (INSIDE_BEGINS). */
+/* Another engine counts the calls of the process from now on (INSIDE_BEGINS). */
 struct ap_program_record {
 	__u32 type;
-	__u32 id;      /* program, as in struct ap_process_record */
-	__u32 program; /* that engine's number of it */
+	__u32 id;      /* id of the program, as in struct ap_process_record */
+	__u32 program; /* the other engine's number of the program */
 	__u32 pad;     /* 0 */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs that neither a library nor probes may be put into, by the names in their files and of their files; and the rules by which
- * allocprof and src/inside refuse to preload the library into one. */
+/* Lists programs into which neither a library nor probes may be put, by names in their files or of
+ * their files, and has the rules by which allocprof and src/inside refuse to preload the library
+ * into one. */
 #ifndef ALLOCPROF_REFUSAL_ABI_H
 #define ALLOCPROF_REFUSAL_ABI_H
 
@@ -9,8 +10,9 @@
 
 #include "inside_abi.h"
 
-/* X(beginning of the name of a sanitizer's library). Some end the process where another library comes before
- * them, and all of them replace the allocator by one that must see each call first. */
+/* X(how the name of a sanitizer's library begins). Some of these libraries end the process if
+ * another library comes before them, and all of them replace the allocator by one that must see
+ * each call first. */
 #define SANITIZER_LIBRARIES(X)                                                                     \
 	X("libasan.so")                                                                            \
 	X("libtsan.so")                                                                            \
@@ -46,28 +48,30 @@
 	X("/libexec/valgrind/")                                                                    \
 	X("/lib/valgrind/")
 
-/* An ELF file that is about to be executed, and who executes it. */
+/* An ELF file that is about to be executed, and the user who executes it. */
 struct ap_program {
-	bool is_foreign;       /* for another machine than this library */
-	bool is_static;	       /* no dynamic linker is loaded for it, and it is none itself */
-	bool has_sanitizer;    /* by the names above */
-	bool has_malloc;       /* false also where nobody has looked */
-	bool has_capabilities; /* the file */
-	/* The file's; a mode of 0 where they are not known. */
+	bool is_foreign; /* it is for another machine than this library */
+	/* No dynamic linker is loaded for it, and it is not a dynamic linker itself. */
+	bool is_static;
+	bool has_sanitizer;    /* it has a sanitizer, by the names above */
+	bool has_malloc;       /* it defines malloc; also false if nobody has checked */
+	bool has_capabilities; /* its file has capabilities */
+	/* Mode and owners of its file; mode 0: they are not known. */
 	__u32 mode, owner, owning_group;
-	/* Who executes it. */
+	/* The credentials of the process that executes it. */
 	__u32 user, effective_user, group, effective_group;
 };
 
 #define AP_MODE_SET_USER  04000
-#define AP_MODE_SET_GROUP 02010 /* as it is of effect: with the group's right to execute */
+#define AP_MODE_SET_GROUP 02010 /* effective only if the group may execute */
 
-/* Whether the dynamic linker will load nothing by name, as it is told by AT_SECURE. */
+/* Returns whether the dynamic linker will load nothing by name because the privileges change
+ * (AT_SECURE). */
 static inline bool ap_program__changes_privileges(const struct ap_program *program)
 {
 	if (program->user != program->effective_user || program->group != program->effective_group)
 		return true;
-	/* Capabilities of the file change nothing for root. */
+	/* Capabilities of the file give root nothing new. */
 	if (program->user && program->has_capabilities)
 		return true;
 	if (program->mode & AP_MODE_SET_USER && program->owner != program->user)
@@ -76,8 +80,8 @@ static inline bool ap_program__changes_privileges(const struct ap_program *progr
 	       program->owning_group != program->group;
 }
 
-/* Returns enum inside_refusal, or -1 if the library can be preloaded into the program. A static program is called so whatever its
- * privileges: it hands the environment on. */
+/* Returns an enum inside_refusal, or -1 if the library can be preloaded into the program. A static
+ * program is refused as such whatever its privileges, since it passes the environment on. */
 static inline int ap_program__refusal(const struct ap_program *program)
 {
 	if (program->is_foreign)
@@ -91,9 +95,10 @@ static inline int ap_program__refusal(const struct ap_program *program)
 	return program->has_malloc ? INSIDE_REFUSES_ALLOCATOR : -1;
 }
 
-/* Whether a program that is refused for this reason is to run without the library in its environment: the dynamic linker would
- * complain where it cannot load it, and a static program hands it on. Others ignore it there, and what they execute in turn is
- * measured. */
+/* Returns whether a program that is refused for this reason has to run without the library in its
+ * environment: the dynamic linker would print an error if it cannot load the library, and a static
+ * program passes the environment on. For other reasons the variable does no harm, and programs
+ * that the program executes in turn are measured. */
 static inline bool ap_refusal__clears_environment(int refusal)
 {
 	return refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE ||

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* With sampling: the probability that a call is chosen, and how many calls it stands for (docs/sampling.md). */
+/* Sampling: the probability that a call is chosen, and how many calls it stands for
+ * (docs/sampling.md). */
 #ifndef ALLOCPROF_SAMPLE_ABI_H
 #define ALLOCPROF_SAMPLE_ABI_H
 
 #include "abi.h"
 
-/* 1 - 2^-@fraction, both in 1/2^32; @fraction is less than 1. By Taylor's series. */
+/* Returns 1 - 2^-@fraction by Taylor's series. Both are in units of 1/2^32, and @fraction is less
+ * than 1. */
 static inline __attribute__((always_inline)) __u64 ap_sample__one_less_power(__u64 fraction)
 {
 	/* ln(2)^n / n!, from n = 6 down to 1. */
@@ -20,9 +22,9 @@ static inline __attribute__((always_inline)) __u64 ap_sample__one_less_power(__u
 }
 
 /*
- * The probability that at least one byte of the call is chosen, in 1/2^64; malloc(0) counts as one
- * byte. 0: certain. Exact to 1/10,000, which suffices, since the weight is computed from the same
- * number.
+ * Returns the probability that at least one byte of the call is chosen, in units of 1/2^64;
+ * malloc(0) counts as one byte. 0: it is certain. The result is exact to 1/10,000, which suffices,
+ * since the weight is computed from the same number.
  */
 static inline __attribute__((always_inline)) __u64
 ap_sample__chance(const volatile struct ap_config *sampling, __u64 size_bytes)
@@ -31,19 +33,20 @@ ap_sample__chance(const volatile struct ap_config *sampling, __u64 size_bytes)
 
 	if (bytes >= sampling->sample_certain_bytes)
 		return 0;
-	/* log2 of 1 / (probability that no byte is chosen), in 1/2^32. */
+	/* log2 of 1 / (probability that no byte is chosen), in units of 1/2^32. */
 	halvings = bytes * sampling->sample_halvings >> AP_SAMPLE_HALVINGS_SHIFT;
 	if (halvings < 1 << 16)
 		return bytes * sampling->sample_rate;
-	/* Shifted by 31 bits and one more, since the power is 2^32 for a whole number of
+	/* Shifted by 31 bits and then by one more, since the power is 2^32 for a whole number of
 	 * halvings. */
 	left = (1ULL << 32) - ap_sample__one_less_power(halvings & 0xffffffff);
 	return -(left << 31 >> (halvings >> 32 & 63) << 1);
 }
 
 /*
- * Returns 1 if @draw does not sample a call of @size_bytes, which is not certain to be sampled, and 0 if it may. One multiplication
- * tells: no call's chance is more than 1/1024 above the sum of its bytes' chances.
+ * Returns 1 if @draw certainly does not sample a call of @size_bytes, and 0 if it may. To be
+ * called for sizes that are not always sampled. One multiplication decides: no call's chance
+ * exceeds the sum of its bytes' chances by more than 1/1024.
  */
 static inline __attribute__((always_inline)) int
 ap_sample__is_beyond(const volatile struct ap_config *sampling, __u64 size_bytes, __u64 draw)
@@ -55,9 +58,9 @@ ap_sample__is_beyond(const volatile struct ap_config *sampling, __u64 size_bytes
 }
 
 /*
- * The weight of a call with probability @chance that @draw (less than @chance) has chosen: 2^64 /
- * @chance, rounded down or up. It is rounded up for as many draws as make the sum over all 2^64
- * draws 2^64, so the mean is exact for every @chance.
+ * Returns the weight of a call with probability @chance that @draw, which is less than @chance,
+ * has chosen: 2^64 / @chance, rounded down or up. It is rounded up for just as many draws as make
+ * the sum over all draws 2^64, so the mean is exact for every @chance.
  */
 static inline __attribute__((always_inline)) __u32 ap_sample__weight(__u64 chance, __u64 draw)
 {

@@ -12,11 +12,13 @@ enum ap_tracepoint {
 };
 
 /*
- * Linux 7.0 preempts programs at tracepoints. While one is preempted, the kernel skips it for other tasks on that CPU. So
- * with config.preempts there are three at each tracepoint, and the first that runs does the work.
+ * Programs at one tracepoint. Linux 7.0 preempts programs at tracepoints, and while one is
+ * preempted, the kernel skips it for other tasks on that CPU. So with config.preempts there are
+ * three at each tracepoint, and the first that runs does the work.
  */
 enum ap_tracepoint_program {
-	/* perf calls it, and disables preemption; the kernel skips it on a CPU where a system call on a map is preempted. */
+	/* perf calls this one with preemption disabled; the kernel skips it on a CPU on which a
+	 * system call on a map is preempted. */
 	AP_BY_PERF,
 	AP_FIRST,
 	AP_AGAIN,

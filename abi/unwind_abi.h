@@ -53,7 +53,7 @@ enum unwind_cfa {
 	UNWIND_CFA_OTHER_STACK, /* the caller is on another stack, whose address is unknown */
 };
 
-/* x86-64's: PLT entries push 8 bytes at some pc of each 16-byte slot. */
+/* x86-64's PLT entries push 8 bytes at some pc of each 16-byte slot. */
 #define UNWIND_PLT_MASK 15
 
 /* Offsets in Go's struct g: the end of its stack, its thread's struct m, and its saved sp. */
@@ -77,7 +77,7 @@ enum unwind_unsupported {
 	UNWIND_UNSUPPORTED_CFA_REGISTER,   /* not sp or fp; cfa_add is the DWARF register */
 	UNWIND_UNSUPPORTED_SP,		   /* the caller's sp is not the CFA */
 	UNWIND_UNSUPPORTED_FP_EXPRESSION,  /* a DWARF expression of unknown form */
-	UNWIND_UNSUPPORTED_FP_REGISTER,	   /* fp is kept in the register cfa_add */
+	UNWIND_UNSUPPORTED_FP_REGISTER,	   /* fp is saved in the register cfa_add */
 	UNWIND_UNSUPPORTED_RA_EXPRESSION,  /* a DWARF expression of unknown form */
 	UNWIND_UNSUPPORTED_RA_REGISTER,	   /* the return address is in the register cfa_add */
 	UNWIND_UNSUPPORTED_RA_UNKNOWN,	   /* no rule for the return address */
@@ -88,7 +88,7 @@ enum unwind_unsupported {
 };
 
 /* The kernel built this frame for a signal: its pc is the interrupted instruction, not a return
- * address, and is looked up as it is. */
+ * address, and is looked up unchanged. */
 #define UNWIND_SIGNAL_FRAME 1
 /* The rule comes from the code's instructions, or from Go's pclntab, instead of call frame information. */
 #define UNWIND_OF_CODE 2
@@ -105,7 +105,7 @@ struct unwind_rule {
 	__s16 cfa_add;
 };
 
-/* Valid up to the next row's pc. */
+/* A row of a segment, valid up to the next row's pc. */
 struct unwind_row {
 	__u16 pc_lo; /* low 16 bits of the offset in the segment */
 	__u16 rule;  /* index in rules */
@@ -114,9 +114,11 @@ struct unwind_row {
 /* Code of one linear mapping of the file, from its first FDE to the end of its last. */
 struct unwind_segment {
 	__u64 file_offset;
-	__u64 vaddr; /* of file_offset, from the program headers; BPF does not use it */
-	__u32 size;  /* bytes */
-	/* Index in blocks; the segment has ((size - 1) >> UNWIND_BLOCK_SHIFT) + 2. */
+	/* ELF virtual address of file_offset, from the program headers; BPF does not use it. */
+	__u64 vaddr;
+	__u32 size; /* bytes */
+	/* Index of its first block in blocks; it has ((size - 1) >> UNWIND_BLOCK_SHIFT) + 2
+	 * blocks. */
 	__u32 first_block;
 };
 
@@ -135,7 +137,7 @@ struct unwind_chunk {
 	__u32 words[UNWIND_CHUNK_WORDS];
 };
 
-/* A block's word: the index of its first row in the slice, and its number of rows. */
+/* The word of a block: the index of its first row in the slice, and its number of rows. */
 #define UNWIND_BLOCK_COUNT_SHIFT 18
 #define UNWIND_BLOCK_ROW_MASK	 ((1 << UNWIND_BLOCK_COUNT_SHIFT) - 1)
 
@@ -149,7 +151,7 @@ struct unwind_slice {
 	__u32 pad;	   /* 0 */
 };
 
-/* Index in unwind_rules of the rule at @offset inside @slice, which is in @chunk. */
+/* Returns the index in unwind_rules of the rule at @offset inside @slice, which is in @chunk. */
 static inline __attribute__((always_inline)) __u32
 unwind_slice__rule_index(const struct unwind_slice *slice, const struct unwind_chunk *chunk,
 			 __u32 offset)
@@ -160,7 +162,8 @@ unwind_slice__rule_index(const struct unwind_slice *slice, const struct unwind_c
 	word = chunk->words[block & (UNWIND_CHUNK_WORDS - 1)];
 	n = word >> UNWIND_BLOCK_COUNT_SHIFT;
 	row = slice->first_row + (word & UNWIND_BLOCK_ROW_MASK);
-	/* Finds the first row of the block beyond the offset; the result is the row before it. */
+	/* The search finds the first row of the block behind the offset; the result is the row
+	 * before it. */
 	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
 		__u32 half = n / 2;
 
@@ -184,13 +187,14 @@ enum unwind_table_state {
 	UNWIND_TABLE_NONE, /* the file has no usable call frame information */
 };
 
-/* Indexed by module id. Slices are sorted by file offset and do not overlap. */
+/* The table of a module, indexed by module id. Slices are sorted by file offset and do not
+ * overlap. */
 struct unwind_table {
 	__u32 state; /* enum unwind_table_state; stored last */
 	__u32 first_slice;
 	__u32 n_slices;
-	/* Code at the file's entry point that has no call frame information: file offset and
-	 * bytes. */
+	/* Code at the file's entry point that has no call frame information: its size in bytes,
+	 * and its file offset. */
 	__u32 entry_size;
 	__u64 entry_offset;
 };

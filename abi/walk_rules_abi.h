@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a walk goes from a frame to its caller (docs/cfi-tables.md): for the programs of bpf/ and for src/inside. Each defines
- * before it includes this what its walk is kept in, and how it loads words:
+ * Rules by which a walk goes from a frame to its caller (docs/cfi-tables.md), shared by the programs
+ * of bpf/ and src/inside. Each side defines these macros before it includes this header:
  *
  *	AP_WALKER		the struct that loads need; it has left_sp and goroutine_sp
  *	AP_WALK			the struct of a walk's state: pc, sp, fp, call, end, end_once, over_fp
- *	AP_LOAD(walker, walk, address, out)		a word of the stack
- *	AP_LOAD_PC(walker, walk, address, out)		a return address of the stack
- *	AP_LOAD_OTHER(walker, address, out)		a word that may be elsewhere
+ *	AP_LOAD(walker, walk, address, out)		loads a word of the stack
+ *	AP_LOAD_PC(walker, walk, address, out)		loads a return address from the stack
+ *	AP_LOAD_OTHER(walker, address, out)		loads a word that may be outside of the stack
  *	AP_THREAD_DATA()	the thread pointer
  *	AP_FIND_GOROUTINE	ap_goroutine__find(), or a function that calls it
  *
- * Loads are true if the word cannot be read. A step returns 1 if the walk ends with it.
+ * A load is true if the word cannot be read. A step returns 1 if the walk ends with it.
  */
 #ifndef ALLOCPROF_WALK_RULES_ABI_H
 #define ALLOCPROF_WALK_RULES_ABI_H
@@ -21,17 +21,18 @@
 
 #define AP_WALK_RULE static inline __attribute__((always_inline))
 
-/* A frame pointer is at most so far above sp where no rule says that it is one. */
+/* Where no rule says that a register is a frame pointer, it counts as one only if it is at most
+ * this far above sp. */
 #define AP_MAX_FRAME_BYTES (1 << 20)
 
-/* In ap_code__epilogue()'s result: the offset from sp of the first word that is popped, and that the saved frame pointer is in
- * the word below the return address. */
+/* In the result of ap_code__epilogue(): the offset from sp of the first word that is popped, and a
+ * flag that the saved frame pointer is in the word below the return address. */
 #define AP_EPILOGUE_POPPED 0xff
 #define AP_EPILOGUE_FP	   0x100
 
 /*
- * If @code, the next 8 bytes of a function, is nothing but an epilogue ([add $n, %rsp;] [pop %rbp;]
- * ret), returns what it pops, AP_EPILOGUE_. Else returns -1.
+ * If @code, the next 8 bytes of a function, is just an epilogue ([add $n, %rsp;] [pop %rbp;] ret),
+ * returns what it pops as AP_EPILOGUE_ bits, else -1.
  */
 AP_WALK_RULE int ap_code__epilogue(__u64 code)
 {
@@ -39,7 +40,7 @@ AP_WALK_RULE int ap_code__epilogue(__u64 code)
 
 	if ((code & 0xffffff) == 0xc48348) {
 		popped = code >> 24 & 0xff;
-		if (popped & 0x87) /* negative, or no multiple of 8 */
+		if (popped & 0x87) /* the number is negative, or no multiple of 8 */
 			return -1;
 		code >>= 32;
 	}
@@ -50,14 +51,14 @@ AP_WALK_RULE int ap_code__epilogue(__u64 code)
 	return (code & 0xff) == 0xc3 ? popped : -1;
 }
 
-/* Number of bytes before the return address from which ap_code__is_context_end() wants its code. */
+/* How many bytes before the return address ap_code__is_context_end() has to be given. */
 #define AP_CONTEXT_END_BYTES 3
 
 /*
- * Returns whether the return address behind @code's first 3 bytes is the outermost of a context that Boost's
- * make_fcontext() made (PHP and others have copies): push %rbp; jmp *%rbx, which starts the context's
- * function, and where that returns to, [endbr64;] xor %rdi, %rdi; call _exit. This code has no call
- * frame information.
+ * Returns whether the return address that follows @code's first 3 bytes is the outermost one of a
+ * context that Boost's make_fcontext() made (PHP and others have copies): push %rbp; jmp *%rbx,
+ * which starts the context's function; that returns to [endbr64;] xor %rdi, %rdi; call _exit. This
+ * code has no call frame information.
  */
 AP_WALK_RULE int ap_code__is_context_end(__u64 code)
 {
@@ -66,7 +67,7 @@ AP_WALK_RULE int ap_code__is_context_end(__u64 code)
 	return (code & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
 }
 
-/* @once: the end depends on more than the last frame's rule. */
+/* Ends the walk. @once: the end depends on more than the last frame's rule. */
 AP_WALK_RULE long ap_walk__stop(AP_WALK *walk, __u32 end, int once)
 {
 	walk->end = end;
@@ -74,7 +75,8 @@ AP_WALK_RULE long ap_walk__stop(AP_WALK *walk, __u32 end, int once)
 	return 1;
 }
 
-/* Unwinds a frame whose next instructions are an epilogue, @popped: AP_EPILOGUE_, such as Python's perf trampolines. */
+/* Unwinds a frame whose next instructions are an epilogue, such as in Python's perf trampolines.
+ * @popped has AP_EPILOGUE_ bits. */
 AP_WALK_RULE long ap_walk__step_epilogue(AP_WALKER *walker, AP_WALK *walk, int popped)
 {
 	__u64 slot = walk->sp + (popped & AP_EPILOGUE_POPPED), pc;
@@ -115,7 +117,8 @@ AP_WALK_RULE long ap_walk__step_frame_pointer(AP_WALKER *walker, AP_WALK *walk)
 	return 0;
 }
 
-/* Finds the goroutine's sp; @rule is of code that runs on the thread's own stack. True if it cannot be read. */
+/* Finds the goroutine's sp for code that runs on the thread's own stack, by its @rule. Returns
+ * true if it cannot be read. */
 AP_WALK_RULE int ap_goroutine__find(AP_WALKER *walker, const struct unwind_rule *rule, __u64 sp)
 {
 	__u64 g, depth;
@@ -142,11 +145,11 @@ AP_WALK_RULE int ap_goroutine__find(AP_WALKER *walker, const struct unwind_rule 
 struct ap_rule_step {
 	__u64 cfa;
 	int is_signal;	 /* the frame is a signal's: the caller was interrupted */
-	int once;	 /* it reads more than two words of the stack, and is not repeated */
+	int once;	 /* the step reads more than two words of the stack, and is not reused */
 	int other_stack; /* the caller may be on another stack */
 };
 
-/* Finds the CFA, where the rule has an address for the return address. */
+/* Finds the CFA, and the addresses of the words that the rule gives. */
 AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
 				    const struct unwind_rule *rule, struct ap_rule_step *out)
 {
@@ -192,7 +195,7 @@ AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
 	default:
 		return ap_walk__stop(walk, AP_END_UNSUPPORTED, 1);
 	}
-	/* A signal handler may run on another stack. */
+	/* The frame before a signal handler's may be on another stack. */
 	if (cfa <= sp && !other_stack)
 		return ap_walk__stop(walk, AP_END_BAD_FRAME, 1);
 	if (rule->ra_where == UNWIND_SAME)
@@ -204,7 +207,7 @@ AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
 	return 0;
 }
 
-/* The address of a word that a rule describes. */
+/* Returns the address of the word that a rule describes. */
 AP_WALK_RULE __u64 ap_rule__slot(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
 {
 	if (where == UNWIND_AT_CFA)
@@ -212,7 +215,8 @@ AP_WALK_RULE __u64 ap_rule__slot(__u8 where, __s32 offset, __u64 cfa, __u64 sp, 
 	return (where == UNWIND_AT_SP ? sp : fp) + offset;
 }
 
-/* Loads the caller's fp, if the rule says where it is, and pc; stores the addresses of both words, *@fp_slot 0 if fp is unchanged. */
+/* Loads the caller's pc and, if the rule says where it is, the caller's fp. Stores the addresses
+ * of both words; *@fp_slot is 0 if fp is unchanged. */
 AP_WALK_RULE long ap_walk__load_caller(AP_WALKER *walker, AP_WALK *walk,
 				       const struct unwind_rule *rule, __u64 cfa, __u64 *fp_slot,
 				       __u64 *ra_slot, __u64 *pc)

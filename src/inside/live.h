@@ -18,9 +18,10 @@ struct live_mark {
 };
 
 /*
- * These functions are called with a thread that the caller has claimed. live__call() counts a call
- * whose stack, of hash @stack, was walked last. It returns the record's number, or 0 if the call
- * is lost.
+ * The caller of these functions has claimed the thread that it passes.
+ *
+ * live__call() counts a call whose stack, of hash @stack, was walked last. Returns the record's
+ * number, or 0 if the call is lost.
  */
 __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 weight,
 		 __u64 stack);
