@@ -196,8 +196,9 @@ int collector__add_count(struct collector *collector, const struct ap_count_key 
 	__u32 stack = collector__key_stack(collector, key), thread;
 	int err;
 
-	/* A stack is sent before its counter exists, and read before it. If it were unknown
-	 * nevertheless, the calls are not attributed, and the ledger reports them as lost. */
+	/* Programs send a stack before its counter exists, and it is read before the counter. If a
+	 * stack is unknown nevertheless, its calls are not attributed, and the ledger reports them
+	 * as lost. */
 	*count = 0;
 	if (!stack)
 		return 0;
@@ -259,7 +260,7 @@ static bool follower_has_pid(const void *owner, __u32 id, const void *key)
 	return collector->followers[id - 1].pid == *(const __u32 *)key;
 }
 
-/* NULL if there is none. */
+/* Returns the last follower with this pid; NULL if there is none. */
 static struct follower *find_follower(const struct collector *collector, __u32 pid)
 {
 	__u32 id = hash_table__find(&collector->follower_index, hash_mix(0, pid), follower_has_pid,
@@ -290,8 +291,8 @@ static int follow(struct collector *collector, const struct ap_process_record *r
 	follower = find_follower(collector, record->pid);
 	if (follower && !follower->end_ns && record->event != AP_PROCESS_FORKED)
 		return 0;
-	/* The new follower takes the slot in the index; the earlier one of the same pid moves to the end of the
-	 * list. */
+	/* The new follower takes the slot in the index, and the earlier one of the same pid moves
+	 * to the end of the list. */
 	if (follower) {
 		if (!follower->end_ns)
 			follower->end_ns = next.begin_ns;
@@ -349,7 +350,7 @@ int collector__set_process(struct collector *collector, __u32 id, __u32 pid, __u
 	return 0;
 }
 
-/* An exit ends the record's program, an exec the parent program. */
+/* Ends a program: an exit ends the record's program, an exec the parent program. */
 static void end_program(struct collector *collector, const struct ap_process_record *record)
 {
 	bool execed = record->event == AP_PROCESS_EXECED;
@@ -400,7 +401,8 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 				    record->time_ns, comm, &program->process);
 }
 
-/* The profile's process of the kernel side's program @id, even if its record was lost. */
+/* Stores the profile's process of the kernel side's program @id in *@process, even if the
+ * program's record was lost. */
 static int program_process(struct collector *collector, __u32 id, __u32 *process)
 {
 	struct program *program = collector__get_program(collector, id);

@@ -25,89 +25,96 @@ struct collector_options {
 	bool sample; /* calls are sampled, and each stands for several */
 	__u32 sample_unit_shift;
 	/* Passes the pending mapping events to the collector: a stack may arrive before the event
-	 * of a mapping that its addresses are in. NULL: there are no such events. */
+	 * of the mapping that contains its addresses. NULL: there are no such events. */
 	void (*refresh_mappings)(void *context);
-	/* Code of a file's functions of --within, or NULL if the file has none; it must stay valid.
-	 * The callback is NULL without --within. */
+	/* Returns the code of the functions of --within in a file, or NULL if the file has none.
+	 * The result must stay valid. The callback is NULL without --within. */
 	const struct ap_within *(*within)(int fd, const char *path, void *context);
-	/* Publishes that code for the frames of @module, before any stack through the file can end
-	 * as complete. 0 or a negative errno. */
+	/* Publishes that code for frames of @module, before any stack with a frame of the file can
+	 * end as complete. Returns 0 or a negative errno. */
 	int (*set_within)(__u32 module, const struct ap_within *within, void *context);
-	/* A new descriptor of the file that @fd is a copy of, or a negative errno; NULL: there are no copies. */
+	/* Returns a new descriptor of the file of which @fd is a copy, or a negative errno. NULL:
+	 * there are no copies. */
 	int (*original)(int fd, void *context);
 	void *context;
 	struct file_identifier identifier;
 };
 
-/* NULL if there is no memory. Takes over options->tables in any case. */
+/* Returns NULL if there is no memory. Takes over options->tables in any case. */
 struct collector *collector__new(const struct collector_options *options);
 void collector__free(struct collector *collector);
 
 /* Adds the kernel's vDSO, which has no file and so no record. */
 int collector__add_vdso(struct collector *collector);
 
-/* Handles one record (enum ap_record_type), and ignores those of other types. 0, or -ENOMEM: then the profile is
- * incomplete, and the recording must end. */
+/* Handles one record (enum ap_record_type), and ignores records of other types. Returns 0 or
+ * -ENOMEM: then the profile is incomplete, and the recording must end. */
 int collector__handle_record(struct collector *collector, const void *record, size_t size);
 
-/* Handles the record of a file whose path is known: @path is that of its mapping. 0 or -ENOMEM. */
+/* Handles the record of a file whose path is known; @path is that of its mapping. Returns 0 or
+ * -ENOMEM. */
 struct ap_module_record;
 int collector__handle_module_at(struct collector *collector, const struct ap_module_record *record,
 				const char *path);
 
-/* To be called when all records were handled: unwinds at most @most stack dumps, and when
- * none is left, forgets processes that have ended. 0 or -ENOMEM. */
+/* To be called when all records were handled: unwinds at most @most stack dumps and, when none is
+ * left, forgets processes that have ended. Returns 0 or -ENOMEM. */
 int collector__settle(struct collector *collector, size_t most);
 bool collector__has_dumps(const struct collector *collector);
 
-/* The profile's process of the kernel side's program @id; 0 if it has none. */
+/* Returns the profile's process of the kernel side's program @id; 0 if it has none. */
 __u32 collector__process_of(const struct collector *collector, __u32 id);
-/* Makes the engine's program @id the profile's process @process, which another collector has added. 0 or -ENOMEM. */
+/* Makes the engine's program @id the profile's process @process, which another collector has
+ * added. Returns 0 or -ENOMEM. */
 int collector__set_process(struct collector *collector, __u32 id, __u32 pid, __u32 process);
 
 /* Waits until the unwind tables of all known files are compiled. */
 void collector__await_tables(struct collector *collector);
-/* Whether tables that hits may wait for are being compiled. */
+/* Returns whether tables that hits may wait for are being compiled. */
 bool collector__brings_tables(struct collector *collector);
-/* No program runs any more: tables that no stack needs are not compiled. */
+/* To be called when no program runs any more: from now on only tables that a stack needs are
+ * compiled. */
 void collector__finish_tables(struct collector *collector);
 
-/* Handles a mapping of any process, followed or not. 0, or -ENOMEM: the mapping is lost. */
+/* Handles a mapping of any process, followed or not. Returns 0 or -ENOMEM: the mapping is lost. */
 int collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
-/* Handles all mappings that process @pid has now. 0 or a negative errno, also where they cannot be read. */
+/* Handles all mappings that process @pid has now. Returns 0 or a negative errno, also if they
+ * cannot be read. */
 int collector__scan_process(struct collector *collector, pid_t pid);
-/* Whether @pid was followed at @time_ns (CLOCK_MONOTONIC). */
+/* Returns whether @pid was followed at @time_ns (CLOCK_MONOTONIC). */
 bool collector__is_followed(const struct collector *collector, pid_t pid, __u64 time_ns);
 void collector__forget_process(struct collector *collector, pid_t pid);
 
-/* Adds the calls of a counter, whose stack's record has been handled; sets *@count to the profile's
- * count, or to 0 if the stack is unknown: then the calls are not attributed. 0 or -ENOMEM. */
+/* Adds the calls of a counter, whose stack's record was handled before. Sets *@count to the
+ * profile's count or, if the stack is unknown and the calls are not attributed, to 0. Returns 0 or
+ * -ENOMEM. */
 struct ap_count;
 struct ap_count_key;
 int collector__add_count(struct collector *collector, const struct ap_count_key *key,
 			 const struct ap_count *sum, __u32 *count);
 
-/* Opens the files that name the profile's frames; without @files only the vDSO. -ENOMEM. */
+/* Opens the files whose symbols name the profile's frames; without @files only the vDSO. -ENOMEM. */
 int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files);
 
 /* Names frames in a process's JIT code from its perf map. -ENOMEM. */
 int collector__name_jit_frames(struct collector *collector);
 
-/* collector_options.profile. */
+/* Returns collector_options.profile. */
 struct profile *collector__profile(struct collector *collector);
 
 /* Writes, one per line, the paths of files that occur in stacks and have no unwind table. */
 void collector__list_without_table(const struct collector *collector, FILE *to);
 
-/* Calls of AP_FUNCTION_UNDECIDED stack dumps: with a frame of a --within function, and with an
- * incomplete stack that shows none. */
+/* Returns the number of AP_FUNCTION_UNDECIDED stack dumps with a frame of a --within function.
+ * collector__undecided(): of those whose incomplete stack shows none. */
 __u64 collector__found_within(const struct collector *collector);
 __u64 collector__undecided(const struct collector *collector);
 
-/* Calls in the profile; with sampling, sampled calls. */
+/* Returns the number of calls in the profile or, with sampling, of sampled calls. */
 __u64 collector__attributed(const struct collector *collector);
 
-/* The same, plus the calls of stack dumps that collector__settle() has not unwound yet. */
+/* Returns collector__attributed() plus the calls of stack dumps that collector__settle() has not
+ * unwound yet. */
 __u64 collector__accounted(const struct collector *collector);
 
 /* Removes all calls from the profile, and all pending stack dumps, and restarts the counts. */

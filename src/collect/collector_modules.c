@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The files whose code is in the stacks, each by device, inode and time, with the vDSO. */
+/* Keeps the files whose code is in the stacks, each identified by device, inode and time, and the
+ * vDSO. */
 #include "collector_internal.h"
 
 #include <elf.h>
@@ -25,7 +26,7 @@
 #include "record_abi.h"
 #include "symbols.h"
 
-/* Real ones have one or two pages. */
+/* Upper limit of the vDSO's size; real ones have one or two pages. */
 #define VDSO_MAX_BYTES 65536
 
 static struct timespec modification_time(int fd)
@@ -51,7 +52,7 @@ static void add_identity(struct module *module, const struct file_identity *iden
 		module->identities[module->n_identities++] = *identity;
 }
 
-/* The table is compiled when it is needed. */
+/* Prepares the file's unwind table, which is compiled when it is needed. */
 static int prepare_table(struct collector *collector, struct module *module)
 {
 	struct table_file file = {
@@ -66,7 +67,7 @@ static int prepare_table(struct collector *collector, struct module *module)
 	return table_loader__add(collector->tables, &file, &module->table);
 }
 
-/* Adds a module and sets *@index. Takes over @fd, the open file, or -1. */
+/* Adds a module and sets *@index. Takes over @fd, which is the open file, or -1. */
 static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct file_identity *identity, __u32 version, size_t *index)
 {
@@ -105,7 +106,7 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	return err;
 }
 
-/* A number that is the same in two recordings if the file was not written to between them. */
+/* Returns a number that is the same in two recordings if the file was not written to in between. */
 static __u64 file_number(const struct module *module)
 {
 	struct file_identity identity = module->identities[0];
@@ -153,7 +154,8 @@ static bool find_module(struct collector *collector, const struct file_identity 
 	return false;
 }
 
-/* @fd, or what it is a copy of: path, times and debug files are the original's. */
+/* Returns @fd or, if that is a copy, a descriptor of the original, whose path, times and debug
+ * files are used. */
 static int take_original(const struct collector *collector, int fd)
 {
 	int original = -ENOENT;
@@ -229,14 +231,15 @@ static int know_module(struct collector *collector, const struct ap_module_recor
 	if (identity && collector->modules[index].fd < 0)
 		add_identity(&collector->modules[index], identity);
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
-	/* Before the table: until then no stack through the file ends as complete. */
+	/* The code must be set before the table: until there is a table, no stack with a frame of
+	 * the file ends as complete. */
 	if (collector->modules[index].within) {
 		err = collector->options.set_within(record->id, collector->modules[index].within,
 						    collector->options.context);
 		if (err)
 			return err;
 	}
-	/* No hit has seen a file that allocprof mapped itself to announce it. */
+	/* allocprof itself has mapped the file to announce it, so no hit has seen it. */
 	return table_loader__assign(collector->tables, collector->modules[index].table, record->id,
 				    record->pid != (__u32)getpid());
 }
@@ -245,8 +248,8 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 {
 	const struct code_mapping *mapping;
 
-	/* If the process has ended, or has mapped another file there, the mapping event has all
-	 * that is left to know of the file. */
+	/* If the process has ended, or has mapped another file there, only the mapping event knows
+	 * the file. */
 	collector__know_mappings(collector, record->time_ns);
 	mapping = process_maps__find(collector->maps, record->pid, record->start, record->time_ns);
 	return know_module(collector, record, mapping ? mapping->path : NULL,
@@ -259,8 +262,9 @@ int collector__handle_module_at(struct collector *collector, const struct ap_mod
 	return know_module(collector, record, path, NULL);
 }
 
-/* The vDSO is the same in every process on this kernel, also in this one. It ends with its section
- * headers, so the size from its ELF header is bounded by its mapping. */
+/* Returns the size of the vDSO, which is the same in every process on this kernel, also in this
+ * one. It ends with its section headers, so the size follows from its ELF header, and is limited
+ * to its mapping. */
 static size_t vdso_size(const Elf64_Ehdr *header)
 {
 	size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
@@ -268,7 +272,8 @@ static size_t vdso_size(const Elf64_Ehdr *header)
 	return size < VDSO_MAX_BYTES ? size : 0;
 }
 
-/* A memfd with a copy of the vDSO, to read names and call frame information from; -1 on error. */
+/* Returns a memfd with a copy of the vDSO, from which names and call frame information are read;
+ * -1 on error. */
 static int vdso_file(const Elf64_Ehdr *header, size_t size)
 {
 	int fd = memfd_create("vdso", MFD_CLOEXEC);
@@ -335,7 +340,7 @@ int collector__find_file(const struct code_mapping *mapping, __u32 pid, __u64 *b
 	return module->fd;
 }
 
-/* Whether @module's file has not been rewritten since it was opened. */
+/* Returns whether @module's file has not been rewritten since it was opened. */
 static bool is_intact(const struct module *module)
 {
 	struct timespec now = modification_time(module->fd);
@@ -358,8 +363,8 @@ static const char *build_id(const struct module *module)
 	return module->elf ? elf_headers__build_id(module->elf) : "";
 }
 
-/* Whether the profile, which identifies files by path and build id, has merged another file with
- * @module. */
+/* Returns whether the profile, which identifies files by path and build id, has merged another
+ * file with @module. */
 static bool is_ambiguous(const struct collector *collector, const struct module *module)
 {
 	if (*build_id(module))
@@ -370,7 +375,7 @@ static bool is_ambiguous(const struct collector *collector, const struct module 
 	return false;
 }
 
-/* Why @module's frames cannot be named, or NULL. */
+/* Returns why @module's frames cannot be named, or NULL. */
 static const char *why_unnamed(const struct collector *collector, const struct module *module)
 {
 	/* The file that is at the path now may be another one. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Turns the stacks of addresses that the programs have kept into stacks of the profile's frames. */
+/* Turns stacks of addresses, which the programs have kept, into stacks of the profile's frames. */
 #include "collector_internal.h"
 
 #include <errno.h>
@@ -18,10 +18,11 @@
 #include "record_abi.h"
 #include "sampling.h"
 
-/* A program may be preempted between the time in a stack dump and its submission. */
+/* How long after the time in a stack dump it may be submitted: a program may be preempted in
+ * between. */
 #define DUMP_MOST_LATE_NS NS_PER_S
 
-/* Time of an address when it is unknown when the process was there. */
+/* The time for an address if it is unknown when the process was there. */
 #define AT_ANY_TIME UINT64_MAX
 
 /* Finds the module and file offset of an address that the kernel could not resolve. */
@@ -44,7 +45,7 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 	return err;
 }
 
-/* A frame in no file: perhaps JIT code. */
+/* Adds a frame that is in no file, and may be JIT code. */
 static int add_unmapped_frame(struct collector *collector, const struct ap_frame *frame,
 			      __u32 program_id, __u32 pid, __u32 *id)
 {
@@ -56,8 +57,9 @@ static int add_unmapped_frame(struct collector *collector, const struct ap_frame
 	return jit_names__add(collector->jit_names, program_id, pid, *id);
 }
 
-/* Adds a frame, or sets *@id to 0 where it is left out. If it has no module, it is looked up in the mappings at @time_ns;
- * 0: it is in no file. @program_id is of a program that collector__get_program() has added. */
+/* Adds a frame, or sets *@id to 0 if it is left out. A frame without a module is looked up in the
+ * mappings at @time_ns; 0: it is in no file. @program_id is a program that
+ * collector__get_program() has added. */
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 program_id,
 		     __u64 time_ns, __u32 *id)
 {
@@ -98,7 +100,7 @@ static bool is_good_end(enum ap_stack_end end)
 	return end == AP_END_COMPLETE || end == AP_END_MAX_DEPTH;
 }
 
-/* is_entry() of bpf/walk.bpf.h for a frame without a module. */
+/* Does what is_entry() of bpf/walk.bpf.c does, for a frame without a module. */
 static bool is_entry(struct collector *collector, const struct ap_frame *frame, __u32 pid,
 		     __u64 time_ns)
 {
@@ -122,7 +124,7 @@ static int note_dumped(struct collector *collector, __u64 number, __u32 stack)
 	return 0;
 }
 
-/* Whether a frame without a module is in a function of --within. */
+/* Returns whether a frame without a module is in a function of --within. */
 static bool is_within(struct collector *collector, const struct ap_frame *frame, __u32 pid,
 		      __u64 time_ns)
 {
@@ -140,7 +142,8 @@ static bool is_within(struct collector *collector, const struct ap_frame *frame,
 	return false;
 }
 
-/* Whether the stack that an AP_FUNCTION_UNDECIDED dump was unwound to has a frame of a --within function. */
+/* Decides an AP_FUNCTION_UNDECIDED dump by whether the unwound stack has a frame of a --within
+ * function. */
 static bool decide(struct collector *collector, const struct ap_dump_record *dump, __u32 pid,
 		   const struct ap_frame *frames, int n, enum ap_stack_end end)
 {
@@ -250,7 +253,7 @@ int collector__settle(struct collector *collector, size_t most)
 	if (collector->dumps)
 		return err;
 	collector->dumps_end = &collector->dumps;
-	/* Mapping events of later times have been read by the next call. */
+	/* By the next call, mapping events of later times will have been read. */
 	if (collector->settled_ns > DUMP_MOST_LATE_NS)
 		process_maps__settle(collector->maps, collector->settled_ns - DUMP_MOST_LATE_NS);
 	collector->settled_ns = clock__now_ns();

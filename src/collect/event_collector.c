@@ -14,10 +14,10 @@
 #include "profile.h"
 #include "definition_names.h"
 
-/* What a recorder that is killed may lose. */
+/* How often the log is written: a recorder that is killed loses the events of this time. */
 #define FLUSH_EVERY_NS NS_PER_S
 
-/* A record of the programs: its key, and its site in the log. */
+/* A record of the programs: its key, and the number of its site in the log. */
 struct keyed {
 	struct ap_count_key key;
 	__u32 site; /* 0: not in the log yet */
@@ -36,12 +36,14 @@ struct event_collector {
 	size_t records_room;
 	struct stackless *stackless;
 	size_t n_stackless, stackless_room;
-	/* The AP_EVENT_MOVED of each thread that has not yet sent the AP_EVENT_ALLOC behind it. */
+	/* The AP_EVENT_MOVED of each thread from which the AP_EVENT_ALLOC that follows has not
+	 * come yet. */
 	struct event_log_event *moved;
 	size_t n_moved, moved_room;
-	/* Definitions in the log. */
+	/* How many definitions of each kind the log has. */
 	__u32 n_modules, n_frames, n_stacks, n_processes, n_sites;
-	__u64 n_lost; /* events that could not be handled here, and those of the programs */
+	/* Number of events that could not be handled here, and of those that the programs lost. */
+	__u64 n_lost;
 	__u64 flushed_ns;
 };
 
@@ -75,7 +77,8 @@ void event_collector__free(struct event_collector *events)
 	free(events);
 }
 
-/* @record: of the start of the last one, or NULL. */
+/* Writes definitions of the profile's new processes. @record is the record that began the last of
+ * them, or NULL. */
 static void define_processes(struct event_collector *events, const struct ap_process_record *record)
 {
 	const struct profile *profile = events->collector->profile;
@@ -123,7 +126,7 @@ static void define_stacks(struct event_collector *events)
 	}
 }
 
-/* -ENOMEM: the site is not in the log. */
+/* Writes the definition of the record's site. -ENOMEM: the site is not in the log. */
 static int define_site(struct event_collector *events, struct keyed *record)
 {
 	struct collector *collector = events->collector;
@@ -156,7 +159,7 @@ static int define_site(struct event_collector *events, struct keyed *record)
 	return 0;
 }
 
-/* The site of the record at @index, 0 if there is none. */
+/* Returns the site of the record at @index; 0 if there is none. */
 static __u32 site_of(struct event_collector *events, __u32 index)
 {
 	struct keyed *record;
@@ -171,11 +174,11 @@ static __u32 site_of(struct event_collector *events, __u32 index)
 
 static void write_event(struct event_collector *events, const struct event_log_event *event)
 {
-	/* The writer counts those that it cannot write. */
+	/* The writer counts the events that it cannot write. */
 	event_log_writer__event(events->log, event);
 }
 
-/* Takes out the block that @thread's realloc has moved; false if there is none. */
+/* Removes and returns the block that @thread's realloc has moved. Returns false if there is none. */
 static bool take_moved(struct event_collector *events, __u32 thread, struct event_log_event *moved)
 {
 	for (size_t i = 0; i < events->n_moved; i++) {
@@ -224,7 +227,7 @@ static void add_event(struct event_collector *events, const struct ap_event_reco
 			event.old_address = moved.address;
 			event.old_size_bytes = moved.size_bytes;
 		} else {
-			/* The block that it was moved to is lost. */
+			/* The event of the new block is lost, so the old one is written as freed. */
 			moved.kind = AP_EVENT_FREE;
 			write_event(events, &moved);
 		}
@@ -237,7 +240,7 @@ static void add_event(struct event_collector *events, const struct ap_event_reco
 
 static void set_key(struct event_collector *events, const struct ap_key_record *record)
 {
-	/* An index that cannot be noted has events without a site. */
+	/* If there is no memory for the index, its events have no site. */
 	if (array__reserve_zeroed(&events->records, &events->records_room,
 				  (size_t)record->record + 1, sizeof(*events->records))) {
 		events->n_lost++;

@@ -14,25 +14,27 @@ struct event_log_results;
 /* Creates the log at @path. 0 or a negative errno with @error set. */
 int event_collector__new(const char *path, struct collector *collector,
 			 struct event_collector **out, struct error *error);
-/* NULL is ignored. */
+/* Accepts NULL. */
 void event_collector__free(struct event_collector *events);
 
 /*
- * Handles a record that the collector has handled, and ignores those of other types. Where the log
- * cannot be written, its events count as lost, and the recording goes on.
+ * Handles a record that the collector has handled before, and ignores records of other types. If
+ * the log cannot be written, its events count as lost, and the recording goes on.
  */
 void event_collector__handle_record(struct event_collector *events, const void *record,
 				    size_t size);
-/* After records and stack dumps were handled: writes what is older than a second. */
+/* To be called after records and stack dumps were handled: writes events that are older than a
+ * second. */
 void event_collector__attend(struct event_collector *events);
-/* No more records come; the programs could not send @n_lost events. */
+/* To be called when no more records come. @n_lost is the number of events that the programs could
+ * not send. */
 void event_collector__finish(struct event_collector *events, __u64 n_lost);
 
-/* A call that has not returned when the recording ends. */
+/* Adds a call that has not returned when the recording ends. */
 void event_collector__add_unfinished(struct event_collector *events, __u32 record, __u32 thread,
 				     __u64 size_bytes);
 
-/* After the finish. */
+/* To be called after event_collector__finish(). */
 void event_collector__results(const struct event_collector *events, struct event_log_results *out);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Turns records of blocks, blocks that were not freed and lifetimes into a profile, and keeps the time line. */
+/* Turns records, blocks that were not freed, and lifetimes into a profile, and keeps the time
+ * line. */
 #include "live_collector.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@
 #include "sampling.h"
 #include "timeline.h"
 
-/* User space's part of the records of --live: their numbers, which are never reused, and their blocks that were not freed. */
+/* What user space keeps for each record of --live: its number, which is never reused, and its
+ * blocks that were not freed. */
 struct live_note {
 	__u32 number; /* 0: none assigned */
 	__u64 discarded, discarded_bytes;
@@ -26,9 +28,9 @@ struct live_note {
 
 struct live_notes {
 	__u32 max_records;
-	struct live_note *notes; /* by the record's index */
+	struct live_note *notes; /* indexed by the record's index */
 	size_t n_notes;
-	__u32 *counts; /* profile counts, by the record's number - 1 */
+	__u32 *counts; /* the profile's counts, indexed by the record's number - 1 */
 	size_t counts_room;
 	__u32 n_numbers;
 };
@@ -50,8 +52,8 @@ static int get(struct live_notes *notes, __u32 index, struct live_note **note)
 	return 0;
 }
 
-/* A unique number for the record that is at @index now; indexes are reused, numbers are not.
- * -ENOMEM, or -EINVAL for an invalid index. */
+/* Stores a unique number for the record that is at @index now; indexes are reused, numbers are
+ * not. -ENOMEM, or -EINVAL for an invalid index. */
 static int live_notes__number(struct live_notes *notes, __u32 index, __u32 *number)
 {
 	struct live_note *note;
@@ -71,8 +73,8 @@ static int live_notes__number(struct live_notes *notes, __u32 index, __u32 *numb
 	return 0;
 }
 
-/* Notes blocks of the record at @index that were not freed: discarded by an exec, or live since
- * @birth_ns (CLOCK_MONOTONIC). -ENOMEM, -EINVAL. */
+/* Notes blocks of the record at @index that were not freed: they were discarded by an exec, or are
+ * live since @birth_ns (CLOCK_MONOTONIC). -ENOMEM, -EINVAL. */
 static int live_notes__add_discarded(struct live_notes *notes, __u32 index,
 				     const struct ap_count *sum,
 				     const struct profile_estimate *estimate)
@@ -98,7 +100,7 @@ static int live_notes__add_live(struct live_notes *notes, __u32 index, __u64 bir
 	return err;
 }
 
-/* The note at @index; an empty one if nothing was noted. */
+/* Returns the note at @index; an empty one if nothing was noted. */
 static const struct live_note *live_notes__get(const struct live_notes *notes, __u32 index)
 {
 	static const struct live_note none;
@@ -106,14 +108,14 @@ static const struct live_note *live_notes__get(const struct live_notes *notes, _
 	return index < notes->n_notes ? &notes->notes[index] : &none;
 }
 
-/* The index is another record's from here on. */
+/* To be called when another record gets the index. */
 static void live_notes__clear(struct live_notes *notes, __u32 index)
 {
 	if (index < notes->n_notes)
 		notes->notes[index] = (struct live_note){ 0 };
 }
 
-/* The profile's count of the record with @number, 0 if it has none. */
+/* Returns the profile's count of the record with @number; 0 if it has none. */
 static __u32 live_notes__count(const struct live_notes *notes, __u32 number)
 {
 	return number && number <= notes->n_numbers ? notes->counts[number - 1] : 0;
@@ -126,11 +128,11 @@ static void live_notes__set_count(struct live_notes *notes, const struct live_no
 		notes->counts[note->number - 1] = count;
 }
 
-/* At most 1/SAMPLE_SHARE of the time is spent on reading the processes' memory sizes; with many
- * processes the first samples are further apart. */
+/* At most 1/SAMPLE_SHARE of the time is spent on reading the processes' memory sizes: with many
+ * processes samples are further apart. */
 #define SAMPLE_SHARE 50
 
-/* Peak share of a retired record, valid unless a later peak generation begins. */
+/* The peak share of a retired record, valid unless a later generation of the peak begins. */
 struct peak_candidate {
 	__u32 count;
 	__u64 peak, peak_bytes;
@@ -141,15 +143,16 @@ struct live_collector {
 	__u64 start_ns; /* CLOCK_MONOTONIC */
 	__u64 end_ns;	/* 0 while the recording runs */
 	struct live_spaces spaces;
-	bool has_ended_spaces; /* whose blocks and records are not retired */
+	/* Address spaces have ended whose blocks and records are not retired. */
+	bool has_ended_spaces;
 	struct live_notes notes;
 	struct peak_candidate *candidates;
 	size_t n_candidates, candidates_room;
-	__u64 candidates_generation; /* peak generation of the candidates */
-	struct lifetimes *lifetimes; /* of records that are not in the profile yet */
+	__u64 candidates_generation; /* generation of the peak to which the candidates belong */
+	struct lifetimes *lifetimes; /* lifetimes of records that are not in the profile yet */
 	__u32 moved_shift;	     /* epoch shift of the lifetimes in the profile */
 	__u64 discarded, discarded_bytes;
-	__u64 n_implausible; /* records and lifetimes */
+	__u64 n_implausible; /* number of records and lifetimes with numbers that cannot be right */
 	struct timeline timeline;
 };
 
@@ -232,7 +235,7 @@ bool live_collector__is_program_used(const struct live_collector *live, __u32 pr
 	return live_spaces__of_program(&live->spaces, program)->state == SPACE_USED;
 }
 
-/* Lifetimes are stored by the record's number, since its index is reused. */
+/* Adds a lifetime under its record's number, since the record's index is reused. */
 static int add_lifetime(struct live_collector *live, const struct lifetime_key *key, __u64 blocks,
 			__u64 size_bytes)
 {
@@ -261,7 +264,7 @@ static __u64 epoch_at(const struct live_collector *live, __u64 time_ns, __u32 sh
 	return time_ns > live->start_ns ? (time_ns - live->start_ns) >> shift : 0;
 }
 
-/* Current epoch length; it is only updated when blocks end. */
+/* Returns log2 of the current epoch length, which is only updated when blocks end. */
 static __u32 epoch_shift(const struct live_collector *live)
 {
 	__u64 end_ns = live->end_ns ? live->end_ns : clock__now_ns();
@@ -286,7 +289,8 @@ int live_collector__add_block(struct live_collector *live, __u32 space_number,
 			      const struct ap_block *block)
 {
 	const struct live_space *space = live_spaces__get(&live->spaces, space_number);
-	/* The processor's counter may be a little ahead, and the target may go on while a copy is made. */
+	/* The processor's counter may be a little ahead, and the target may go on while a copy is
+	 * made. */
 	__u64 birth_ns =
 		live->end_ns && block->birth_ns > live->end_ns ? live->end_ns : block->birth_ns;
 	__u32 shift = epoch_shift(live);
@@ -309,7 +313,7 @@ int live_collector__add_block(struct live_collector *live, __u32 space_number,
 		key.died = end;
 	} else {
 		err = live_notes__add_live(&live->notes, block->record, birth_ns);
-		/* A process may end between the recording's end and that of its reading. */
+		/* A process may end after the recording's end, but before its memory is read. */
 		if (space->state == SPACE_LEFT && (!live->end_ns || space->end_ns < live->end_ns))
 			key.exited = end;
 	}
@@ -323,8 +327,8 @@ static bool has_ended(const struct live_space *space)
 	return space->state != SPACE_USED;
 }
 
-/* A record that has not changed since the peak has its present blocks in the peak, unless its
- * address space ended before the peak. */
+/* Finds the record's part of the peak. If the record has not changed since the peak, that is its
+ * present blocks, unless its address space ended before the peak. */
 static void find_peak(const struct live_collector *live, const struct ap_blocks *record,
 		      const struct live_space *space, struct peak_candidate *out)
 {
@@ -341,8 +345,8 @@ static void find_peak(const struct live_collector *live, const struct ap_blocks 
 	}
 }
 
-/* Notes the peak share of a record of an ended address space, which counts unless a later peak
- * generation begins. */
+/* Notes the peak share of a record of an ended address space. It counts unless a later generation
+ * of the peak begins. */
 static int add_candidate(struct live_collector *live, const struct peak_candidate *candidate)
 {
 	__u64 generation = *live->options.generation;
@@ -368,8 +372,8 @@ static void bound(__u64 *value, __u64 most, bool *was_more)
 	}
 }
 
-/* Cuts numbers that cannot be right, which data files may not have, and counts that: a process that counts inside of itself
- * may have written anything. */
+/* Limits numbers that cannot be right and that data files may not contain, and counts that: a
+ * process in which the library counts may have written anything. */
 static void make_plausible(struct live_collector *live, struct profile_blocks *blocks)
 {
 	bool was_more = false;
@@ -516,10 +520,10 @@ void live_collector__release_index(struct live_collector *live, __u32 index)
 struct moving {
 	struct live_collector *live;
 	struct profile *profile;
-	__u32 last_epoch; /* in which the target ended; PROFILE_LIVE while it runs */
+	__u32 last_epoch; /* epoch in which the target ended; PROFILE_LIVE while it runs */
 };
 
-/* Moves a lifetime if its record is in the profile. 1: moved. */
+/* Moves a lifetime if its record is in the profile. Returns 1 if it was moved. */
 static int move_lifetime(void *context, const struct lifetime_key *key,
 			 const struct ap_lifetime *sum)
 {
@@ -529,7 +533,7 @@ static int move_lifetime(void *context, const struct lifetime_key *key,
 		.count = count,
 		.born = key->born,
 		.died = key->died,
-		/* The recording ends with the target, so what that left is live at the end. */
+		/* The recording ends with the target, so what the target left is live at the end. */
 		.exited = key->exited < moving->last_epoch ? key->exited : PROFILE_LIVE,
 		.blocks = sum->blocks,
 		.size_bytes = sum->size_bytes,

@@ -99,14 +99,15 @@ const struct live_space *live_spaces__of_program(const struct live_spaces *space
 
 __u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid)
 {
-	/* From the last program on: another process may have had the id before. */
+	/* The search begins with the last program, since another process may have had the id
+	 * before. */
 	for (size_t i = spaces->n_programs; i-- > 0;)
 		if (spaces->programs[i].pid == pid && spaces->programs[i].end_ns)
 			return spaces->programs[i].end_ns;
 	return UINT64_MAX;
 }
 
-/* RssAnon of proc_pid_status(5): resident memory that no file backs. */
+/* Returns RssAnon of proc_pid_status(5): resident memory that no file backs. */
 static __u64 rss_bytes(pid_t pid)
 {
 	_cleanup_(close_file) FILE *file = NULL;

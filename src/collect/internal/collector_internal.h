@@ -19,13 +19,13 @@ struct program {
 };
 
 struct module {
-	/* Every identity that this file is known under; the first is the one of its first hit or
+	/* All identities under which this file is known; the first is the one of its first hit or
 	 * mapping. */
 	struct file_identity identities[FILE_IDENTITIES + 2];
 	size_t n_identities;
 	__u32 version; /* as in ap_module_record; 0 if only user space has seen the file */
 	__u32 id;      /* profile id, 0 until a frame is in it */
-	int fd;	       /* of the file; -1: it could not be opened */
+	int fd;	       /* descriptor of the file; -1: it could not be opened */
 	struct timespec modified; /* mtime when it was opened */
 	char *path;
 	struct elf_headers *elf;	/* NULL: not readable as ELF */
@@ -52,8 +52,9 @@ struct ended_process {
 /* A process that is or was followed. The index has the last one with a pid. */
 struct follower {
 	__u32 pid;
-	__u32 earlier; /* the one before with this pid, as in the index; 0: none */
-	/* 0 for a process that was not forked by a followed one, which may have been there before. */
+	/* Index of the earlier follower with this pid, counted as in the hash table; 0: none. */
+	__u32 earlier;
+	/* 0 for a process that was not forked by a followed one, and may have run before. */
 	__u64 begin_ns;
 	__u64 end_ns; /* 0 while it runs */
 };
@@ -67,20 +68,20 @@ struct collector {
 	struct collector_options options;
 	struct profile *profile;
 	struct process_maps *maps;
-	struct program *programs; /* by the kernel side's program id - 1 */
+	struct program *programs; /* indexed by the kernel side's program id - 1 */
 	size_t n_programs, programs_capacity;
 	struct follower *followers;
 	size_t n_followers, followers_capacity;
 	struct hash_table follower_index; /* pid -> index in followers + 1 */
 	struct module *modules;
 	size_t n_modules, modules_capacity;
-	/* By the kernel side's module id - 1: index in modules + 1, 0: unknown. */
+	/* Indexed by the kernel side's module id - 1: index in modules + 1; 0: unknown. */
 	__u32 *module_by_kernel_id;
 	size_t n_kernel_modules;
 	struct known_stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct hash_table stack_index;
-	struct dumped_stack *dumped; /* by the stack dump's number - 1 */
+	struct dumped_stack *dumped; /* indexed by the number of the stack dump - 1 */
 	size_t n_dumped;
 	struct table_loader *tables;
 	struct dump_unwinder *unwinder;
@@ -88,18 +89,20 @@ struct collector {
 	struct pending_dump *dumps, **dumps_end;
 	__u64 mappings_known_ns; /* CLOCK_MONOTONIC; all mapping events before it have been read */
 	__u64 settled_ns;	 /* CLOCK_MONOTONIC of the last flush that left no stack dump */
-	struct ended_process *ended; /* their mappings are forgotten at the next complete flush */
+	/* Processes whose mappings are forgotten when no stack dump is left. */
+	struct ended_process *ended;
 	size_t n_ended, ended_capacity;
-	__u64 attributed;	       /* calls */
-	__u64 found_within, undecided; /* calls that were decided by unwinding a stack dump */
+	__u64 attributed; /* number of calls in the profile */
+	/* Numbers of calls that were decided by unwinding a stack dump. */
+	__u64 found_within, undecided;
 };
 
 /* Reads the mapping events up to @time_ns, so that addresses are resolved by the mappings of that
  * time. */
 void collector__know_mappings(struct collector *collector, __u64 time_ns);
 
-/* The program with the kernel side's @id, added if new; NULL if there is no memory. @id comes from a
- * 32-bit counter, which the number of forks bounds. */
+/* Returns the program with the kernel side's @id, which is added if it is new; NULL if there is no
+ * memory. @id comes from a 32-bit counter, so the number of forks limits it. */
 struct program *collector__get_program(struct collector *collector, __u32 id);
 
 int collector__handle_process(struct collector *collector, const struct ap_process_record *record);
@@ -115,7 +118,7 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 int collector__mapped_module(struct collector *collector, const struct code_mapping *mapping,
 			     __u32 pid, size_t *index);
 
-/* Callback of the dump unwinder. */
+/* A callback for the dump unwinder. */
 int collector__find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias, void *context);
 
 /* Adds @sum to the profile's count of this thread, stack and function, and sets *@id. */
@@ -133,7 +136,7 @@ int collector__queue_dump(struct collector *collector, const struct ap_dump_reco
 
 int collector__handle_stack(struct collector *collector, const struct ap_stack_record *record);
 
-/* The profile's stack id, 0 if it is unknown. */
+/* Returns the profile's stack id; 0 if the stack is unknown. */
 __u32 collector__key_stack(struct collector *collector, const struct ap_count_key *key);
 
 #endif

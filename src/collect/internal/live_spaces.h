@@ -16,13 +16,14 @@ struct live_space {
 		SPACE_DISCARDED, /* ended by an exec: its live blocks are discarded */
 	} state;
 	__u64 end_ns;	  /* CLOCK_MONOTONIC */
-	__u64 generation; /* peak generation at the end */
+	__u64 generation; /* generation of the peak at the end */
 };
 
 struct live_program {
 	__u32 pid;
 	__u32 space;
-	__u64 end_ns; /* CLOCK_MONOTONIC; 0: it runs, or has executed another one */
+	/* CLOCK_MONOTONIC; 0: the program runs, or its process has executed another one. */
+	__u64 end_ns;
 };
 
 struct live_spaces {
@@ -40,17 +41,17 @@ void live_spaces__release(struct live_spaces *spaces);
 int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_record *record,
 			bool *ended);
 
-/* Handles the end of a space that was left by an exit before. -ENOMEM. */
+/* Handles the end of a space that an exit had left before. -ENOMEM. */
 int live_spaces__leave(struct live_spaces *spaces, const struct ap_space_record *record);
 
-/* An unknown space counts as in use. */
+/* Returns the space. An unknown space counts as in use. */
 const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number);
 const struct live_space *live_spaces__of_program(const struct live_spaces *spaces, __u32 program);
 
 /* Returns when the process @pid ended, by CLOCK_MONOTONIC; UINT64_MAX while it runs. */
 __u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid);
 
-/* Sum of the resident anonymous memory of all running processes. */
+/* Returns the sum of the resident anonymous memory of all running processes, in bytes. */
 __u64 live_spaces__rss_bytes(const struct live_spaces *spaces);
 
 #endif
