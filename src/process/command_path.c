@@ -28,7 +28,7 @@ static bool is_known(const char *word)
 	return false;
 }
 
-/* The value if @word is @name=VALUE. */
+/* Returns VALUE if @word is "@name=VALUE", else NULL. */
 static const char *value_of(const char *word, const char *name)
 {
 	size_t len = strlen(name);
@@ -73,10 +73,11 @@ bool inner_command__find(struct inner_command *command)
 	return true;
 }
 
-/* The kernel's limit (search_binary_handler(), "This allows 4 levels of binfmt rewrites"). */
+/* How many interpreters may follow each other in the kernel (search_binary_handler(), "This allows
+ * 4 levels of binfmt rewrites"). */
 #define MAX_INTERPRETERS 5
 
-/* BINPRM_BUF_SIZE: how much of a script the kernel reads. */
+/* How much of a script the kernel reads (BINPRM_BUF_SIZE). */
 #define MAX_LINE 256
 
 static int check_executable(const char *path)
@@ -150,7 +151,7 @@ int command_path__find(const char *name, const char *path_env, char **out)
 	return search(name, path_env, out);
 }
 
-/* Splits off the next word of *@rest, NULL at the end. */
+/* Splits off the next word of *@rest; NULL at the end. */
 static char *next_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, " \t");
@@ -163,7 +164,7 @@ static char *next_word(char **rest)
 	return word;
 }
 
-/* The program in the arguments of `env`, after options and assignments. */
+/* Returns the program in the arguments of `env`, behind options and assignments. */
 static char *env_program(char **rest)
 {
 	char *word;
@@ -174,7 +175,7 @@ static char *env_program(char **rest)
 	return NULL;
 }
 
-/* The file that runs a script whose first bytes are @line. */
+/* Finds the file that runs a script whose first bytes are @line. */
 static int interpreter(char *line, const char *path_env, char **out)
 {
 	size_t length = strcspn(line, "\n");
@@ -192,11 +193,11 @@ static int interpreter(char *line, const char *path_env, char **out)
 		if (behind)
 			return command_path__find(behind, path_env, out);
 	}
-	/* An interpreter is not searched for in PATH, other than a command. */
+	/* Unlike a command, an interpreter is not searched for in PATH. */
 	return find_exact(program, out);
 }
 
-/* 0 and *@next if @path is a script, 1 if it is ELF. */
+/* Returns 0 and sets *@next if @path is a script, 1 if it is ELF, or a negative errno. */
 static int follow(const char *path, const char *path_env, char **next)
 {
 	_cleanup_(close_fd) int fd = regular_file__open(path);

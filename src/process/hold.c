@@ -21,21 +21,22 @@
 
 #define LOOK_US 20
 
-/* While threads are held this process is to wait for no processor. */
+/* The nice value while threads are held, so that this process need not wait for a processor. */
 #define HOLDING_NICE -20
 
 struct held_thread {
 	pid_t tid;
 	bool is_stopped;
-	int signal; /* that the stop keeps from it, to be delivered when it goes on */
+	/* Signal that the stop has kept from the thread, to be delivered when it goes on. */
+	int signal;
 };
 
 struct hold {
 	struct held_thread *threads;
 	size_t n, room;
-	size_t n_left_out; /* threads that stood still, and may go on meanwhile */
+	size_t n_left_out; /* number of threads that stood still, and may go on meanwhile */
 	__u64 begin_ns;	   /* when the first thread was interrupted; 0: none */
-	/* The calling thread had this nice value and this timer slack before it held any. */
+	/* Nice value and timer slack of the calling thread before it held any thread. */
 	int nice, slack_ns;
 };
 
@@ -47,13 +48,15 @@ struct hold *hold__new(void)
 		return NULL;
 	hold->nice = getpriority(PRIO_PROCESS, 0);
 	hold->slack_ns = prctl(PR_GET_TIMERSLACK);
-	/* Only root may, and without it the threads stand still for longer where the processors are busy. */
+	/* Only root may do so. Otherwise the threads stand still for longer where the processors
+	 * are busy. */
 	(void)setpriority(PRIO_PROCESS, 0, HOLDING_NICE);
 	(void)prctl(PR_SET_TIMERSLACK, 1);
 	return hold;
 }
 
-/* /proc has the threads in the order in which they were added: *@next is the first to be looked at. */
+/* Returns whether the thread has been added. /proc lists threads in the order in which they were
+ * added, so the search begins at *@next. */
 static bool has(const struct hold *hold, pid_t tid, size_t *next)
 {
 	for (size_t i = 0; i < hold->n; i++) {
@@ -67,7 +70,8 @@ static bool has(const struct hold *hold, pid_t tid, size_t *next)
 	return false;
 }
 
-/* Whether the thread neither runs nor can stop at once, such as the parent of a vfork(2), or is stopped already, or has ended. */
+/* Returns whether the thread neither runs nor can stop at once, such as the parent of a vfork(2),
+ * or is stopped already, or has ended. */
 static bool stands_still(struct hold *hold, pid_t pid, pid_t tid)
 {
 	struct proc_stat stat;
@@ -79,7 +83,7 @@ static bool stands_still(struct hold *hold, pid_t pid, pid_t tid)
 	return has_ended || stands;
 }
 
-/* Notes the thread, unless it cannot run or has ended. 0 or -ENOMEM. */
+/* Notes the thread, unless it cannot run or has ended. Returns 0 or -ENOMEM. */
 static int note_thread(struct hold *hold, pid_t pid, pid_t tid)
 {
 	if (stands_still(hold, pid, tid))
@@ -90,7 +94,8 @@ static int note_thread(struct hold *hold, pid_t pid, pid_t tid)
 	return 0;
 }
 
-/* Seizes and interrupts the threads from @from on; what has ended meanwhile is taken out. */
+/* Seizes and interrupts the threads from number @from on, and removes those that have ended
+ * meanwhile. */
 static int seize_threads(struct hold *hold, size_t from)
 {
 	size_t n = from;
@@ -107,13 +112,13 @@ static int seize_threads(struct hold *hold, size_t from)
 			err = -errno;
 	}
 	hold->n = n;
-	/* Fails if it has ended, which hold__release() finds out. */
+	/* This fails for a thread that has ended, which hold__release() notices. */
 	for (size_t i = from; i < n; i++)
 		(void)ptrace(PTRACE_INTERRUPT, hold->threads[i].tid, NULL, NULL);
 	return err;
 }
 
-/* Whether the thread has stopped. Only stops are looked for: ends are for who waits for them. */
+/* Returns whether the thread has stopped. Ends are not collected here, since others wait for them. */
 static bool look(struct held_thread *thread)
 {
 	siginfo_t info = { 0 };
@@ -123,13 +128,15 @@ static bool look(struct held_thread *thread)
 	if (waitid(P_PID, thread->tid, &info, WSTOPPED | WNOHANG | __WALL) || !info.si_pid)
 		return false;
 	thread->is_stopped = true;
-	/* si_status has the event above the signal; without one the stop is before a signal's delivery. */
+	/* si_status has a ptrace event above the signal. Without an event the thread stopped
+	 * before a signal was delivered. */
 	if (!(info.si_status >> 8))
 		thread->signal = info.si_status;
 	return true;
 }
 
-/* Whether it has ended and nobody has waited for it. Stops of what is traced are reported, too. */
+/* Returns whether the thread has ended and nobody has waited for it. waitid(2) reports stops of
+ * traced threads, too. */
 static bool is_dead(pid_t tid)
 {
 	siginfo_t info = { 0 };
@@ -146,7 +153,7 @@ static void await(struct hold *hold, size_t from, __u64 until_ns)
 			usleep(LOOK_US);
 }
 
-/* Notes the process's threads that are not held yet. */
+/* Notes those threads of the process that are not held yet. */
 static int note_threads(struct hold *hold, pid_t pid, DIR *tasks)
 {
 	const struct dirent *entry;
@@ -163,7 +170,7 @@ static int note_threads(struct hold *hold, pid_t pid, DIR *tasks)
 	return err;
 }
 
-/* Threads that are not held may start others meanwhile. */
+/* Repeats until no thread is new, since threads that are not held yet may start others meanwhile. */
 int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
 {
 	size_t before = hold->n, from;
@@ -223,14 +230,16 @@ size_t hold__count_running(const struct hold *hold)
 	return n;
 }
 
-/* A thread that is not stopped cannot be let go: it stops first. */
+/* Lets a thread go on. A thread that is not stopped cannot be detached, so its stop is awaited
+ * first. */
 static void let_go(struct held_thread *thread, pid_t child)
 {
 	while (!look(thread) && !is_dead(thread->tid))
 		usleep(LOOK_US);
 	if (!ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal))
 		return;
-	/* The thread was killed: its tracer hears of the end first. */
+	/* The thread was killed; as its tracer this process has to wait for it before its parent
+	 * can. */
 	if (thread->tid != child)
 		waitpid(thread->tid, NULL, __WALL | WNOHANG);
 }

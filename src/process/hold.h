@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Holds all threads of processes for a moment, as a debugger does (ptrace(2)): their parents see nothing, and if this process
- * ends they go on. System calls that they wait in are restarted by the kernel, but for those that a debugger interrupts as
- * well, such as epoll_wait(2): these fail with EINTR (signal(7)).
+ * Holds all threads of processes for a moment, as a debugger does (ptrace(2)): their parents see
+ * nothing, and if this process ends the threads go on. The kernel restarts system calls in which
+ * they wait, except for those that a debugger interrupts, too, such as epoll_wait(2): these fail
+ * with EINTR (signal(7)).
  */
 #ifndef ALLOCPROF_HOLD_H
 #define ALLOCPROF_HOLD_H
@@ -12,29 +13,33 @@
 
 struct hold;
 
-/* NULL without memory. */
+/* Returns NULL if there is no memory. */
 struct hold *hold__new(void);
 
 /*
- * Holds the threads of @pid, a process that may have been added before, and returns how many of them are new. It waits for each
- * until @until_ns (CLOCK_MONOTONIC); one that the kernel keeps in a system call for longer is left to stop by itself. What has
- * ended is none. -EPERM if another process traces it, or this one may not; -ENOMEM.
+ * Holds the threads of @pid, a process that may have been added before, and returns how many of
+ * them are new. Waits for each until @until_ns (CLOCK_MONOTONIC); a thread that the kernel keeps
+ * in a system call for longer is left to stop by itself. Threads that have ended do not count.
+ * -EPERM: another process traces it, or this one may not; -ENOMEM.
  */
 int hold__add(struct hold *hold, pid_t pid, __u64 until_ns);
 
-/* Holds one thread; 1, or 0 if it has not stopped until @until_ns, or ended. Errors as above. */
+/* Holds one thread. Returns 1, or 0 if it has not stopped until @until_ns, or has ended. Errors as
+ * of hold__add(). */
 int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns);
 
-/* When the first thread was interrupted (CLOCK_MONOTONIC); 0: none was. */
+/* Returns when the first thread was interrupted (CLOCK_MONOTONIC); 0: none was. */
 __u64 hold__begin_ns(const struct hold *hold);
 
-/* Calls @fn with each thread that has stopped, until that returns something else than 0, which is returned. */
+/* Calls @fn with each thread that has stopped, until it returns something other than 0, which is
+ * returned. */
 int hold__each_stopped(const struct hold *hold, int (*fn)(void *context, pid_t tid), void *context);
 
-/* How many threads have not stopped, or may go on: those that the kernel keeps in a system call are not held. */
+/* Returns how many threads have not stopped, or may go on: those that the kernel keeps in a system
+ * call are not held. */
 size_t hold__count_running(const struct hold *hold);
 
-/* Lets all go on. @child is a child whose end somebody else waits for, or 0. */
+/* Lets all threads go on. @child is a child for whose end somebody else waits, or 0. */
 void hold__release(struct hold *hold, pid_t child);
 
 #endif

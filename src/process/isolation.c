@@ -22,32 +22,33 @@
 #include "file.h"
 #include "mapped_file.h"
 
-/* Others are probed where they are. */
+/* How many files are copied; further ones are probed where they are. */
 #define MAX_COPIES 256
 
-/* The kernel's limits (XATTR_LIST_MAX, XATTR_SIZE_MAX). */
+/* The kernel's limit (XATTR_LIST_MAX, XATTR_SIZE_MAX). */
 #define MAX_XATTR_BYTES 65536
 
 struct copy {
-	dev_t device; /* of the original */
+	dev_t device; /* device of the original */
 	ino_t inode;
 	dev_t copy_device;
 	ino_t copy_inode;
-	int fd, original_fd; /* both for reading */
+	int fd, original_fd; /* descriptors of copy and original, both open for reading */
 };
 
-/* Where the child puts a copy. */
+/* The place where the child puts a copy. */
 struct original {
-	dev_t device; /* of the original, which has to be there */
+	dev_t device; /* device of the original, which must be at @path */
 	ino_t inode;
-	__u64 attributes;    /* MOUNT_ATTR_*, as those of the mount that has it */
-	char path[PATH_MAX]; /* of the original, without links */
+	__u64 attributes;    /* MOUNT_ATTR_* of the mount that has the original */
+	char path[PATH_MAX]; /* path of the original, without links */
 };
 
-/* What parent and child share, and nobody else: the list is made after the child was forked. */
+/* Memory that parent and child share, and nobody else: the parent fills the list after the child
+ * was forked. */
 struct originals {
 	size_t n;
-	size_t failed; /* index of the one that the child is at */
+	size_t failed; /* index of the copy that the child is working on */
 	struct original list[MAX_COPIES];
 };
 
@@ -56,8 +57,9 @@ struct isolation {
 	size_t n;
 	struct copy copies[MAX_COPIES];
 	struct originals *originals;
-	/* The child's root directory as the kernel names it to this process: "", but in a chroot, beyond which the
-	 * child's mounts lead. Paths of descriptors from the child begin with it. */
+	/* The child's root directory as the kernel names it to this process: "", unless it is a
+	 * chroot, outside of which the child's mounts are. Paths of descriptors from the child
+	 * begin with it. */
 	char root[PATH_MAX];
 };
 
@@ -65,7 +67,7 @@ struct copy_name {
 	char text[24];
 };
 
-/* In the tmpfs. */
+/* The name of a copy in the tmpfs. */
 static struct copy_name copy_name(size_t index)
 {
 	struct copy_name name;
@@ -150,7 +152,8 @@ static int copy_contents(int from, int to, off_t size)
 	return 0;
 }
 
-/* Labels and access lists decide who may do what with the file; what users and other file systems note does not. */
+/* Returns whether an extended attribute decides who may access the file: labels and access lists
+ * do; attributes that users and other file systems set do not. */
 static bool decides_access(const char *name)
 {
 	return strncmp(name, "user.", 5) != 0 && strncmp(name, "trusted.", 8) != 0;
@@ -191,7 +194,8 @@ static int copy_file(int from, int to, const struct stat *st)
 	return err;
 }
 
-/* The kernel looks at more than the file then, and so do programs of their own. */
+/* Returns whether the file gives privileges to whoever executes it: then the kernel and the
+ * program itself check more than the file's contents. */
 static bool gives_privileges(int fd, const struct stat *st)
 {
 	char none[1];
@@ -200,8 +204,8 @@ static bool gives_privileges(int fd, const struct stat *st)
 	       fgetxattr(fd, "security.capability", none, sizeof(none)) >= 0 || errno == ERANGE;
 }
 
-/* Attributes of the mount that has the original, so that mount(8) shows the same for the copy, and read-only: what
- * is written to a copy would be lost. */
+/* Returns the attributes of the mount that has the original, so that mount(8) shows the same for
+ * the copy. The copy is read-only, since what is written to it would be lost. */
 static __u64 mount_attributes(int fd)
 {
 	struct statvfs at;
@@ -238,7 +242,8 @@ static int describe(int fd, const char *path, const struct stat *st, struct orig
 	return 0;
 }
 
-/* The copy at @name, opened for reading: whoever has it open for writing keeps it from being executed. */
+/* Opens the copy at @name for reading: if a process had it open for writing, it could not be
+ * executed. */
 static int open_copy(int tree_fd, const char *name, struct copy *copy)
 {
 	struct stat st;
@@ -310,7 +315,7 @@ int isolation__find(const struct isolation *isolation, const struct stat *st)
 	return copy ? copy->fd : -ENOENT;
 }
 
-/* The file by its path without the child's root. */
+/* Opens the file again by its path without the child's root. */
 static int reopen(const struct isolation *isolation, int fd, const struct stat *st)
 {
 	const size_t len = strlen(isolation->root);
@@ -370,7 +375,7 @@ int isolation__look_at(struct isolation *isolation, int pid)
 	return 0;
 }
 
-/* What is at the path of the original, opened before anything is mounted. */
+/* Opens the file at the path of the original, before anything is mounted. */
 static int open_original(const struct original *original)
 {
 	int fd = open(original->path, O_PATH | O_CLOEXEC);
@@ -409,8 +414,9 @@ int isolation__enter(struct isolation *isolation)
 		fds[i] = open_original(&originals->list[i]);
 		err = fds[i] < 0 ? fds[i] : 0;
 	}
-	/* Only what is mounted in its own namespace can be mounted a second time (until Linux 6.15): so the
-	 * tmpfs is, over the root, where nobody looks, until its files are in their places. */
+	/* Until Linux 6.15 a file system can be mounted again only if it is mounted in the
+	 * process's own namespace. So the tmpfs is mounted over the root, where nobody looks it
+	 * up, until its files are in their places. */
 	if (!err && move_mount(isolation->tree_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH))
 		err = -errno;
 	for (size_t i = 0; i < originals->n && !err; i++) {
@@ -420,7 +426,7 @@ int isolation__enter(struct isolation *isolation)
 	snprintf(tree, sizeof(tree), "/proc/self/fd/%d", isolation->tree_fd);
 	if (!err && umount2(tree, MNT_DETACH))
 		err = -errno;
-	/* The child executes the command, or ends: the descriptors are closed then. */
+	/* The descriptors are not closed: the child executes the command, or ends. */
 	return err;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Copies of the files that are probed, for a launched command alone: it and what it starts see them at the paths of
- * the originals, in a mount namespace of their own. Probes are set in inodes, and those of the copies are in no other
- * process. The copies are in a tmpfs that is mounted nowhere else.
+ * Makes copies of the files that are probed, for a launched command alone: the command and what it
+ * starts see the copies at the paths of the originals, in a mount namespace of their own. Probes
+ * are set in inodes, and no other process has the inodes of the copies. The copies are in a tmpfs
+ * that is mounted nowhere else.
  */
 #ifndef ALLOCPROF_ISOLATION_H
 #define ALLOCPROF_ISOLATION_H
@@ -13,32 +14,38 @@ struct error;
 struct isolation;
 struct stat;
 
-/* Makes the file system, for a child that is forked afterwards. -EPERM: it takes CAP_SYS_ADMIN. */
+/* Makes the file system, for a child that is forked afterwards. -EPERM: it needs CAP_SYS_ADMIN. */
 int isolation__new(struct isolation **out, struct error *error);
-/* The child has been forked: what it shares with the parent is in no later child. */
+/* To be called when the child has been forked: children that are forked later do not share the
+ * memory. */
 void isolation__has_forked(struct isolation *isolation);
-/* The child's mounts stay until its last process has ended. Accepts NULL. */
+/* Frees @isolation, or accepts NULL. The child's mounts stay until the last process in its
+ * namespace has ended. */
 void isolation__free(struct isolation *isolation);
 
 /*
- * Copies the regular file @fd, which is at @path. The descriptor of the copy, owned by @isolation. A file that has
- * been copied is not copied again. A negative errno where it cannot be, as nobody would notice: -EPERM for one that
- * gives privileges to whoever executes it, whose copy would not be the same file to the kernel.
+ * Copies the regular file @fd, which is at @path. Returns the descriptor of the copy, which
+ * belongs to @isolation; a file that was copied before is not copied again. Returns a negative
+ * errno if it cannot be copied such that nobody notices: -EPERM for a file that gives privileges
+ * to whoever executes it.
  */
 int isolation__copy(struct isolation *isolation, int fd, const char *path);
-/* The descriptor of the copy of the file that has this identity, or of the copy that has it. -ENOENT: there is none. */
+/* Returns the descriptor of the copy of the file with this identity, or of the copy that itself
+ * has this identity. -ENOENT: there is none. */
 int isolation__find(const struct isolation *isolation, const struct stat *st);
-/* A new descriptor of the file that @fd is a copy of, or of the same file by the path that it has in this namespace
- * where the kernel would tell another one; a negative errno: @fd is as good. */
+/* Returns a new descriptor of the file of which @fd is a copy, or of the same file by its path in
+ * this namespace if the kernel would tell another path. A negative errno: @fd is as good. */
 int isolation__original(const struct isolation *isolation, int fd);
 
-/* In the child, which has no threads: makes its mount namespace. Mounts of the host still come in, and its own do not
- * get out. 0 or a negative errno. */
+/* To be called in the child, which must have no threads: makes its mount namespace. Later mounts
+ * of the host appear in it, its own do not appear outside. Returns 0 or a negative errno. */
 int isolation__unshare(void);
-/* In the child: puts the copies in their places. On error isolation__failed() names the file in the parent. */
+/* To be called in the child: puts the copies in their places. On error isolation__failed() tells
+ * the parent which file it was. */
 int isolation__enter(struct isolation *isolation);
 const char *isolation__failed(const struct isolation *isolation);
-/* In the parent, once the child @pid has its namespace: notes how paths in it look from here. 0 or a negative errno. */
+/* To be called in the parent, when the child @pid has its namespace: notes how paths in it look
+ * from here. Returns 0 or a negative errno. */
 int isolation__look_at(struct isolation *isolation, int pid);
 
 #endif

@@ -20,16 +20,16 @@
 #include "linker_x86.h"
 #include "path.h"
 
-/* A desktop's has 0.2 MB. */
+/* Largest cache that is read; a desktop's has 0.2 MB. */
 #define MAX_BYTES (64U << 20)
 
-/* glibc's sysdeps/generic/dl-cache.h. Strings are at offsets from the header. */
+/* The format of glibc's sysdeps/generic/dl-cache.h. Strings are at offsets from the header. */
 struct cache_header {
-	char magic[20]; /* with the version */
+	char magic[20]; /* has the version at its end */
 	__u32 n;
 	__u32 string_bytes;
 	__u8 flags, padding[3];
-	__u32 extensions; /* offset; 0: none */
+	__u32 extensions; /* offset of the extensions; 0: none */
 	__u32 unused[3];
 };
 
@@ -40,7 +40,7 @@ struct cache_entry {
 	__u64 hwcap;
 };
 
-/* The format before glibc 2.2, which ldconfig can write in front of the other. */
+/* The format before glibc 2.2; ldconfig can write a cache in it in front of the other. */
 struct old_header {
 	char magic[12];
 	__u32 n;
@@ -57,21 +57,22 @@ struct extension {
 };
 
 #define EXTENSION_MAGIC	 0xeaa42174
-#define EXTENSION_HWCAPS 1 /* offsets of the names of subdirectories of glibc-hwcaps */
+#define EXTENSION_HWCAPS 1 /* offsets of names of subdirectories of glibc-hwcaps */
 
-/* A hwcap with this bit, and none else above, has in its lower half an index into EXTENSION_HWCAPS. */
+/* A hwcap with this bit and no other high bit has an index into EXTENSION_HWCAPS in its lower
+ * half. */
 #define HWCAP_EXTENSION (1ULL << 62)
 
 struct linker_cache {
-	char *bytes; /* with a NUL behind */
+	char *bytes; /* contents, terminated by a NUL */
 	size_t size;
-	size_t start; /* of the header */
+	size_t start; /* offset of the header */
 	__u32 n;
-	size_t levels; /* where the offsets of names of levels are */
+	size_t levels; /* offset of the list of offsets of level names */
 	__u32 n_levels;
 };
 
-/* Copies @size bytes at @offset from the header. */
+/* Copies the @size bytes at @offset from the header. Returns false if they are not in the cache. */
 static bool get(const struct linker_cache *cache, __u64 offset, void *out, size_t size)
 {
 	if (offset > cache->size - cache->start || size > cache->size - cache->start - offset)
@@ -80,7 +81,7 @@ static bool get(const struct linker_cache *cache, __u64 offset, void *out, size_
 	return true;
 }
 
-/* "" if there is none. */
+/* Returns the string; "" if there is none. */
 static const char *string(const struct linker_cache *cache, __u32 offset)
 {
 	return offset < cache->size - cache->start ? cache->bytes + cache->start + offset : "";
@@ -177,7 +178,8 @@ void linker_cache__free(struct linker_cache *cache)
 	free(cache);
 }
 
-/* How good an entry is for this processor: 0 if it cannot run it, 1 for any processor. */
+/* Returns how well an entry suits this processor: 0 if the processor cannot run it, 1 for any
+ * processor. */
 static unsigned int rank(const struct linker_cache *cache, const struct cache_entry *entry)
 {
 	const char *const *levels = linker__processor_levels();
@@ -227,10 +229,10 @@ const char *linker_cache__find(const struct linker_cache *cache, const char *nam
 	return found;
 }
 
-/* Most libraries of one program that are listed; the largest programs have hundreds. */
+/* Largest number of libraries that are listed; the largest programs have hundreds. */
 #define MAX_LIBRARIES 4096
-/* Directories that are looked into and files that are looked for, together at most: hostile files can need thousands of names
- * in thousands of directories. */
+/* How many directories are looked into and files are looked for, together: hostile files can name
+ * thousands of libraries in thousands of directories. */
 #define MAX_TRIES      131072
 #define MAX_LIST_BYTES 65536
 
@@ -238,12 +240,12 @@ const char *linker_cache__find(const struct linker_cache *cache, const char *nam
 #define PRELOAD_FILE "/etc/ld.so.preload"
 #define MUSL_PATH    "/lib:/usr/local/lib:/usr/lib"
 
-/* The program, the dynamic linker or a library, in the order in which they are loaded. */
+/* The program, the dynamic linker or a library. Objects are in the order in which they are loaded. */
 struct object {
-	size_t needed_by; /* index; the program's is its own */
+	size_t needed_by; /* index of the object that needs it; the program's is its own */
 	dev_t device;
 	ino_t inode;
-	char *origin; /* the directory that it is in */
+	char *origin; /* the directory that contains it */
 	struct dynamic_section dynamic;
 };
 
@@ -267,7 +269,7 @@ static void free_object(struct object *object)
 	dynamic_section__release(&object->dynamic);
 }
 
-/* The directory of @path, without links. */
+/* Returns the directory of @path, without links. */
 static char *origin_of(const char *path)
 {
 	char *origin = realpath(path, NULL);
@@ -304,7 +306,8 @@ static int add_object(struct search *search, struct object *object, const char *
 	return err;
 }
 
-/* Whether @path can be loaded, or has been. The first two objects, which the caller knows, are not listed. */
+/* Loads @path. Returns whether it can be loaded, or has been. The first two objects, which the
+ * caller knows, are not listed. */
 static bool load(struct search *search, const char *path, size_t needed_by)
 {
 	_cleanup_(close_fd) int fd = -1;
@@ -325,7 +328,7 @@ static bool load(struct search *search, const char *path, size_t needed_by)
 	object.device = st.st_dev;
 	object.inode = st.st_ino;
 	err = dynamic_section__parse(search->parser, fd, path, &object.dynamic);
-	/* The dynamic linker may well load what a worker could not read. */
+	/* The dynamic linker may well load a file that a worker could not read. */
 	if (err == -ECHILD)
 		err = 0;
 	if (err && err != -ENOMEM)
@@ -342,7 +345,7 @@ static bool load(struct search *search, const char *path, size_t needed_by)
 	return true;
 }
 
-/* Removes $@token or ${@token} from the start of *@text. */
+/* Removes $@token or ${@token} from the start of *@text. Returns whether it was there. */
 static bool skip_token(const char **text, const char *token)
 {
 	const size_t len = strlen(token);
@@ -356,7 +359,8 @@ static bool skip_token(const char **text, const char *token)
 	return true;
 }
 
-/* Replaces the tokens of ld.so(8) in @text, of @len bytes. False if the result is too long. */
+/* Replaces the tokens of ld.so(8) in @text, of @len bytes. Returns false if the result is too
+ * long. */
 static bool expand(const char *text, size_t len, const char *origin, const char *lib, char *out,
 		   size_t size)
 {
@@ -393,7 +397,7 @@ static bool load_from(struct search *search, const char *directory, const char *
 	const char *slash = *directory ? "/" : "";
 	char path[PATH_MAX];
 
-	/* A try even where no path comes of it. */
+	/* This counts as a try even if no path comes of it. */
 	search->tries++;
 	for (; !search->is_musl && *level; level++)
 		if (snprintf(path, sizeof(path), "%s%sglibc-hwcaps/%s/%s", directory, slash, *level,
@@ -404,7 +408,7 @@ static bool load_from(struct search *search, const char *directory, const char *
 	       load(search, path, needed_by);
 }
 
-/* @list is of directories as DT_RUNPATH and LD_LIBRARY_PATH have them; NULL: empty. */
+/* Searches a list of directories as DT_RUNPATH and LD_LIBRARY_PATH have them; NULL: it is empty. */
 static bool load_from_list(struct search *search, const char *list, const char *origin,
 			   const char *name, size_t needed_by)
 {
@@ -464,7 +468,8 @@ static void load_by_glibc(struct search *search, const char *name, size_t needed
 			return;
 }
 
-/* musl has these in its C library, whatever files there are. */
+/* Returns whether musl has the library in its C library, in which case it ignores files of that
+ * name. */
 static bool is_in_musl(const char *name)
 {
 	static const char *const names[] = {
@@ -518,7 +523,7 @@ static void load_name(struct search *search, const char *name, size_t needed_by)
 		load_by_glibc(search, name, needed_by);
 }
 
-/* @names are separated as in LD_PRELOAD. */
+/* Loads the libraries in @names, which are separated as in LD_PRELOAD. */
 static int load_names(struct search *search, const char *names)
 {
 	_cleanup_(free_ptr) char *copy = strdup(names ? names : "");
@@ -532,7 +537,7 @@ static int load_names(struct search *search, const char *names)
 	return 0;
 }
 
-/* The text of a file of the system, without comments; NULL if there is none. */
+/* Returns the text of a system file, without comments; NULL if there is none. */
 static char *read_list(const char *path)
 {
 	_cleanup_(close_fd) int fd = regular_file__open(path);
@@ -549,7 +554,7 @@ static char *read_list(const char *path)
 struct start {
 	struct parser *parser;
 	const char *linker, *program;
-	const char *library_path, *preload; /* of options; NULL: none */
+	const char *library_path, *preload; /* from options of the dynamic linker; NULL: none */
 	struct libraries_environment changes;
 	bool without_cache;
 };
@@ -601,7 +606,7 @@ static int list(const struct start *start, void (*fn)(const char *path, void *co
 	return search.err ? search.err : err;
 }
 
-/* The search of other interpreters is not known. */
+/* Returns whether it is known how this interpreter searches for libraries. */
 static bool is_known(const char *interpreter)
 {
 	const char *name = path__name(interpreter);
@@ -623,7 +628,8 @@ int libraries__list(struct parser *parser, const char *interpreter, const char *
 	return is_known(interpreter) ? list(&start, fn, context) : -ENOTSUP;
 }
 
-/* Whether @path is a program for a dynamic linker: not the library of an option such as --preload. */
+/* Returns whether @path is a program that the dynamic linker is to run, and not the library of an
+ * option such as --preload. */
 static bool is_program(struct parser *parser, const char *path)
 {
 	_cleanup_(close_fd) int fd = regular_file__open(path);
@@ -635,8 +641,8 @@ static bool is_program(struct parser *parser, const char *path)
 	return is;
 }
 
-/* The value of the option @name at argv[i], "--name VALUE" or, as musl also takes it, "--name=VALUE"; else
- * @value. */
+/* Returns the value of the option @name at argv[i], "--name VALUE" or, as musl also accepts it,
+ * "--name=VALUE"; else @value. */
 static const char *option(char *const argv[], size_t i, const char *name, const char *value)
 {
 	const size_t len = strlen(name);

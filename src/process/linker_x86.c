@@ -16,7 +16,8 @@ const char *const linker_directories[] = {
 	NULL,
 };
 
-/* The levels of the x86-64 psABI; of each the features that no processor has without the others. */
+/* Returns the levels of the x86-64 psABI that this processor has. For each level only those
+ * features are checked that no processor has without the others. */
 const char *const *linker__processor_levels(void)
 {
 	static const char *const names[] = { "x86-64-v4", "x86-64-v3", "x86-64-v2", NULL };

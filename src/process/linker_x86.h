@@ -5,21 +5,23 @@
 
 #include <linux/types.h>
 
-/* ld.so.cache's flags of a library for this processor and glibc: FLAG_ELF_LIBC6 | FLAG_X8664_LIB64. */
+/* Flags in ld.so.cache of a library for this processor and glibc: FLAG_ELF_LIBC6 |
+ * FLAG_X8664_LIB64. */
 #define LINKER_CACHE_FLAGS 0x0303
 
 /* $PLATFORM */
 #define LINKER_PLATFORM "x86_64"
 
-/* $LIB, as Debian and as others build glibc; ends with NULL. */
+/* Values of $LIB, as Debian and as others build glibc; ends with NULL. */
 extern const char *const linker_lib_names[];
 
-/* glibc's directories that are searched last, with Debian's first; ends with NULL. */
+/* glibc's directories that are searched last, Debian's first; ends with NULL. */
 extern const char *const linker_directories[];
 
 #define MUSL_PATH_FILE "/etc/ld-musl-x86_64.path"
 
-/* Subdirectories of glibc-hwcaps whose libraries this processor runs, the best first; ends with NULL. */
+/* Returns the subdirectories of glibc-hwcaps whose libraries this processor runs, the best first;
+ * ends with NULL. */
 const char *const *linker__processor_levels(void);
 
 #endif

@@ -20,11 +20,11 @@
 #include "clock.h"
 #include "error.h"
 
-/* Per CPU; an exec takes some ten records of about 120 bytes. What a user without CAP_IPC_LOCK may lock
- * (perf_event_mlock_kb). */
+/* Size of the ring of each CPU: an exec takes some ten records of about 120 bytes. The least is
+ * what a user without CAP_IPC_LOCK may lock (perf_event_mlock_kb). */
 #define MIN_RING_BYTES (512UL * 1024)
-/* Where few CPUs share the memory, each has a larger ring: probes that are set one by one keep the reader away for
- * seconds. */
+/* If few CPUs share the memory, each has a larger ring: setting probes one by one keeps the reader
+ * away for seconds. */
 #define MAX_RING_BYTES	(4UL << 20)
 #define ALL_RINGS_BYTES (8UL << 20)
 
@@ -32,7 +32,7 @@ struct cpu_ring {
 	int cpu;
 	int fd;
 	struct perf_event_mmap_page *page;
-	size_t bytes; /* of records, a power of two */
+	size_t bytes; /* bytes for records, a power of two */
 };
 
 struct mapping_events {
@@ -42,7 +42,7 @@ struct mapping_events {
 	__u64 lost;
 	char online[256];   /* the kernel's list of online CPUs at the last check */
 	__u64 looked_at_ns; /* CLOCK_MONOTONIC */
-	/* not handled yet */
+	/* events that have not been handled yet */
 	struct mapping_event *events;
 	size_t n_events, capacity;
 };
@@ -159,7 +159,7 @@ static bool has_cpu(const struct mapping_events *events, int cpu)
 	return false;
 }
 
-/* Such as "0-3,8". */
+/* Reads the kernel's list of online CPUs, such as "0-3,8". */
 static int read_online(char *list, size_t size)
 {
 	_cleanup_(close_file) FILE *file = fopen("/sys/devices/system/cpu/online", "re");
@@ -169,7 +169,7 @@ static int read_online(char *list, size_t size)
 	return fgets(list, size, file) ? 0 : -EIO;
 }
 
-/* Whether @cpu is in the list. */
+/* Returns whether @cpu is in the list. */
 static bool is_online(const char *list, int cpu)
 {
 	char *at = (char *)list;

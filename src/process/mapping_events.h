@@ -31,7 +31,7 @@ struct mapped_file mapping_event__file(const struct mapping_event *event);
 int mapping_events__open(struct mapping_events **out, struct error *error);
 void mapping_events__close(struct mapping_events *events);
 
-/* Readable when there are events. */
+/* Returns a descriptor that is readable when there are events. */
 int mapping_events__fd(const struct mapping_events *events);
 
 /* Calls @handle for all pending events, in order of time. */
@@ -42,10 +42,11 @@ void mapping_events__read(struct mapping_events *events,
 /* Empties the rings, and keeps their events for the next mapping_events__read(). */
 void mapping_events__gather(struct mapping_events *events);
 
-/* Before mapping_events__lost() is asked for the last time: looks for CPUs that came online since the last read. */
+/* To be called before the last call of mapping_events__lost(): looks for CPUs that came online
+ * since the last read. */
 void mapping_events__finish(struct mapping_events *events);
 
-/* Events lost because a ring was full. */
+/* Returns the number of events that were lost because a ring was full. */
 __u64 mapping_events__lost(const struct mapping_events *events);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What control groups allow, and what this process and the kernel take for it, from /proc and the groups' files. */
+/* Reads what control groups permit, and how much memory this process and the kernel use for it,
+ * from /proc and the groups' files. */
 #include "memory_group.h"
 
 #include <dirent.h>
@@ -16,13 +17,14 @@
 
 #define MOST_BYTES (1 << 20)
 
-/* The names of files and of lines in them, of one version of control groups. */
+/* Names of files, and of lines in them, of one version of control groups. */
 struct hierarchy {
-	const char *type;      /* of its file system */
-	const char *limits[2]; /* the kernel slows the group down at the second one */
+	const char *type;      /* type of its file system */
+	const char *limits[2]; /* at the second limit the kernel slows the group down */
 	const char *usage;
-	const char *pages[2]; /* in memory.stat: pages of files, which the kernel takes first */
-	const char *kills;    /* the file with a line "oom_kill N" */
+	/* Lines of memory.stat: pages of files, which the kernel reclaims first. */
+	const char *pages[2];
+	const char *kills; /* file with a line "oom_kill N" */
 };
 
 static const struct hierarchy hierarchies[] = {
@@ -38,7 +40,7 @@ static const struct hierarchy hierarchies[] = {
 	  "memory.oom_control" },
 };
 
-/* A file's text, to be freed; NULL where it cannot be read. */
+/* Returns a file's text, which the caller frees; NULL if it cannot be read. */
 static char *read_text(const char *directory, const char *name)
 {
 	_cleanup_(close_fd) int fd = -1;
@@ -50,7 +52,8 @@ static char *read_text(const char *directory, const char *name)
 	return fd < 0 || text_file__read(fd, MOST_BYTES, &text, &size) ? NULL : text;
 }
 
-/* The number behind @key at the beginning of a line; with "" that of the file. Returns false where there is none. */
+/* Finds the number behind @key at the beginning of a line; with "" the number that is the file.
+ * Returns false if there is none. */
 static bool find_number(const char *text, const char *key, __u64 *value)
 {
 	size_t len = strlen(key);
@@ -75,7 +78,7 @@ static bool read_number(const char *directory, const char *name, const char *key
 	return text && find_number(text, key, value);
 }
 
-/* Whether @word is in the list @words, which commas separate. */
+/* Returns whether @word is in the list @words, which is separated by commas. */
 static bool has_word(const char *words, const char *word)
 {
 	size_t len = strlen(word);
@@ -86,7 +89,8 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-/* Finds the process's group in @text of /proc/PID/cgroup, and ends it there. */
+/* Finds the path of the process's group in @text, which is from /proc/PID/cgroup, and terminates
+ * it there. */
 static char *find_group(char *text, const struct hierarchy *hierarchy)
 {
 	bool is_v2 = hierarchy == &hierarchies[0];
@@ -105,7 +109,8 @@ static char *find_group(char *text, const struct hierarchy *hierarchy)
 	return NULL;
 }
 
-/* Where the hierarchy is mounted, and which of its groups is the mount's root. Returns false where it is not. */
+/* Finds where the hierarchy is mounted, and which of its groups is the root of that mount. Returns
+ * false if it is not mounted. */
 static bool find_mount(const struct hierarchy *hierarchy, char *root, char *mount_point)
 {
 	_cleanup_(free_ptr) char *text = read_text("/proc/self", "mountinfo");
@@ -124,7 +129,8 @@ static bool find_mount(const struct hierarchy *hierarchy, char *root, char *moun
 	return false;
 }
 
-/* Sets @directory to that of @pid's group, and *@top to the length of the hierarchy's part of it. */
+/* Sets @directory to the directory of @pid's group, and *@top to the length of the mount point in
+ * it. */
 static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *directory,
 			   size_t *top)
 {
@@ -136,7 +142,7 @@ static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *d
 	snprintf(process, sizeof(process), "/proc/%d", pid);
 	text = read_text(process, "cgroup");
 	path = text ? find_group(text, hierarchy) : NULL;
-	/* This process sees nothing of a group outside of its cgroup namespace. */
+	/* This process cannot see groups outside of its cgroup namespace. */
 	if (!path || strstr(path, "/..") || !find_mount(hierarchy, root, mount_point))
 		return false;
 	/* In a container the mount may begin at its group. */
@@ -151,7 +157,7 @@ static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *d
 	return true;
 }
 
-/* Reads how much memory the group of @directory may still use, without regard to its parents. */
+/* Reads how much memory the group of @directory may still use, regardless of its parents' limits. */
 static bool read_group(const char *directory, const struct hierarchy *hierarchy, __u64 most,
 		       struct memory_group *out)
 {

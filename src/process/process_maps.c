@@ -12,10 +12,10 @@
 #include "hash_table.h"
 #include "proc.h"
 
-/* Mappings are pruned at this number, and then each time that twice as many are reached. */
+/* Mappings are pruned when there are this many, and then each time that their number has doubled. */
 #define PRUNE_AT 256
 
-/* Upper bound of how late an event of another CPU's ring is read. */
+/* The longest time by which an event of another CPU's ring is read late. */
 #define MOST_LATE_NS 100000000
 
 struct process_map {
@@ -30,7 +30,8 @@ struct process_maps {
 	size_t n, capacity;
 	size_t n_free;
 	__u64 settled_ns; /* no lookup is for a time before this */
-	/* Finds processes by pid. A removed one stays in the index with pid 0, which is never looked up. */
+	/* Finds processes by pid. A removed process stays in the index under pid 0, which is never
+	 * looked up. */
 	struct hash_table index;
 };
 
@@ -114,7 +115,7 @@ static struct process_map *get_process(struct process_maps *maps, __u32 pid)
 	return process;
 }
 
-/* How many of the process's mappings are from @time_ns or earlier. */
+/* Returns how many of the process's mappings are from @time_ns or earlier. */
 static size_t count_at(const struct process_map *process, __u64 time_ns)
 {
 	size_t n = process->n;
@@ -129,7 +130,8 @@ static bool overlap(const struct code_mapping *a, const struct code_mapping *b)
 	return a->start < b->end && b->start < a->end;
 }
 
-/* Whether a later mapping has replaced all of it before the earliest time of lookups. */
+/* Returns whether later mappings have replaced all of this one before the earliest time that is
+ * looked up. */
 static bool is_past(const struct process_maps *maps, const struct process_map *process,
 		    size_t index)
 {
@@ -146,8 +148,8 @@ static bool is_past(const struct process_maps *maps, const struct process_map *p
 	return false;
 }
 
-/* Whether an anonymous mapping hides none of the first @n mappings, nor one whose event may still
- * come. */
+/* Returns whether an anonymous mapping hides neither any of the first @n mappings, nor one whose
+ * event may still come. */
 static bool hides_nothing(const struct process_map *process, size_t n, size_t index)
 {
 	const struct code_mapping *mapping = &process->mappings[index];
@@ -160,7 +162,8 @@ static bool hides_nothing(const struct process_map *process, size_t n, size_t in
 	return true;
 }
 
-/* JIT compilers map code without end; other programs load and unload the same plugin. */
+/* Removes mappings that no look-up can need: JIT compilers map code without end, and other
+ * programs load and unload the same plugin. */
 static void prune(const struct process_maps *maps, struct process_map *process)
 {
 	size_t kept = 0;
@@ -177,7 +180,8 @@ static void prune(const struct process_maps *maps, struct process_map *process)
 	process->prune_at = 2 * kept + PRUNE_AT;
 }
 
-/* Inserts by time: events come from one ring per CPU, which are not read at once. */
+/* Inserts a mapping by its time: events come from one ring per CPU, and rings are not read at
+ * once. */
 static int add_mapping(struct process_maps *maps, struct process_map *process,
 		       const struct code_mapping *mapping)
 {
@@ -244,7 +248,8 @@ int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns)
 	return process_maps__add(maps, pid, &nothing);
 }
 
-/* Returns the index of the first mapping behind the last exec or fork among the first @n, which hides all before it. */
+/* Returns the index of the first mapping behind the last exec or fork among the first @n; that
+ * exec or fork hides all before it. */
 static size_t first_of_program(const struct process_map *process, size_t n)
 {
 	while (n && (process->mappings[n - 1].path || process->mappings[n - 1].start ||
@@ -259,7 +264,7 @@ int process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child, __u
 	size_t n;
 	int err;
 
-	/* No process is its own parent, but for what is damaged; nothing is copied onto itself. */
+	/* Only damaged data make a process its own parent; nothing is copied onto itself. */
 	if (parent == child)
 		return 0;
 	to = get_process(maps, child);
@@ -268,7 +273,8 @@ int process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child, __u
 	err = process_maps__exec(maps, child, time_ns);
 	from = find_process(maps, parent);
 	n = from ? count_at(from, time_ns) : 0;
-	/* With copies of what is hidden, two processes that fork each other would double their mappings at each fork. */
+	/* Hidden mappings are not copied: else two processes that fork each other would double
+	 * their mappings at each fork. */
 	for (size_t i = from ? first_of_program(from, n) : 0; i < n && !err; i++) {
 		struct code_mapping mapping = from->mappings[i];
 

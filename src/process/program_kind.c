@@ -11,8 +11,9 @@
 #include "parser.h"
 #include "path.h"
 
-/* The interpreter is in a library or a program, which need not be called python. CPython defines this symbol; extension
- * modules import it, and PyPy names it differently. */
+/* Returns whether the file has the CPython interpreter, which is in a library, or in a program
+ * that need not be called python. CPython defines this symbol; extension modules import it, and
+ * PyPy has another name for it. */
 static bool is_python(struct elf_file *elf, const char *path)
 {
 	return (elf_file__is_program(elf) || strstr(path__name(path), "python")) &&

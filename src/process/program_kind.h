@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads in a worker what kind of program a target's file is. */
+/* Finds out, in a worker, what kind of program a target's file is. */
 #ifndef ALLOCPROF_PROGRAM_KIND_H
 #define ALLOCPROF_PROGRAM_KIND_H
 
@@ -13,7 +13,8 @@ struct program_kind {
 	char interpreter[256];		   /* "" if there is none */
 };
 
-/* 0; -ENOEXEC, -ENOTSUP: no ELF file of this machine; -ECHILD: it could not be read safely. */
+/* Returns 0; -ENOEXEC, -ENOTSUP: this is no ELF file for this machine; -ECHILD: it could not be
+ * read safely. */
 int program_kind__parse(struct parser *parser, int fd, const char *path, struct program_kind *out);
 
 #endif

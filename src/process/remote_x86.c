@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Makes a stopped thread of another process run what this one wants: registers of x86-64, and the frame of a signal's handler. */
+/* Makes a stopped thread of another process run code that this process chooses: sets registers of
+ * x86-64, and builds the frame of a signal handler. */
 #include "remote.h"
 
 #include <elf.h>
@@ -19,41 +20,41 @@
 #include "clock.h"
 #include "proc.h"
 
-/* The stack below what the thread uses that a function may use, beside the frame. */
+/* How much stack, below what the thread uses, a function may use in addition to the frame. */
 #define STACK_BYTES (64 << 10)
 
-/* Between two looks at whether a function is done. */
+/* Time between two looks at whether a function is done. */
 #define LOOK_US 20
 
-/* The ABI's red zone. */
+/* The red zone of the ABI below the stack pointer. */
 #define RED_ZONE 128
 
-/* AVX-512 and AMX are below. */
+/* Room for the extended state; that of AVX-512 and AMX is smaller. */
 #define MAX_XSTATE (16 << 10)
 
-/* What the kernel reads when a handler returns: linux/arch/x86/include/asm/sigframe.h, of which ucontext_t has the layout up to
- * the mask. */
+/* The frame that the kernel reads when a handler returns: linux/arch/x86/include/asm/sigframe.h.
+ * ucontext_t has its layout up to the mask. */
 struct signal_frame {
 	__u64 restorer;
 	ucontext_t context;
 };
 
-/* arch/x86/include/uapi/asm/ucontext.h, sigcontext.h */
+/* From arch/x86/include/uapi/asm/ucontext.h and sigcontext.h. */
 #define UC_FP_XSTATE	     1
 #define UC_SIGCONTEXT_SS     2
 #define UC_STRICT_RESTORE_SS 4
-#define XSTATE_AT	     464 /* of struct _fpx_sw_bytes */
+#define XSTATE_AT	     464 /* offset of struct _fpx_sw_bytes */
 #define XSTATE_MAGIC1	     0x46505853U
 #define XSTATE_MAGIC2	     0x46505845U
 
 struct remote {
 	pid_t pid, tid;
 	struct user_regs_struct before;
-	__u64 mask; /* its blocked signals */
+	__u64 mask; /* the thread's blocked signals */
 	struct remote_code code;
-	__u64 frame, room; /* addresses on its stack */
-	bool is_moved;	   /* its registers are not @before */
-	bool returns;	   /* it restores itself */
+	__u64 frame, room; /* addresses on the thread's stack */
+	bool is_moved;	   /* the thread's registers are not @before */
+	bool returns;	   /* the thread restores itself */
 };
 
 int process_memory__read(pid_t pid, __u64 address, void *out, size_t size)
@@ -77,7 +78,7 @@ struct looking {
 	struct remote_code *code;
 };
 
-/* Each of them is in the code of any C library. */
+/* Code that is somewhere in any C library. */
 static const unsigned char system_call_code[] = { 0x0f, 0x05, 0xc3 };
 static const unsigned char restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
@@ -98,7 +99,8 @@ static void find_code(const struct looking *looking, const struct proc_mapping *
 		out->restorer = mapping->start + (found - code);
 }
 
-/* glibc's: that of musl keeps no thread-specific data where FS points to, which the callers need. */
+/* Returns whether the file is glibc. musl keeps no thread-specific data at the address in FS,
+ * where the callers need them. */
 static bool is_c_library(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -128,8 +130,8 @@ int remote_code__find(pid_t pid, struct remote_code *out)
 	return err;
 }
 
-/* The main thread's stack, or one that the C library has made, which ends with the thread's data: not one of a coroutine, beside
- * which may be other data. */
+/* Accepts the main thread's stack, or a stack that the C library has made, which ends with the
+ * thread's data; not a coroutine's stack, next to which there may be other data. */
 static int look_at_stack(void *context, const struct proc_mapping *mapping)
 {
 	const struct user_regs_struct *regs = context;
@@ -141,7 +143,8 @@ static int look_at_stack(void *context, const struct proc_mapping *mapping)
 	       (data > sp && data < mapping->end && sp - mapping->start > STACK_BYTES + MAX_XSTATE);
 }
 
-/* The processor's registers as the kernel saves them for a handler; they are read back only where nobody restores the thread. */
+/* Reads the processor's registers as the kernel saves them for a handler. They are used only if
+ * nobody else restores the thread. */
 static size_t read_xstate(const struct remote *remote, unsigned char state[MAX_XSTATE])
 {
 	struct iovec part = { state, MAX_XSTATE - sizeof(__u64) };
@@ -151,7 +154,7 @@ static size_t read_xstate(const struct remote *remote, unsigned char state[MAX_X
 	if (ptrace(PTRACE_GETREGSET, remote->tid, (void *)(long)NT_X86_XSTATE, &part) ||
 	    part.iov_len < XSTATE_AT + 48)
 		return 0;
-	/* PTRACE_GETREGSET puts XCR0 where the handler's frame has this. */
+	/* PTRACE_GETREGSET puts XCR0 where the handler's frame has the features. */
 	memcpy(&features, state + XSTATE_AT, sizeof(features));
 	memset(state + XSTATE_AT, 0, 48);
 	software[1] = part.iov_len + sizeof(__u32);
@@ -163,13 +166,14 @@ static size_t read_xstate(const struct remote *remote, unsigned char state[MAX_X
 	return part.iov_len + sizeof(__u32);
 }
 
-/* include/linux/errno.h, of the kernel. */
+/* From the kernel's include/linux/errno.h. */
 #define ERESTARTSYS	      512
 #define ERESTARTNOINTR	      513
 #define ERESTARTNOHAND	      514
 #define ERESTART_RESTARTBLOCK 516
 
-/* The system call that is made at @rip by "mov $number, %eax; syscall"; -1: it is made in another way. */
+/* Returns the number of the system call that "mov $number, %eax; syscall" makes at @rip; -1: it is
+ * made in another way. */
 static long number_of_call(pid_t pid, __u64 rip)
 {
 	unsigned char code[7];
@@ -182,8 +186,8 @@ static long number_of_call(pid_t pid, __u64 rip)
 	return number;
 }
 
-/* The registers with which the thread goes on where the kernel does not restart the system call. One that the kernel would
- * continue begins anew: it sleeps for longer. */
+/* Returns the registers with which the thread goes on if the kernel does not restart its system
+ * call. A call that the kernel would continue begins anew, and so sleeps for longer. */
 static struct user_regs_struct resumed(const struct remote *remote)
 {
 	struct user_regs_struct regs = remote->before;
@@ -217,7 +221,8 @@ static void fill_frame(const struct remote *remote, struct signal_frame *frame, 
 
 	frame->context.uc_flags =
 		UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS | (xstate ? UC_FP_XSTATE : 0);
-	/* None that the kernel knows: the thread keeps the one that it has. */
+	/* This value makes the kernel refuse the alternate stack, so the thread keeps the one that
+	 * it has. */
 	frame->context.uc_stack.ss_flags = 0xff;
 	to[REG_R8] = regs.r8;
 	to[REG_R9] = regs.r9;
@@ -255,7 +260,7 @@ static int write_frame(struct remote *remote)
 	err = process_memory__write(remote->pid, at, xstate, size);
 	fill_frame(remote, &frame, at);
 	remote->room = (at - REMOTE_ROOM) & ~15ULL;
-	/* A function is entered with its return address here. */
+	/* At its entry a function finds its return address here. */
 	remote->frame = ((remote->room - sizeof(frame)) & ~15ULL) - 8;
 	return err ? err : process_memory__write(remote->pid, remote->frame, &frame, sizeof(frame));
 }
@@ -281,7 +286,8 @@ int remote__position(pid_t tid, __u64 *code, __u64 *stack)
 	return 0;
 }
 
-/* The process may have executed another program since it was looked for. */
+/* Returns whether the code still is there: the process may have executed another program since it
+ * was found. */
 static bool has_code(pid_t pid, __u64 address, const unsigned char *code, size_t size)
 {
 	unsigned char found[16];
@@ -355,7 +361,7 @@ static int set_registers(struct remote *remote, const struct user_regs_struct *r
 	return ptrace(PTRACE_SETREGS, remote->tid, NULL, regs) ? -ESRCH : 0;
 }
 
-/* Waits for a stop; 0 with the status, or -ESRCH. */
+/* Waits for a stop. Returns 0 with the status, or -ESRCH. */
 static int await_stop(const struct remote *remote, int *status)
 {
 	while (waitpid(remote->tid, status, __WALL) < 0)
@@ -364,7 +370,8 @@ static int await_stop(const struct remote *remote, int *status)
 	return WIFSTOPPED(*status) ? 0 : -ESRCH;
 }
 
-/* Whether the thread cannot go on from where it is. All signals that others send are blocked. */
+/* Returns whether the thread cannot go on from its present instruction. Signals that others send
+ * are blocked. */
 static bool is_fault(int status)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
@@ -375,8 +382,8 @@ static bool is_fault(int status)
 	return false;
 }
 
-/* Lets the thread run until the next of its system calls begins or ends. A stop of the whole process is passed: the thread stops
- * when it is let go. */
+/* Lets the thread run until its next system call begins or ends. If the whole process is stopped
+ * meanwhile (SIGSTOP), that stop is skipped: the thread stops when it is released. */
 static int go_to_system_call(const struct remote *remote)
 {
 	int status, err;
@@ -435,7 +442,7 @@ static int interrupt(struct remote *remote)
 	return -ESRCH;
 }
 
-/* A thread that hold.h found about to take a signal stops once more, as it was told to, before it runs. */
+/* A thread that was about to take a signal when it was held stops once more before it runs. */
 static int pass_stops(const struct remote *remote)
 {
 	int status;
@@ -470,7 +477,7 @@ int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_d
 	if (err)
 		return err;
 	for (;;) {
-		/* The thread may have to share this processor. */
+		/* Sleeps in between, since the thread may share this processor. */
 		while (!err && is_done(context) == REMOTE_WORKS && clock__now_ns() < until_ns) {
 			usleep(LOOK_US);
 			err = pass_stops(remote);
@@ -479,7 +486,8 @@ int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_d
 			err = interrupt(remote);
 		if (err)
 			return err;
-		/* It may have lost patience just then, be done, or have what it waited for. */
+		/* Just now the function may have stopped waiting, have finished, or have got what
+		 * it waited for. */
 		state = is_done(context);
 		if (state != REMOTE_WORKS || clock__now_ns() >= until_ns)
 			break;
@@ -490,7 +498,8 @@ int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_d
 	return state == REMOTE_DONE ? 0 : remote->returns ? -ECANCELED : -ETIMEDOUT;
 }
 
-/* Functions that were called here leave addresses below what the thread uses, where its later frames would have them in gaps. */
+/* How much stack is cleared: functions that were called leave addresses below what the thread
+ * uses, and later frames of the thread would have them in their gaps. */
 #define USED_BYTES (16 << 10)
 
 static void clear_stack(const struct remote *remote)
@@ -503,7 +512,8 @@ static void clear_stack(const struct remote *remote)
 					    end - at < sizeof(zeros) ? end - at : sizeof(zeros));
 }
 
-/* The kernel restarts an interrupted system call where the thread is about to handle signals, which an interruption makes it do. */
+/* The kernel restarts an interrupted system call when the thread is about to handle signals, which
+ * an interruption makes it do. */
 void remote__end(struct remote *remote)
 {
 	int status;

@@ -20,11 +20,12 @@
 #include "program_kind.h"
 
 /*
- * The kernel maps a program before it writes its environment; this is long enough to wait for that.
+ * How long an environment is waited for: the kernel maps a program before it writes the
+ * environment.
  */
 #define PATIENCE_NS 200000000ULL
 
-/* The kernel lets a program begin with 6 MiB of words at the most. */
+/* The kernel permits at most 6 MiB of arguments and environment. */
 #define MOST_WORD_BYTES (8U << 20)
 
 enum runtime {
@@ -51,10 +52,10 @@ struct checked_file {
 	bool is_python;
 };
 
-/* A process whose environment was not there yet. */
+/* A process whose environment was not there yet when it was read. */
 struct pending {
 	pid_t pid;
-	__u64 last_ns; /* CLOCK_MONOTONIC: give up then; 0: not yet set */
+	__u64 last_ns; /* CLOCK_MONOTONIC: when to give up; 0: not set yet */
 	char *path;
 };
 
@@ -67,7 +68,7 @@ struct runtimes {
 	struct pending *pending;
 	size_t n_pending, pending_room;
 	unsigned int found; /* bits of enum runtime */
-	char *own_heaps;    /* lines; NULL: none */
+	char *own_heaps;    /* lines of text; NULL: none */
 };
 
 struct runtimes *runtimes__new(const struct file_identifier *identifier, struct parser *parser)
@@ -122,7 +123,8 @@ static void note_runtime(struct runtimes *runtimes, enum runtime runtime, const 
 	runtimes->found |= 1U << runtime;
 }
 
-/* Whether @name is that of a file "@stem", or with a version behind it, such as ruby3.1, php-fpm8.2 and libruby-3.1.so.3.1. */
+/* Returns whether @name is that of a file "@stem", possibly with a version, such as ruby3.1,
+ * php-fpm8.2 and libruby-3.1.so.3.1. */
 static bool is_named(const char *name, const char *stem)
 {
 	const char *rest = name + strlen(stem);
@@ -133,7 +135,8 @@ static bool is_named(const char *name, const char *stem)
 	return !*rest || strchr("0123456789.", *rest);
 }
 
-/* Runtimes other than CPython and Go by the names that their builds give to the file with the runtime in it. */
+/* Returns which runtime other than CPython and Go the file has, by the name that builds give to
+ * the file with the runtime. */
 static int runtime_by_name(const char *name)
 {
 	static const struct {
@@ -169,7 +172,7 @@ static bool is_same_file(const void *owner, __u32 id, const void *key)
 	return file_identity__is_same(&runtimes->files[id - 1].identity, key);
 }
 
-/* Whether the file is CPython; checks each file once, also whether it is of another runtime. */
+/* Returns whether the file is CPython. Checks each file once, also for other runtimes. */
 static bool look_at_file(struct runtimes *runtimes, const struct mapped_file *mapped)
 {
 	const struct file_identity *identity = &mapped->identity;
@@ -202,14 +205,15 @@ static bool look_at_file(struct runtimes *runtimes, const struct mapped_file *ma
 	return file->is_python;
 }
 
-/* The words of a process, each with a null behind it. */
+/* The words of a process, each terminated by a null byte. */
 struct words {
 	char *text; /* owned */
 	size_t size;
 	const char *next;
 };
 
-/* A process can say by prctl(2) that its words are all of its memory. */
+/* Reads the words. A process can claim by prctl(2) that all of its memory is words, so their size
+ * is limited. */
 static int read_words(pid_t pid, const char *name, struct words *out)
 {
 	_cleanup_(close_fd) int fd = -1;
@@ -227,7 +231,7 @@ static int read_words(pid_t pid, const char *name, struct words *out)
 	return 0;
 }
 
-/* NULL: no more. What is cut off is the last. */
+/* Returns the next word; NULL at the end. The last word may be truncated. */
 static const char *next_word(struct words *words)
 {
 	const char *word = words->next;
@@ -238,14 +242,14 @@ static const char *next_word(struct words *words)
 	return word;
 }
 
-/* Whether PYTHONMALLOC's @value selects malloc for all requests. */
+/* Returns whether @value, of PYTHONMALLOC, selects malloc for all requests. */
 static bool is_malloc(const char *value)
 {
 	return value && (!strcmp(value, "malloc") || !strcmp(value, "malloc_debug"));
 }
 
-/* Whether the environment of the process selects malloc: 1 or 0. -EAGAIN: it is empty, perhaps not
- * written yet. -ESRCH: the process has ended. */
+/* Returns 1 if the environment of the process selects malloc, else 0. -EAGAIN: it is empty, and
+ * perhaps not written yet. -ESRCH: the process has ended. */
 static int asks_for_malloc(pid_t pid)
 {
 	static const char name[] = "PYTHONMALLOC=";
@@ -265,8 +269,8 @@ static int asks_for_malloc(pid_t pid)
 	return asks;
 }
 
-/* Whether the options in @word make Python ignore the environment; sets *@ends if the interpreter's
- * options end there, and *@takes if the next word is an argument of the last option. */
+/* Returns whether the options in @word make Python ignore the environment. Sets *@ends if the
+ * interpreter's options end there, and *@takes if the next word is an argument of the last option. */
 static bool ignores_environment(const char *word, bool *ends, bool *takes)
 {
 	*takes = false;
@@ -292,8 +296,8 @@ static bool ignores_environment(const char *word, bool *ends, bool *takes)
 	return false;
 }
 
-/* Whether it was started as `python -E` or `python -I`. Programs that embed Python have options of
- * their own. */
+/* Returns whether the process was started as `python -E` or `python -I`. Programs that embed
+ * Python have other options. */
 static bool is_isolated(pid_t pid)
 {
 	bool ends = false, takes = false, is = false;
@@ -314,7 +318,7 @@ static bool is_isolated(pid_t pid)
 	return is;
 }
 
-/* -EAGAIN: not yet known. */
+/* Checks the process. -EAGAIN: the answer is not known yet. */
 static int look_at_process(struct runtimes *runtimes, pid_t pid, const char *path, bool is_last)
 {
 	int asks = asks_for_malloc(pid);

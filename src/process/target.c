@@ -36,8 +36,8 @@ static void tell(int exec_fd, int err)
 		_exit(HELD_CHILD_FAILED);
 }
 
-/* Tells errors of exec as they are, those of the isolation as negative numbers; with isolation first whether its
- * namespace was made. */
+/* Runs in the child. It reports errors of exec as they are, and those of the isolation as negative
+ * numbers; with isolation it first reports whether its namespace was made. */
 static void run_held_child(int go_fd, int exec_fd, char *const argv[],
 			   const struct target_inheritance *inheritance,
 			   struct isolation *isolation)
@@ -70,7 +70,7 @@ static void run_held_child(int go_fd, int exec_fd, char *const argv[],
 	_exit(HELD_CHILD_FAILED);
 }
 
-/* Reads what the child tells; false if it closed the pipe. */
+/* Reads a report of the child. Returns false if the child has closed the pipe. */
 static bool hear(const struct target *target, int *err)
 {
 	ssize_t n;
@@ -199,7 +199,7 @@ static bool is_kernel_thread(pid_t pid)
 	return !proc_stat__read(pid, &stat) && stat.flags & 0x00200000; /* PF_KTHREAD */
 }
 
-/* The thread group of @tid; @tid itself if unknown. */
+/* Returns the thread group of @tid; @tid itself if it is unknown. */
 static pid_t thread_group(pid_t tid)
 {
 	_cleanup_(close_file) FILE *file = NULL;
@@ -305,15 +305,15 @@ void target__close(struct target *target)
 
 /* Reads the command line, the resident memory and the children of a running process from /proc. */
 
-/* At most so many bytes of a command line are kept; arguments can have megabytes. */
+/* How many bytes of a command line are kept; arguments can have megabytes. */
 #define MOST_COMMAND_BYTES 4096
 /* The same for the command line of a child. */
 #define MOST_CHILD_BYTES 60
-/* A server may have thousands of children; a reader needs only some of them. */
+/* How many children are listed; a server may have thousands, of which a reader needs only some. */
 #define MOST_CHILDREN 64
 
-/* The first @most bytes of a file in the process's directory, without what is 0 at their end; NULL with *@size 0 if there are
- * none. */
+/* Returns the first @most bytes of a file in the process's directory, without 0 bytes at their
+ * end; NULL with *@size 0 if there are none. */
 static char *read_file(pid_t pid, const char *name, size_t most, size_t *size)
 {
 	_cleanup_(close_fd) int fd = -1;
@@ -332,7 +332,8 @@ static char *read_file(pid_t pid, const char *name, size_t most, size_t *size)
 	return NULL;
 }
 
-/* A program that sets its title has a single word there, with spaces. */
+/* Prints the words of a command line. A program that sets its title has only one word there, with
+ * spaces. */
 static void print_words(const char *text, size_t size, FILE *to)
 {
 	if (strlen(text) >= size) {
@@ -346,7 +347,7 @@ static void print_words(const char *text, size_t size, FILE *to)
 	}
 }
 
-/* NULL if the process has ended, or on ENOMEM. */
+/* Returns the command line; NULL if the process has ended, or there is no memory. */
 static char *read_command(pid_t pid)
 {
 	_cleanup_(free_ptr) char *words = NULL;
@@ -433,7 +434,7 @@ int attached__list_children(pid_t pid, char **lines)
 		free(text);
 		return 0;
 	}
-	text[size - 1] = '\0'; /* the last newline */
+	text[size - 1] = '\0'; /* replaces the last newline */
 	*lines = text;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The measured program: a command that is launched, or a process that runs already. */
+/* Launches the measured command, or attaches to a process that runs already. */
 #ifndef ALLOCPROF_TARGET_H
 #define ALLOCPROF_TARGET_H
 
@@ -20,14 +20,14 @@ struct target {
 	int pidfd;     /* readable when the process has ended */
 	int go_fd;     /* if it closes without data, the child exits without exec */
 	int exec_fd;   /* receives the child's errno if exec fails */
-	bool launched; /* it is our child, and we reap it */
+	bool launched; /* the target is a child of this process, which waits for it */
 	bool waited;
 	int wait_status;
 	struct rusage usage; /* of the child and of its own reaped children */
-	__u64 start_ns; /* CLOCK_MONOTONIC, of the start of the recording; the session sets it */
-	__u64 end_ns;	/* CLOCK_MONOTONIC, of the end; 0: it has not been seen */
-	/* With --isolate: the private copies of files that the command will see; files can be added until
-	 * target__go(). NULL: without it. */
+	__u64 start_ns;	     /* start of the recording, CLOCK_MONOTONIC; the session sets it */
+	__u64 end_ns;	     /* end of the target, CLOCK_MONOTONIC; 0: it has not been seen */
+	/* With --isolate: the private copies of files that the command will see. Files can be
+	 * added until target__go(). NULL without --isolate. */
 	struct isolation *isolation;
 };
 
@@ -42,15 +42,17 @@ int target__go(struct target *target, const char *command, struct error *error);
 /* Attaches to a running process. -ESRCH if there is none, -EINVAL for a kernel thread. */
 int target__attach(struct target *target, pid_t pid, struct error *error);
 
-/* Whether the process is still running. */
+/* Returns whether the target is still running. */
 bool target__is_running(const struct target *target);
 
-/* Whether it has ended; if so, collects status and usage of a launched one. */
+/* Returns whether the target has ended. If so, collects the status and resource usage of a
+ * launched one. */
 bool target__has_ended(struct target *target);
 
-/* As in a shell: exit code, or 128 + signal. Only for a launched target that has ended. */
+/* Returns the exit code, or 128 + signal, as a shell does. Only for a launched target that has
+ * ended. */
 int target__exit_status(const struct target *target);
-/* The signal that ended a launched target; 0: none. */
+/* Returns the signal that ended a launched target; 0: none. */
 int target__exit_signal(const struct target *target);
 
 /* Closes the descriptors. A child that is still held exits; a running one goes on. */
@@ -58,15 +60,16 @@ void target__close(struct target *target);
 
 /* A process that was already running when its recording began, as /proc describes it. A field that cannot be read is NULL or 0. */
 struct attached {
-	char *command; /* its arguments as a shell would take them, or the title that it has given itself */
+	/* Its arguments, quoted for a shell, or the title that it has given itself. */
+	char *command;
 	__u64 rss_bytes; /* resident memory */
 };
 
 void attached__read(pid_t pid, struct attached *out);
 void attached__release(struct attached *attached);
 
-/* Sets *@lines, to be freed, to a line "PID COMMAND" for each child of the process, or to NULL if there is none or /proc
- * cannot be read. -ENOMEM. */
+/* Sets *@lines, which the caller frees, to a line "PID COMMAND" for each child of the process, or
+ * to NULL if there is none or /proc cannot be read. -ENOMEM. */
 int attached__list_children(pid_t pid, char **lines);
 
 #endif

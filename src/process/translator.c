@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Recognizes binary translators by names of programs, and finds processes of theirs that have a file mapped. */
+/* Recognises binary translators by the names of programs, and finds those of their processes that
+ * have a file mapped. */
 #include "translator.h"
 
 #include <dirent.h>
@@ -46,7 +47,7 @@ int translator__refuse(const char *path, struct error *error)
 		path);
 }
 
-/* False if the link cannot be read. */
+/* Reads the target of a link. Returns false if it cannot be read. */
 static bool read_link(const char *link, char path[PATH_MAX])
 {
 	ssize_t length = readlink(link, path, PATH_MAX - 1);
@@ -74,11 +75,11 @@ int translator__refuse_process(int pid, struct error *error)
 
 struct wanted_file {
 	__u64 inode;
-	char path[PATH_MAX]; /* without links */
+	char path[PATH_MAX]; /* path without links */
 };
 
-/* Compares inode and name, not the device: mappings have another device than stat(2) says on btrfs, and in each
- * container that has the file from the same layer. */
+/* Compares inode and name, but not the device: on btrfs, and in each container that has the file
+ * from the same layer, mappings show another device than stat(2). */
 static int is_wanted(void *context, const struct proc_mapping *mapping)
 {
 	const struct wanted_file *file = context;

@@ -8,17 +8,19 @@
 
 struct error;
 
-/* Whether the program at @path has the name of a binary translator. */
+/* Returns whether the program at @path has the name of a binary translator. */
 bool translator__is_one(const char *path);
 
-/* 0, or -ENOTSUP with @error set if the program at @path has the name of a binary translator. */
+/* Returns 0, or -ENOTSUP with @error set if the program at @path has the name of a binary
+ * translator. */
 int translator__refuse(const char *path, struct error *error);
 
-/* The same for the program of process @pid; 0 if that is unknown. */
+/* The same for the program of process @pid. Returns 0 if that is unknown. */
 int translator__refuse_process(int pid, struct error *error);
 
-/* 0, or -EBUSY with @error set if a process that runs such a program has the file @fd mapped: breakpoints in the file
- * would end it. @path: the file's, for the message. Of a process whose program cannot be read nothing is known. */
+/* Returns 0, or -EBUSY with @error set if a process that runs such a program has mapped the file
+ * @fd: breakpoints in the file would kill it. @path is the file's path, for the message. Processes
+ * whose program cannot be read are ignored. */
 int translator__refuse_mapped(int fd, const char *path, struct error *error);
 
 #endif
