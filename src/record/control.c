@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `allocprof ctl`: the directory of running recordings, the socket of each, and both of its sides. */
+/* `allocprof ctl`: finds the directory of running recordings, and has the socket of each and both
+ * of its sides. */
 #include "control.h"
 
 #include <dirent.h>
@@ -59,7 +60,7 @@ static int listen_at(int directory, const char *name, struct error *error)
 	return err;
 }
 
-/* Whether a recording in another PID namespace that shares the directory uses the name. */
+/* Returns whether a recording in another PID namespace that shares the directory uses the name. */
 static bool is_taken(int directory, const char *name)
 {
 	int fd = control_directory__connect(directory, name);
@@ -69,7 +70,7 @@ static bool is_taken(int directory, const char *name)
 	return fd >= 0;
 }
 
-/* Removes what recordings have left that were killed. */
+/* Removes sockets of recordings that were killed. */
 static void sweep(int directory)
 {
 	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -160,7 +161,8 @@ static void drop(struct client *client)
 	*client = (struct client){ 0 };
 }
 
-/* A free slot, or that of the oldest client without a request; NULL if all have sent one. */
+/* Returns a free slot, or the slot of the oldest client without a request; NULL if all have sent
+ * one. */
 static struct client *find_room(struct control *control)
 {
 	struct client *oldest = NULL;
@@ -247,7 +249,8 @@ void control__attend(struct control *control)
 			if (control->clients[j].number && control->clients[j].fd == fd)
 				read_request(control, &control->clients[j]);
 	}
-	/* Last, since accept4() may reuse the descriptor of a client that was just dropped. */
+	/* This comes last, since accept4() may reuse the descriptor of a client that was just
+	 * dropped. */
 	if (n > 0 && control->listener >= 0)
 		accept_clients(control);
 }
@@ -434,7 +437,7 @@ static bool read_who(char *text, struct control_recording *one)
 	return true;
 }
 
-/* Asks the recording at @name what it records; false if it does not answer. Removes stale
+/* Asks the recording at @name what it records. Returns false if it does not answer. Removes stale
  * sockets. */
 static bool ask_who(int directory, const char *name, struct control_recording *one)
 {

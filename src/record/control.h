@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `allocprof ctl`: requests to a running recording, by a socket. */
+/* `allocprof ctl`: sends requests to a running recording through a socket. */
 #ifndef ALLOCPROF_CONTROL_H
 #define ALLOCPROF_CONTROL_H
 
@@ -19,43 +19,45 @@ struct error;
 /* Maximum length of an answer: "0 " (done) or "1 " (failed), and one line. */
 #define CONTROL_MAX_REPLY 8192
 
-/* /run/allocprof for root, a directory in XDG_RUNTIME_DIR for others; to be freed by the caller.
- * NULL if there is none. */
+/* Returns /run/allocprof for root, a directory in XDG_RUNTIME_DIR for others, which the caller
+ * frees. NULL if there is none. */
 char *control_directory__path(void);
 
-/* Opens the directory, and with @make creates it. -ENOENT; -EPERM with *@error set if others could
- * write to it. */
+/* Opens the directory; @make: creates it if needed. Returns a descriptor; -ENOENT; -EPERM with
+ * *@error set if others could write to it. */
 int control_directory__open(bool make, struct error *error);
 
-/* The address of @name in it, of any path length. */
+/* Makes the address of @name in the directory, whose path may be of any length. */
 void control_directory__address(int directory, const char *name, struct sockaddr_un *address);
 
 /* Time limit to connect to a recording and to learn what it records. */
 #define CONTROL_PATIENCE_SECONDS 5
 
-/* "PID.sock" */
+/* The name of a socket, "PID.sock". */
 #define CONTROL_NAME_SIZE 32
 void control_directory__name(pid_t pid, char name[CONTROL_NAME_SIZE]);
-/* The pid in a socket's name, 0 if the name has another form. */
+/* Returns the pid in a socket's name, 0 if the name has another form. */
 pid_t control_directory__pid(const char *name);
 
-/* A socket connected to @name. -ECONNREFUSED: the socket is stale; -ENOENT, … */
+/* Returns a socket connected to @name. -ECONNREFUSED: the socket is stale; -ENOENT or another
+ * errno. */
 int control_directory__connect(int directory, const char *name);
 
 /*
- * The server: a socket that takes requests to a running recording. No function blocks, and input is bounded, so that no
- * client can delay the recording.
+ * The server is a socket that takes requests to a running recording. No function blocks, and input
+ * is limited, so that no client can delay the recording.
  */
 
 /* Handles the text of a client's @request, which control__reply() must answer, now or later. */
 typedef void (*control_handle_fn)(void *context, __u64 client, const char *request);
 
-/* Listens as this process's recording. On error a negative errno, and *@error has the reason. */
+/* Listens as this process's recording. On error returns a negative errno, and *@error has the
+ * reason. */
 int control__open(control_handle_fn handle, void *context, struct control **out,
 		  struct error *error);
 
-/* Readable when control__attend() has something to do, or a descriptor added by control__watch() is
- * readable. */
+/* Returns a descriptor that is readable when control__attend() has something to do, or a
+ * descriptor added by control__watch() is readable. */
 int control__fd(const struct control *control);
 int control__watch(struct control *control, int fd);
 void control__attend(struct control *control);
@@ -68,10 +70,10 @@ void control__reply(struct control *control, __u64 client, bool is_done, const c
 void control__hide(struct control *control);
 void control__close(struct control *control);
 
-/* The client. */
+/* The functions below are for the client. */
 
 struct control_recording {
-	pid_t pid;    /* of allocprof */
+	pid_t pid;    /* pid of allocprof */
 	pid_t target; /* first process of the recording */
 	char state[32], since[32], command[256];
 };

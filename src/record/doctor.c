@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What this kernel and this user can do, and what a distribution, a container or an administrator has switched off. */
+/* Reports what this kernel permits and this user may do, and what a distribution, a container or
+ * an administrator has switched off. */
 #include "doctor.h"
 
 #include <errno.h>
@@ -72,7 +73,8 @@ int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct er
 	int err = -ENOMEM;
 
 	session__take_shares(&options, &group);
-	/* Programs that were loaded before may still be charged to the group, so its free memory says nothing. */
+	/* Programs that were loaded before may still count as memory of the group, so its free
+	 * memory means nothing. */
 	options.free_bytes = UINT64_MAX;
 	if (engine_options.profile)
 		err = uprobe_engine.open(&engine_options, &engine, error);
@@ -112,7 +114,7 @@ static int find(struct probes *probes, char *const argv[], pid_t pid, struct err
 
 int doctor__find(char *const argv[], pid_t pid, struct doctor **out, struct error *error)
 {
-	/* Without a program, nothing is probed. */
+	/* Without a program in these options nothing is probed. */
 	struct probes_options options = { .functions = AP_ALL_FUNCTIONS };
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
 	int err;
@@ -155,12 +157,13 @@ void doctor__free(struct doctor *doctor)
 }
 
 #define TEXT_SIZE 512
-/* --live takes one part in LIVE_PART of the machine's memory unless options say less, and BLOCK_BYTES a block (allocprof-record(1)). */
+/* With --live blocks take one part in LIVE_PART of the machine's memory unless options set a
+ * limit, and BLOCK_BYTES each (allocprof-record(1)). */
 #define LIVE_PART    4
 #define BLOCK_BYTES  160
 #define OLDEST_MAJOR 5
 #define OLDEST_MINOR 17
-/* gVisor's kernel says so of itself, whatever runs below it. */
+/* gVisor's kernel reports this version, whatever kernel runs below it. */
 #define GVISOR_VERSION "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"
 
 struct search {
@@ -170,7 +173,8 @@ struct search {
 	void *context;
 };
 
-/* The first bytes of a file, without a newline at the end; false if it cannot be read. */
+/* Reads the first bytes of a file, without a newline at their end. Returns false if it cannot be
+ * read. */
 static bool read_text(const char *path, char text[TEXT_SIZE])
 {
 	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -249,7 +253,8 @@ static void look_at_namespace(const struct search *search)
 		search->context);
 }
 
-/* A capability that is needed is missing from the bounding set. */
+/* Returns whether a needed capability is missing from the bounding set, so that no privilege
+ * helps. */
 static bool lacks_for_good(void)
 {
 	bool is_admin = prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) != 0;
@@ -290,7 +295,7 @@ static void look_at_settings(const struct search *search)
 	search->say(text, search->context);
 }
 
-/* The capabilities are there, and something refuses all the same. */
+/* Looks for what refuses recordings although the capabilities are there. */
 static void look_at_refusals(const struct search *search)
 {
 	char enforces[TEXT_SIZE], label[TEXT_SIZE], text[2 * TEXT_SIZE];
@@ -367,7 +372,8 @@ static unsigned long long memory_limit(void)
 	return least;
 }
 
-/* Maps of BPF programs are counted where they are made. */
+/* Compares the needed memory with the limit of this process's group, since the kernel counts maps
+ * of BPF programs in the group that makes them. */
 static void look_at_memory(const struct search *search)
 {
 	unsigned long long limit = memory_limit(), needed;
@@ -388,7 +394,7 @@ static void look_at_memory(const struct search *search)
 	search->say(text, search->context);
 }
 
-/* What makes the kernel refuse to whoever asks. */
+/* Looks for what makes the kernel refuse recordings of any user. */
 static void look_at_surroundings(const struct search *search)
 {
 	look_at_machine(search);
@@ -408,7 +414,7 @@ void doctor__obstacles(const struct kernel *kernel, bool works, doctor_say *say,
 	look_at_memory(&search);
 }
 
-/* Keeps the first one. */
+/* Sets the error to the first sentence, and ignores further ones. */
 static void set_error(const char *sentence, void *context)
 {
 	struct error *error = context;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What this machine offers to recordings, and what would be probed, without a recording. */
+/* Finds out what recordings could use on this machine, and what would be probed, without a
+ * recording. */
 #ifndef ALLOCPROF_DOCTOR_H
 #define ALLOCPROF_DOCTOR_H
 
@@ -14,36 +15,40 @@ struct doctor;
 struct error;
 struct probed_file;
 
-/* Detects the features. Never fails: undetectable features are false. */
+/* Detects the features. Never fails: a feature that cannot be detected is false. */
 void doctor__probe_kernel(struct kernel *kernel);
 
-/* Path of the cache of unwind tables, truncated to @size, and the bytes in it. 0 or a negative
- * errno, perhaps with *@error set: there is no cache. */
+/* Stores the path of the cache of unwind tables, truncated to @size, and its size in bytes.
+ * Returns 0 or a negative errno, perhaps with *@error set: there is no cache. */
 int doctor__cache(char *path, size_t size, __u64 *size_bytes, struct error *error);
 
-/* Whether the library of --engine=preload is there. 0, or -ENOENT with *@error set. */
+/* Checks that the library of --engine=preload exists. Returns 0, or -ENOENT with *@error set. */
 int doctor__find_preload(struct error *error);
 
-/* Loads the programs of stat (without @stacks) or record. *@instructions: the number that the
- * verifier processed for the program at the probes; its limit is a million. 0 before Linux 5.16.
+/* Loads the programs of stat (without @stacks) or record. *@instructions: how many instructions
+ * the verifier processed for the program at the probes, of at most a million. 0 before Linux 5.16.
  * Errors as of session__open(). */
 int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct error *error);
 
-/* The engine that a command is measured by where none is asked for; NULL: none can. @err: of doctor__load_programs(). */
+/* Returns the engine that measures a command if no option names one; NULL: none can. @err is the
+ * result of doctor__load_programs(). */
 const char *doctor__engine(int err);
 
 typedef void doctor_say(const char *sentence, void *context);
 
-/* Says what is in the way of recordings, or may be, and what helps. @works: the programs can be loaded. */
+/* Calls @say with a sentence about each thing that prevents recordings or may do so, and what
+ * helps. @works: the programs can be loaded. */
 void doctor__obstacles(const struct kernel *kernel, bool works, doctor_say *say, void *context);
 
-/* Sets *@error to the first reason why the kernel refuses probes to all that runs here; false: there is none that is known. */
+/* Sets *@error to the first known reason why the kernel refuses probes to every process here.
+ * Returns false if none is known. */
 bool doctor__first_obstacle(const struct kernel *kernel, struct error *error);
 
 /* Finds the allocators of the process @pid or, if it is 0, those that the command @argv would use,
- * or of a library. Errors as of session__attach() and session__launch(); -ENOTSUP: it has none. */
+ * or those of a library. Errors as of session__attach() and session__launch(); -ENOTSUP: it has
+ * none. */
 int doctor__find(char *const argv[], pid_t pid, struct doctor **out, struct error *error);
-/* The @index-th file that was found; false if there are fewer. */
+/* Stores the file number @index of those that were found. Returns false if there are fewer. */
 bool doctor__file(const struct doctor *doctor, size_t index, struct probed_file *out);
 void doctor__free(struct doctor *doctor);
 

@@ -22,7 +22,8 @@
 #include "translator.h"
 #include "user.h"
 
-/* Below a limit the command, or what else is in the group, needs the other half. */
+/* Takes at most half of the memory that a limit leaves free: the command, or other processes of
+ * the group, need the rest. */
 void session__take_shares(struct session_options *options, struct memory_group *group)
 {
 	struct sysinfo info;
@@ -36,7 +37,7 @@ void session__take_shares(struct session_options *options, struct memory_group *
 		options->memory_bytes = group->free_bytes / 2;
 }
 
-/* Notes the state of the target's control group, which may be another than this process's. */
+/* Notes the state of the target's control group, which may be another one than this process's. */
 static void watch_group(struct session *session)
 {
 	if (memory_group__read(session->target.pid, &session->target_group))
@@ -89,14 +90,15 @@ static int begin_window(struct session *session, struct error *error)
 		err = session__operations(session, i)->start(session->engines[i], now_ns, error);
 	if (err)
 		return err;
-	/* The engines count their times from the same moment. */
+	/* All engines count times from this moment. */
 	session->target.start_ns = now_ns;
 	if (session->options.window.delay_ns || session->options.window.paused)
 		return 0;
 	return session__open_gate(session, true);
 }
 
-/* Memory that another user's processes could forge is not root's to act on. */
+/* Refuses to run the command as another user with shared memory, which that user's processes could
+ * forge, while root acts on it. */
 static int check_user(const struct engine *engine, const struct target_user *user,
 		      struct error *error)
 {
@@ -109,7 +111,7 @@ static int check_user(const struct engine *engine, const struct target_user *use
 			  engine->operations->name);
 }
 
-/* Whether a later engine than @engine has the file, too, and knows more of it. */
+/* Returns whether a later engine than @engine has the file, too, and knows more about it. */
 static bool is_repeated(const struct session *session, size_t engine,
 			const struct probed_file *file)
 {
@@ -152,7 +154,8 @@ int session__launch(struct session *session, char *const argv[],
 	session->argv = argv;
 	if (!err && engine->operations->environment)
 		err = engine->operations->environment(engine, argv, &inherited.environment);
-	/* Where only the command's own process is probed no other pays for it. */
+	/* Without --follow only the command's own process hits the probes, so no other process
+	 * would be slowed down by them. */
 	inherited.isolates = session->options.isolates && session->options.follow;
 	if (!err)
 		err = engine->operations->await_child(engine, true, error);
@@ -198,7 +201,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 /* Maximum interval between reads of the engine's events (engine.h). */
 #define TICK_MS 100
 
-/* Processes that are looked at to find a sender's ancestor. */
+/* How many processes are looked at to find an ancestor of the signal's sender. */
 #define MOST_ANCESTORS 64
 
 /*
@@ -218,7 +221,7 @@ static bool is_of_command(const struct session *session, pid_t sender)
 	return false;
 }
 
-/* Returns whether the recording is to end. */
+/* Handles signals. Returns whether the recording is to end. */
 static bool handle_signals(struct session *session, int signal_fd)
 {
 	struct signalfd_siginfo info;
@@ -303,7 +306,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 	while (!target__has_ended(&session->target)) {
 		__u64 now = clock__now_ns();
 
-		/* First, so that a window that is due opens, however late it is. */
+		/* The window comes first, so that one that is due opens, however late it is. */
 		if (session->opens_at_ns && now >= session->opens_at_ns)
 			err = session__open_gate(session, true);
 		if (err || (end_ns && now >= end_ns))
@@ -326,7 +329,8 @@ int session__finish(struct session *session, struct error *error)
 
 	if (!session->is_snapshot && !session->target.end_ns)
 		session->target.end_ns = clock__now_ns();
-	/* The last one first: the first one's processes may be among its own. */
+	/* The last engine is finished first, since the first engine's processes may be among its
+	 * own. */
 	for (size_t i = session->n_engines; i-- > 0 && !err;) {
 		err = session__operations(session, i)->finish(session->engines[i]);
 		if (err == -EAGAIN && session->may_be_torn) {

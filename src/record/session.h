@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One measurement: load programs, set probes, run the target or attach to it, and get the profile.
- * session__open → session__launch or session__attach → session__run → session__finish → profile →
- * session__close.
+ * Makes one measurement: loads programs, sets probes, runs the target or attaches to it, and
+ * returns the profile. session__open → session__launch or session__attach → session__run →
+ * session__finish → profile → session__close.
  */
 #ifndef ALLOCPROF_SESSION_H
 #define ALLOCPROF_SESSION_H
@@ -23,17 +23,17 @@ struct target_inheritance;
 
 /* A further event source during session__run(). */
 struct session_attendant {
-	int fd; /* -1: none */
+	int fd; /* a descriptor to wait for; -1: none */
 	/* Called after each wait, whether or not @fd is readable, at least ten times per second. A
 	 * negative errno ends the session. */
 	int (*attend)(struct session *session, void *context);
 	void *context;
 };
 
-/* Loads the programs. -EPERM, -ENOSYS, …, and *@error has the reason. */
+/* Loads the programs. Returns -EPERM, -ENOSYS or another errno, and *@error has the reason. */
 int session__open(const struct session_options *options, struct session **out, struct error *error);
 
-/* Sets the probes and starts the command. -ENOENT, -EACCES as execvp(3). */
+/* Sets the probes and starts the command. Errors as of execvp(3): -ENOENT, -EACCES. */
 int session__launch(struct session *session, char *const argv[],
 		    const struct target_inheritance *inheritance, struct error *error);
 
@@ -51,15 +51,15 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 
 /* Functions for a running session, session_control.c. */
 
-/* Takes some tens of system calls, independently of the number of counters. */
+/* Fills @progress. Takes some tens of system calls, independently of the number of counters. */
 void session__progress(const struct session *session, struct session_progress *progress);
 
-/* Calls @visit for each followed process that has not ended, until it returns true; returns whether
- * it did. */
+/* Calls @visit for each followed process that has not ended, until it returns true. Returns
+ * whether it did. */
 bool session__visit_processes(const struct session *session,
 			      bool (*visit)(pid_t pid, void *context), void *context);
 
-/* Opens or closes the run's gate (docs/windows.md). After closing it no call counts any more. */
+/* Opens or closes the run's gate (docs/windows.md). No call counts after it was closed. */
 int session__open_gate(struct session *session, bool open);
 bool session__is_gate_open(const struct session *session);
 
@@ -69,53 +69,59 @@ bool session__is_gate_open(const struct session *session);
 int session__reset(struct session *session, struct error *error);
 
 /*
- * To write a profile of the run so far: session__cut() reads all counts into this process. In a
- * forked child, session__become_snapshot() then makes the child's copy of the session one that
- * ended at the cut, to be finished and reported; after it, no probe depends on the child. With live
- * session__finish() returns -EAGAIN in the child if the target allocated or freed meanwhile: then
- * retry. With @may_be_torn it returns 0, and the profile has GAP_TORN. session__forget() makes the next profile begin at the last cut. If the child fails after that,
- * session__lose_forgotten() makes the calls that were forgotten lost ones of the next profile.
+ * Functions to write a profile of the run so far. session__cut() reads all counts into this
+ * process. In a forked child, session__become_snapshot() then makes the child's copy of the
+ * session one that ended at the cut, to be finished and reported; after it, no probe depends on
+ * the child. With --live session__finish() returns -EAGAIN in the child if the target allocated or
+ * freed meanwhile: then the caller tries again. @may_be_torn: it returns 0 instead, and the
+ * profile has GAP_TORN. session__forget() makes the next profile begin at the last cut. If the
+ * child fails after that, session__lose_forgotten() counts the forgotten calls as lost ones in the
+ * next profile.
  */
 int session__cut(struct session *session, struct error *error);
 void session__become_snapshot(struct session *session, bool may_be_torn);
-/* Holds all followed processes (hold.h) until session__let_go(), so that a cut with live succeeds; waits for @most_ns at the
- * most until all stand still. -EPERM and others set *@error. */
+/* Holds all followed processes (hold.h) until session__let_go(), so that a cut with --live
+ * succeeds. Waits at most @most_ns until all stand still. Returns -EPERM or another errno with
+ * *@error set. */
 int session__hold(struct session *session, __u64 most_ns, struct error *error);
 void session__let_go(struct session *session);
 void session__forget(struct session *session);
 void session__lose_forgotten(struct session *session);
-/* Whether session__forget() and session__reset() are possible; -EOPNOTSUPP sets *@error. */
+/* Checks whether session__forget() and session__reset() are possible. Returns 0, or -EOPNOTSUPP
+ * with *@error set. */
 int session__check_forget(const struct session *session, struct error *error);
 
-/* A control group's limit of memory, which holds for this process. */
+/* A limit of memory that a control group sets for this process. */
 struct session_memory {
 	const char *group;
-	__u64 limit_bytes, free_bytes; /* @free_bytes: when the session was opened */
-	__u64 own_bytes; /* what this process and the kernel keep for the session now */
-	__u64 most_bytes; /* what live blocks may take in addition, if that is bounded by the limit */
+	/* @free_bytes: memory that was free when the session was opened. */
+	__u64 limit_bytes, free_bytes;
+	__u64 own_bytes;  /* what this process and the kernel use for the session now */
+	__u64 most_bytes; /* what live blocks may take in addition, if the limit bounds that */
 };
 
-/* After session__open(). Returns false where there is no limit. */
+/* To be called after session__open(). Returns false if there is no limit. */
 bool session__memory_group(const struct session *session, struct session_memory *out);
 
-/* Removes the probes, and completes the profile with the remaining counts and with how the run went. The target continues if
- * it has not ended. */
+/* Removes the probes, and completes the profile with the remaining counts and a description of the
+ * run. A target that has not ended goes on. */
 int session__finish(struct session *session, struct error *error);
 
-/* After session__finish(); owned by the session. */
+/* Returns the profile, which belongs to the session. To be called after session__finish(). */
 struct profile *session__profile(const struct session *session);
 /*
- * Names the frames of the finished session's profile with linker names. Without @files only frames
- * without a file, of the vDSO and JITs. @symbols must have no modules yet. 0 or -ENOMEM.
+ * Names the frames of the finished session's profile with linker names. Without @files names only
+ * frames that have no file, of the vDSO and JITs. @symbols must have no modules yet. Returns 0 or
+ * -ENOMEM.
  */
 int session__symbolize(const struct session *session, struct symbols *symbols, bool files);
 
-/* Name of the engine that measures, as --engine takes it. */
+/* Returns the name of the engine that measures, as --engine takes it. */
 const char *session__engine(const struct session *session);
 
-/* When the recording started, or was last reset. */
+/* Returns when the recording started, or was last reset, in ns of CLOCK_REALTIME. */
 __u64 session__start_realtime_ns(const struct session *session);
-/* When the run's gate was opened or closed last. */
+/* Returns when the run's gate was opened or closed last, in ns of CLOCK_REALTIME. */
 __u64 session__gate_realtime_ns(const struct session *session);
 pid_t session__target_pid(const struct session *session);
 

@@ -75,7 +75,7 @@ int session__cut(struct session *session, struct error *error)
 struct holding {
 	struct hold *hold;
 	__u64 until_ns;
-	int added; /* in this round, or a negative errno */
+	int added; /* number of processes added in this round, or a negative errno */
 };
 
 static bool hold_process(pid_t pid, void *context)
@@ -87,7 +87,8 @@ static bool hold_process(pid_t pid, void *context)
 	return added < 0;
 }
 
-/* Where a process was added others may have been started meanwhile. */
+/* Repeats until no process is added, since processes that are not held yet may start others
+ * meanwhile. */
 int session__hold(struct session *session, __u64 most_ns, struct error *error)
 {
 	struct holding holding = { hold__new(), clock__now_ns() + most_ns };
@@ -114,7 +115,8 @@ void session__let_go(struct session *session)
 	session->hold = NULL;
 }
 
-/* A BPF link stays attached, and a socket open, while any process has its descriptor. */
+/* Closes links and sockets of the parent: a BPF link stays attached, and a socket open, while any
+ * process has its descriptor. */
 static void close_links(void)
 {
 	DIR *directory = opendir("/proc/self/fd");

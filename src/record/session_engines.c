@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The engines of a session: the one that was asked for, and, where that is preload, uprobes for the processes that it
- * cannot be preloaded into. These are opened when the first such process is met: most commands have none, and the programs take
- * longer to load than a short command runs.
+ * Opens the engines of a session: the one that was asked for and, if that is preload, uprobes for
+ * the processes that the library cannot be preloaded into. The second is opened when the first
+ * such process is met: most commands have none, and loading the programs takes longer than a short
+ * command runs.
  */
 #include "session_internal.h"
 
@@ -14,10 +15,11 @@
 #include "preload_engine.h"
 #include "uprobe_engine.h"
 
-/* Whether uprobes can do beside preload what the options ask for. */
+/* Returns whether uprobes can do beside preload what the options ask for. */
 static bool may_have_fallback(const struct session_options *options)
 {
-	/* Peaks and time lines of two engines have no common clock of blocks. */
+	/* With --live the blocks of two engines would have no common clock, so peaks and time
+	 * lines could not be added. */
 	return options->launches && !options->live && !options->definitions &&
 	       !session_options__have_functions(options);
 }
@@ -80,13 +82,15 @@ static bool find(void *context, __u32 program, struct followed_by_other *out)
 	       session__operations(session, 1)->find_program(session->engines[1], program, out);
 }
 
-/* In an unprivileged user namespace the kernel refuses them although the capabilities are there. */
+/* Returns whether the error means that the kernel refuses uprobes. In an unprivileged user
+ * namespace it does although the capabilities are there. */
 bool session__lacks_uprobes(int err)
 {
 	return err == -EPERM || err == -ENOSYS || err == -EOPNOTSUPP;
 }
 
-/* What the kernel says of its refusal is rarely the reason. */
+/* Replaces the kernel's error by the reason that doctor finds, since the error itself seldom tells
+ * the reason. */
 static void explain(struct error *error)
 {
 	struct kernel kernel;
@@ -98,8 +102,8 @@ static void explain(struct error *error)
 }
 
 /*
- * The preload engine measures a command where the kernel refuses uprobes, if that engine supports the options. If not,
- * *@error says what both engines lack.
+ * If the kernel refuses uprobes, the preload engine measures a command, provided that it supports
+ * the options. If it does not, *@error says what both engines lack.
  */
 int session__open_engine(struct session *session, struct error *error)
 {

@@ -35,7 +35,7 @@ int session__symbolize(const struct session *session, struct symbols *symbols, b
 	return err;
 }
 
-/* Exported functions whose effect on blocks is unknown. */
+/* Adds exported functions whose effect on blocks is unknown. */
 static int add_unknown(const struct session *session, const struct session_files *at)
 {
 	const struct engine *engine = session->engines[at->engine];
@@ -51,7 +51,7 @@ static int add_unknown(const struct session *session, const struct session_files
 			.detail = name,
 		};
 
-		/* Without live it does not matter whether it ends blocks. */
+		/* Without --live it does not matter whether the function ends blocks. */
 		if (!ends || session->options.live)
 			gap.number = engine->operations->unknown_calls(engine, file, i);
 		err = gap.number ? profile__add_gap(session->profile, &gap) : 0;
@@ -94,7 +94,7 @@ static int add_files(const struct session *session)
 	return err;
 }
 
-/* Whether no file of the run had any function of the definition. */
+/* Returns whether no file of the run had any function of the definition. */
 static bool is_lacking(const struct session *session, const struct definition *definition)
 {
 	struct session_files at = { 0 };
@@ -136,7 +136,7 @@ static int add_definitions(const struct session *session)
 /* Prints lines, each with a newline. */
 typedef void lines_fn(const struct session *session, FILE *to);
 
-/* Sets *@lines, to be freed, to what @print prints, without the last newline. */
+/* Sets *@lines, which the caller frees, to what @print prints, without the last newline. */
 static int make_lines(const struct session *session, lines_fn *print, char **lines)
 {
 	char *text = NULL;
@@ -156,7 +156,7 @@ static int make_lines(const struct session *session, lines_fn *print, char **lin
 	return 0;
 }
 
-/* The command, quoted for a shell. */
+/* Sets the command, quoted for a shell. */
 static int set_command(struct profile *profile, char *const argv[])
 {
 	_cleanup_(free_ptr) char *command = NULL;
@@ -192,7 +192,7 @@ static int set_kernel(struct profile *profile)
 	return profile__set_meta(profile, "kernel", uts.release);
 }
 
-/* Lines "path". */
+/* Prints lines "PATH". */
 static void print_allocators(const struct session *session, FILE *to)
 {
 	const struct profile_totals *totals = &session->profile->totals;
@@ -201,7 +201,7 @@ static void print_allocators(const struct session *session, FILE *to)
 		fprintf(to, "%s\n", totals->allocators[i].path);
 }
 
-/* Lines "program: processes" of what the fallback engine measured. */
+/* Prints lines "PROGRAM: PROCESSES" of what the fallback engine measured. */
 static void print_uprobe_programs(const struct session *session, FILE *to)
 {
 	const struct profile_totals *totals = &session->profile->totals;
@@ -214,14 +214,15 @@ static void print_uprobe_programs(const struct session *session, FILE *to)
 	}
 }
 
-/* Lines "path" of files whose frames were unwound by frame pointers, some of them several times. */
+/* Prints lines "PATH" of files whose frames were unwound by frame pointers; some come several
+ * times. */
 static void print_without_table(const struct session *session, FILE *to)
 {
 	for (size_t i = 0; i < session->n_engines && session->options.stacks; i++)
 		session__operations(session, i)->list_without_table(session->engines[i], to);
 }
 
-/* Files without the key are of the engine uprobe. */
+/* Sets the engine's name. Data files without the key are of the engine uprobe. */
 static int set_engine(const struct session *session, struct profile *profile)
 {
 	const char *name = session__engine(session);
@@ -229,7 +230,7 @@ static int set_engine(const struct session *session, struct profile *profile)
 	return strcmp(name, "uprobe") ? profile__set_meta(profile, "engine", name) : 0;
 }
 
-/* Removes the last newline, and lines that are there already. */
+/* Removes the last newline, and lines that come again. */
 static void remove_repeated(char *lines)
 {
 	char *end = lines, *line, *rest = lines;
@@ -253,7 +254,7 @@ static void remove_repeated(char *lines)
 	*(end > lines ? end - 1 : lines) = '\0';
 }
 
-/* Only those that have lines, but for the allocators. */
+/* Sets the lists that have lines, and in any case that of the allocators. */
 static int set_lists(const struct session *session)
 {
 	static const struct {
@@ -315,7 +316,7 @@ static int set_live_ledger(struct profile *profile, const struct live_totals *li
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(entries) && !err; i++) {
-		/* With sampling the block may just not have been sampled. */
+		/* With sampling such a block may be one that was not sampled. */
 		if (sampled && (!strcmp(entries[i].name, "frees_unknown") ||
 				!strcmp(entries[i].name, "frees_inherited")))
 			continue;
@@ -328,7 +329,7 @@ static int set_live_ledger(struct profile *profile, const struct live_totals *li
 	return err;
 }
 
-/* Only if there is a window, so that files of whole runs have no such keys. */
+/* Sets the keys of the window only if there is one, so that files of whole runs do not have them. */
 static int set_window(struct profile *profile, const struct window_options *asked)
 {
 	const struct {
@@ -366,7 +367,8 @@ static int set_live(struct profile *profile, const struct live_totals *live, boo
 	return err ? err : set_live_ledger(profile, live, sampled);
 }
 
-/* Whether each block that the command frees was allocated in a counted call: it is measured from its exec on, all the time. */
+/* Returns whether each block that the command frees was allocated in a counted call, which is so
+ * if the command is measured from its exec on, all the time. */
 static bool sees_all_births(const struct session *session)
 {
 	const struct session_options *options = &session->options;
@@ -376,7 +378,7 @@ static bool sees_all_births(const struct session *session)
 	       !session->marks.resets;
 }
 
-/* Sets those that are not 0, and own_bytes. */
+/* Sets those numbers that are not 0, and own_bytes. */
 static int set_numbers(const struct session *session)
 {
 	const struct target *target = &session->target;
@@ -401,13 +403,14 @@ static int set_numbers(const struct session *session)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
 		if (numbers[i].value)
 			err = set_number(session->profile, numbers[i].key, numbers[i].value);
-	/* The engines have added what they keep. */
+	/* Here the engines have already added what they keep. */
 	return err ? err
 		   : profile__add_meta_number(session->profile, "own_bytes",
 					      memory_group__own_bytes());
 }
 
-/* Adds what is known of the process that was attached to; what could not be read has no key. */
+/* Adds what is known of the process that was attached to. A key whose value could not be read is
+ * left out. */
 static int set_attached(const struct session *session)
 {
 	const struct attached *attached = &session->attached;
@@ -419,7 +422,7 @@ static int set_attached(const struct session *session)
 		err = profile__set_meta(profile, "attached_command", attached->command);
 	if (!err && attached->rss_bytes)
 		err = set_number(profile, "attached_rss_bytes", attached->rss_bytes);
-	/* With a launched command its children are followed. */
+	/* For a launched command children are followed, so they need not be listed. */
 	if (!err)
 		err = attached__list_children(session->target.pid, &children);
 	return !err && children ? profile__set_meta(profile, "attached_children", children) : err;
@@ -482,7 +485,7 @@ static int settle_ledger(const struct session *session)
 	return !err && totals->has_live ? set_live(profile, &totals->live, is_sampled) : err;
 }
 
-/* Adds the gaps that are numbers and that no engine knows by itself. */
+/* Adds the gaps that are numbers and that no single engine knows. */
 static int add_gaps(const struct session *session)
 {
 	const struct live_totals *live = &session->profile->totals.live;
@@ -497,7 +500,7 @@ static int add_gaps(const struct session *session)
 
 int session__complete_profile(struct session *session)
 {
-	/* First, so that the counters that this cannot read are among the results. */
+	/* This comes first, so that the counters that it cannot read are among the results. */
 	int err = add_files(session);
 
 	if (!err)
