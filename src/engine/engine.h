@@ -24,73 +24,78 @@ struct profile;
 struct symbols;
 struct target;
 
-/* A process that is about to execute a program, itself or in a child that it makes, that its engine cannot
- * measure. */
+/* A process that is about to execute a program that its engine cannot measure, in the process
+ * itself or in a child that it makes. */
 struct handover {
-	pid_t pid; /* 0: none yet, another engine is only prepared */
-	__u32 program; /* its engine's number of what runs in it now; 0: none, it is only about to execute */
-	const char *path; /* of the program, as the process names it */
-	/* The file that has INSIDE_BEGINS, by which processes tell that their engine counts. */
+	pid_t pid; /* 0: there is no process yet, another engine only has to prepare */
+	/* The engine's number of the program that runs in it now; 0: it is only about to execute
+	 * one. */
+	__u32 program;
+	const char *path; /* path of the program, as the process names it */
+	/* The file with INSIDE_BEGINS, by which processes report that their engine counts. */
 	const char *library;
 };
 
 /* A process that two engines know. */
 struct followed_by_other {
 	__u32 process; /* its profile id */
-	bool is_known; /* when its engine handed it over, which has counted it; else it began afterwards */
+	/* Its engine had counted it when it was handed over; else it began afterwards. */
+	bool is_known;
 };
 
-/* What a session offers to an engine that cannot measure all processes. */
+/* Functions that a session offers to an engine that cannot measure all processes. */
 struct engine_others {
-	/* Hands the process over. 0: another engine counts the calls of what the process executes from now on, from
-	 * its exec until the process tells that its own engine counts (INSIDE_BEGINS). -EPERM, -EOPNOTSUPP: no
-	 * engine of this session does so. */
+	/* Hands the process over. Returns 0: another engine counts the calls of the program that
+	 * the process executes next, from the exec until the process reports that its own engine
+	 * counts (INSIDE_BEGINS). -EPERM, -EOPNOTSUPP: no engine of this session does so. */
 	int (*take)(void *context, const struct handover *process);
-	/* Whether another engine follows the process with that number. */
+	/* Returns whether another engine follows the process with that number. */
 	bool (*find)(void *context, __u32 program, struct followed_by_other *out);
 	void *context;
 };
 
 struct engine_options {
 	const struct session_options
-		*session;	     /* copied; what it points to must outlive the engine */
+		/* Copied, but the data to which it points must outlive the engine. */
+		*session;
 	struct profile *profile;     /* owned by the session */
-	const struct target *target; /* likewise; not started yet */
-	/* Other engines, or none: then the functions are NULL. */
+	const struct target *target; /* belongs to the session, too; not started yet */
+	/* The session's other engines. If there are none, the functions are NULL. */
 	struct engine_others others;
-	/* This engine measures only what take_over() names, and what that executes. */
+	/* This engine measures only the processes that take_over() names, and what these execute. */
 	bool is_fallback;
 };
 
-/* The first member of each engine. */
+/* Must be the first member of each engine's struct. */
 struct engine {
 	const struct engine_operations *operations;
 };
 
 struct engine_operations {
 	const char *name; /* as --engine takes it */
-	/* Prepares for any target. -EPERM, -ENOSYS, …: this engine does not work here. */
+	/* Prepares for any target. -EPERM, -ENOSYS or another errno: this engine does not work
+	 * here. */
 	int (*open)(const struct engine_options *options, struct engine **out, struct error *error);
-	/* Removes whatever is left in the kernel and the target, which goes on. */
+	/* Removes whatever is left in the kernel and in the target, which goes on. */
 	void (*close)(struct engine *engine);
 
 	/* Between a call with true and one with false, the child that this process forks is the
 	 * command, to be measured from its first instruction. */
 	int (*await_child)(struct engine *engine, bool awaits, struct error *error);
-	/* The environment that the command @argv is executed with; owned by the engine. NULL: this
-	 * process's. */
+	/* Returns the environment with which the command @argv is executed in *@out; it belongs to
+	 * the engine. NULL: this process's. */
 	int (*environment)(struct engine *engine, char *const argv[], char ***out);
-	/* Prepares for the command @argv, whose child is held before its exec. -ENOENT, -EACCES as
-	 * execvp(3). */
+	/* Prepares for the command @argv, whose child is held before its exec. Errors as of
+	 * execvp(3): -ENOENT, -EACCES. */
 	int (*launch)(struct engine *engine, char *const argv[], struct error *error);
-	/* For struct engine_others, of an engine that is opened as the fallback; else NULL. */
+	/* Implement struct engine_others, in an engine that is opened as the fallback; else NULL. */
 	int (*take_over)(struct engine *engine, const struct handover *process,
 			 struct error *error);
 	bool (*find_program)(const struct engine *engine, __u32 program,
 			     struct followed_by_other *out);
 	/* Prepares for the running target. */
 	int (*attach)(struct engine *engine, struct error *error);
-	/* The measurement begins, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */
+	/* Begins the measurement, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */
 	int (*start)(struct engine *engine, __u64 now_ns, struct error *error);
 
 	/* Adds descriptors to @epoll_fd that are readable when read() has work. */
@@ -98,10 +103,9 @@ struct engine_operations {
 	/* Handles all events so far. To be called when a descriptor is readable, and at least every
 	 * tenth of a second. An error ends the session; there is no *@error. */
 	int (*read)(struct engine *engine);
-	/* Milliseconds until read() must be called again, at most @most. */
+	/* Returns the milliseconds until read() must be called again, at most @most. */
 	int (*timeout_ms)(const struct engine *engine, int most);
-	/* Opens or closes the run's gate (docs/windows.md). After closing it no call counts any
-	 * more. */
+	/* Opens or closes the run's gate (docs/windows.md). No call counts after it was closed. */
 	int (*open_gate)(struct engine *engine, bool open);
 	/* Adds the calls, the lost calls and the live bytes so far to @progress. */
 	void (*progress)(const struct engine *engine, struct session_progress *progress);
@@ -110,8 +114,9 @@ struct engine_operations {
 	 * With stacks, for a profile of the run so far: cut() moves all counts until *@cut_ns
 	 * (CLOCK_MONOTONIC) into the profile, or prepares for that. In a forked child,
 	 * become_snapshot() makes the engine's copy one whose target ended at the cut; then
-	 * finish() returns -EAGAIN if it has to be tried again. forget() makes all counts begin at
-	 * the last cut; lose_forgotten() makes the calls that the last forget() took out lost ones.
+	 * finish() returns -EAGAIN if the cut has to be tried again. forget() makes all counts
+	 * begin at the last cut. lose_forgotten() turns the calls that the last forget() removed
+	 * into lost ones.
 	 */
 	int (*cut)(struct engine *engine, __u64 *cut_ns);
 	void (*become_snapshot)(struct engine *engine);
@@ -120,23 +125,26 @@ struct engine_operations {
 	/* Makes all counts begin now, at *@cut_ns; also without stacks. */
 	int (*reset)(struct engine *engine, __u64 *cut_ns);
 
-	/* The target has ended, or the session ends before it: stops counting, removes the engine
-	 * from the target, and moves the remaining counts into the profile. */
+	/* To be called when the target has ended, or the session ends before it: stops counting,
+	 * removes the engine from the target, and moves the remaining counts into the profile. */
 	int (*finish)(struct engine *engine);
-	/* After finish(): adds what was counted, and what is missing, to the profile. -ENOMEM. */
+	/* To be called after finish(): adds what was counted, and what is missing, to the profile.
+	 * -ENOMEM. */
 	int (*results)(struct engine *engine);
-	/* Opens the files that name the profile's frames; without @files only the vDSO. -ENOMEM. */
+	/* Opens the files whose symbols name the profile's frames; without @files only the vDSO.
+	 * -ENOMEM. */
 	int (*add_modules)(const struct engine *engine, struct symbols *symbols, bool files);
-	/* Names frames that no module names, of JIT code. -ENOMEM. */
+	/* Names frames of JIT code, which no module names. -ENOMEM. */
 	int (*name_frames)(struct engine *engine);
 	/* Writes, one per line, the paths of files that occur in stacks and have no unwind table. */
 	void (*list_without_table)(const struct engine *engine, FILE *to);
 
-	/* The @index-th file with functions that are measured, or should be; false if there are
-	 * fewer. The list grows while the target runs. Strings are owned by the engine, and valid
-	 * until the next read() or finish(). */
+	/* Stores the file number @index of those with functions that are measured, or should be.
+	 * Returns false if there are fewer. The list grows while the target runs. Strings belong
+	 * to the engine, and are valid until the next read() or finish(). */
 	bool (*file)(const struct engine *engine, size_t index, struct probed_file *out);
-	/* Calls of the @index-th unknown function of that file, from outside of it. */
+	/* Returns the number of calls, from outside of the file, of its unknown function number
+	 * @index. */
 	__u64 (*unknown_calls)(const struct engine *engine, size_t file, size_t index);
 };
 
