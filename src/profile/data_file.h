@@ -10,32 +10,32 @@
 struct error;
 struct profile;
 
-/* Default of the commands that write or read a data file. */
+/* The data file that commands write or read by default. */
 #define DATA_FILE_DEFAULT "allocprof.data"
 
-/* Comes after the name of a data file where its recording is kept as it goes. */
+/* Suffix of the name under which a recording is kept while it goes on. */
 #define DATA_FILE_CHECKPOINT ".partial"
-/* What is appended to it for the log of its events. */
+/* Suffix of the name of the log of events. */
 #define DATA_FILE_LOG ".events"
 
-/* SQLite's application id, at bytes 68 to 71: "aprf". */
+/* The application id in SQLite's header, at bytes 68 to 71: "aprf". */
 #define DATA_FILE_APPLICATION_ID 0x61707266
 #define DATA_FILE_SCHEMA_VERSION 5
 
-/* Whether data_file__write() to @path would succeed; for a check before a long recording: creates
- * and removes a file beside @path. 0 or a negative errno with @error set. */
+/* Checks before a long recording whether data_file__write() to @path would succeed: creates and
+ * removes a file beside @path. Returns 0 or a negative errno with @error set. */
 int data_file__check_writable(const char *path, struct error *error);
 
 /*
- * Replaces @path atomically, with mode 0600; an older file becomes "<path>.old". Of a link this is true of the file that it
- * leads to; what is no regular file is refused. The new file is
- * written under a temporary name and renamed after data_file__read() has accepted it. 0 or a
- * negative errno with @error set; then the file at @path is unchanged, and a file that was written
- * but not accepted remains under the name that @error mentions.
+ * Replaces @path atomically by a file with mode 0600; an older file becomes "<path>.old". If @path
+ * is a link, this applies to the file to which it leads. A path that is not a regular file is
+ * refused. The new file is written under a temporary name and renamed after data_file__read() has
+ * accepted it. Returns 0 or a negative errno with @error set; then the file at @path is unchanged,
+ * and a file that was written but not accepted remains under the name that @error mentions.
  */
 int data_file__write(const struct profile *profile, const char *path, struct error *error);
 
-/* The same, but removes an older file. */
+/* As data_file__write(), but removes an older file. */
 int data_file__replace(const struct profile *profile, const char *path, struct error *error);
 
 /* Identifies the file that data_file__write_first() wrote. */
@@ -44,10 +44,11 @@ struct data_file_version {
 };
 
 /*
- * The same in two steps, so that the recorded data is safe while names are looked up: the first
- * writes everything, does not sync, and sets @version; the second adds the names, to a copy that
- * replaces the file of @version without making it an older one; if that fails, the first file stays,
- * and @error says so. If another file has replaced it meanwhile, that becomes the older one, and everything is written.
+ * As data_file__write(), in two steps, so that the recorded data is safe while names are looked
+ * up. The first step writes everything, without a sync, and sets *@version. The second adds the
+ * names to a copy, which replaces the file of *@version without making it an older one; if that
+ * fails, the first file stays, and @error says so. If another file has replaced it meanwhile, that
+ * one becomes the older one, and everything is written.
  */
 int data_file__write_first(const struct profile *profile, const char *path,
 			   struct data_file_version *version, struct error *error);
@@ -56,11 +57,12 @@ int data_file__write_names(const struct profile *profile, const char *path,
 
 /*
  * Reads @path into a new profile, which the caller frees. Validates everything, and leaves no file
- * beside @path. -ENOENT: missing; -EINVAL: no data file, or damaged; -EPROTONOSUPPORT: of a newer
- * or an older allocprof; or another negative errno; @error is set.
+ * beside @path. -ENOENT: there is none; -EINVAL: it is no data file, or damaged; -EPROTONOSUPPORT:
+ * it is of a newer or an older allocprof; or another negative errno. @error is set.
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);
-/* Whether the file that @profile was read from was changed since it was written: its digest differs or is missing. */
+/* Returns whether the file from which @profile was read was changed after it was written: its
+ * digest differs or is missing. */
 bool data_file__is_altered(const struct profile *profile);
 
 #endif

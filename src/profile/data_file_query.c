@@ -34,7 +34,7 @@ static bool is_word_of(const char *word, const char *const *words, size_t n)
 	return false;
 }
 
-/* Called by SQLite for all that a statement does, also through the views of the file. */
+/* SQLite calls it to authorize each action of a statement, also those of the file's views. */
 static int authorize(void *context, int action, const char *first, const char *second,
 		     const char *database, const char *view)
 {
@@ -89,7 +89,7 @@ static void set_limits(struct data_query *query)
 	sqlite3_progress_handler(db, STEPS_PER_CHECK, is_over_time, query);
 }
 
-/* The sentence for what SQLite said last. */
+/* Sets the error by SQLite's last message. */
 static int fail(struct data_query *query, struct error *error)
 {
 	sqlite3 *db = query->reader.db;
@@ -117,7 +117,7 @@ static int fail(struct data_query *query, struct error *error)
 	case SQLITE_IOERR:
 		return data_reader__fail(query->path, -EIO, "", error);
 	default:
-		/* An overflow has no error code of its own. */
+		/* SQLite has no error code for an overflow. */
 		if (!strcmp(sqlite3_errmsg(db), "integer overflow"))
 			return error__set(error, -EOVERFLOW,
 					  "a number of the query is beyond 2^63-1; add up with "
@@ -140,7 +140,7 @@ static int prepare_one(struct data_query *query, const char *sql, struct error *
 		return error__set(error, -EINVAL,
 				  "there is no SQL in the query; for example: allocprof query "
 				  "'SELECT * FROM ledger'");
-	/* Comments and blanks may follow. */
+	/* Comments and blanks may follow the statement. */
 	while (*rest) {
 		if (sqlite3_prepare_v2(db, rest, -1, &other, &rest) != SQLITE_OK || other)
 			return error__set(error, -EINVAL,
@@ -151,7 +151,8 @@ static int prepare_one(struct data_query *query, const char *sql, struct error *
 	return 0;
 }
 
-/* Reads the whole file, before the query's time begins. 0 or -EINVAL. */
+/* Compares the digest, for which the whole file is read, before the query's time begins. Returns 0
+ * or -EINVAL. */
 static int check_digest(struct data_query *query)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;

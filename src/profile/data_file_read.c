@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Opens a data file, checks that it is one of a version that is known, and reads it. */
+/* Opens a data file, checks that its version is a known one, and reads it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -70,7 +70,8 @@ static bool has_checkpoint(const char *path)
 	return has;
 }
 
-/* Checks the header and the size of the open file @fd before SQLite reads it; -1: errno says why it is not open. */
+/* Checks the header and the size of the open file @fd before SQLite reads it. @fd is -1 if the
+ * file could not be opened, for the reason in errno. */
 static int check_header(int fd, const char *path, __u64 *file_size, struct error *error)
 {
 	unsigned char header[HEADER_SIZE];
@@ -140,7 +141,7 @@ int data_reader__step(struct data_reader *reader, sqlite3_stmt *statement)
 	}
 }
 
-/* Whether the file's schema has exactly this statement. 0 or a negative errno. */
+/* Checks that the file's schema has exactly this statement. Returns 0 or a negative errno. */
 static int check_definition(struct data_reader *reader, sqlite3_stmt *statement,
 			    const struct data_table *table)
 {
@@ -224,7 +225,8 @@ static int open_to_read(int fd, sqlite3 **db)
 	return run(*db, "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY") ? -EINVAL : 0;
 }
 
-/* Instructions of SQLite for each byte of a file; recordings take less than half of one. */
+/* How many instructions SQLite may execute for each byte of a file; recordings take less than half
+ * of one. */
 #define STEPS_PER_BYTE	8
 #define STEPS_AT_LEAST	1000000
 #define STEPS_PER_CHECK 10000

@@ -15,7 +15,7 @@
 #include "profile_runs.h"
 #include "text.h"
 
-/* Rows of the table @name; next_row() sets the rest. To be released. */
+/* Rows of the table @name. next_row() sets the other fields, and the caller releases them. */
 struct table_rows {
 	struct data_reader *reader;
 	const char *name;
@@ -28,7 +28,7 @@ static void release_rows(struct table_rows *rows)
 	sqlite3_finalize(rows->statement);
 }
 
-/* Stores the next row in the struct @row: 1, 0 at the end, or a negative errno. */
+/* Stores the next row in the struct @row. Returns 1, 0 at the end, or a negative errno. */
 static int next_row(struct table_rows *rows, void *row)
 {
 	struct data_reader *reader = rows->reader;
@@ -65,13 +65,15 @@ union table_row {
 	struct timeline_sample timeline_sample;
 };
 
-/* Ids must count from 1 without gaps, and rows must be unique: an adder that made a new element returned it. */
+/* Checks that ids count from 1 without gaps, and that rows are unique: then the adder has made a
+ * new element and returned its id. */
 static int expect_new(__u64 id, size_t n_before, __u32 added)
 {
 	return id == n_before + 1 && added == id ? 0 : -EINVAL;
 }
 
-/* Entries of meta that are whole numbers; of others only the shape of the text is known to who shows them. */
+/* Returns whether the value of this key of meta must be a whole number. Other values are text, of
+ * which only what prints it knows the form. */
 static bool is_number(const char *key)
 {
 	/* clang-format off */
@@ -92,13 +94,14 @@ static bool is_number(const char *key)
 	return kind >= 0 && kind < GAP_NUMBERS;
 }
 
-/* Figures of meta are read by strtoull(3), which takes what is no number for 0: -EINVAL for those that are none. */
+/* Checks a value of meta. Numbers are read by strtoull(3), which returns 0 for what is no number:
+ * -EINVAL for such a value. */
 static int check_figure(const char *key, const char *value)
 {
 	static const char digits[] = "0123456789";
 	size_t len = strlen(value);
 
-	/* Times depend on this one. */
+	/* All times depend on this value, so it must be a positive number. */
 	if (!strcmp(key, "epoch_ns"))
 		return *value < '1' || *value > '9' || strspn(value, digits) != len || len > 18
 			       ? -EINVAL
@@ -114,7 +117,7 @@ static int check_figure(const char *key, const char *value)
 	return !len || strspn(value, digits) != len || len > 20 ? -EINVAL : 0;
 }
 
-/* Adds an entry of meta, or of run_meta: @run is 0 for meta. */
+/* Adds an entry of meta (@run is 0) or of run_meta. */
 static int add_entry(struct data_reader *reader, __u32 run, const char *key, const char *value)
 {
 	int err = check_figure(key, value);
@@ -146,7 +149,7 @@ static int add_ledger(struct data_reader *reader, const union table_row *row)
 	size_t n_before = reader->profile->n_ledger;
 	int err;
 
-	/* Names are keys of JSON. */
+	/* The name becomes a key in JSON, so it must be UTF-8. */
 	if (!utf8__is_valid(entry->name))
 		return -EINVAL;
 	err = profile__set_ledger(reader->profile, entry->name, entry->value);
@@ -162,7 +165,7 @@ static int add_run_meta(struct data_reader *reader, const union table_row *row)
 		       : -EINVAL;
 }
 
-/* Runs without meta have no ledger. */
+/* Adds an entry of a run's ledger; only runs with meta may have one. */
 static int add_run_ledger(struct data_reader *reader, const union table_row *row)
 {
 	const struct profile_ledger_entry *entry = &row->ledger.entry;
@@ -200,7 +203,7 @@ static int add_module(struct data_reader *reader, const union table_row *row)
 	return err ?: expect_new(module->id, n_before, added);
 }
 
-/* Files made by hand need not list their runs. */
+/* Returns whether the number is that of a run. Files made by hand need not list their runs. */
 static bool is_run(const struct profile *profile, __u32 run)
 {
 	return run && run <= (profile->n_runs ? profile->n_runs : PROFILE_MAX_RUNS);
@@ -291,7 +294,7 @@ static int add_frame(struct data_reader *reader, const union table_row *row)
 	return err ?: expect_new(frame->id, n_before, added);
 }
 
-/* Limit of inlining levels, beyond what compilers do. */
+/* How many lines a frame may have, more than compilers inline. */
 #define MAX_LINES 1024
 
 struct frame_lines {
@@ -337,8 +340,8 @@ static int read_lines(struct data_reader *reader)
 }
 
 /*
- * Reads the frames of a stack, a JSON array as the writer has it: "[3,14]", without spaces or leading zeros. Returns how
- * many there are, or -EINVAL.
+ * Reads the frames of a stack, a JSON array as the writer prints it: "[3,14]", without spaces or
+ * leading zeros. Returns how many there are, or -EINVAL.
  */
 static int parse_frames(const char *text, size_t n_known, __u32 frames[AP_MAX_DEPTH])
 {
@@ -397,7 +400,7 @@ static int add_count(struct data_reader *reader, const union table_row *row)
 	return err ?: expect_new(count->id, reader->n_counts - 1, added);
 }
 
-/* Checks that frees and the like do not exceed the allocations. */
+/* Returns whether no number of blocks, such as that of frees, exceeds the allocations. */
 static bool is_plausible(const struct profile_blocks *blocks)
 {
 	return profile__add_up(blocks->frees, blocks->discarded) <= blocks->allocations &&
@@ -406,7 +409,7 @@ static bool is_plausible(const struct profile_blocks *blocks)
 	       blocks->temporary <= blocks->frees && blocks->temporary_bytes <= blocks->freed_bytes;
 }
 
-/* Read-ahead of a histogram's table, one row. */
+/* Reads a histogram's table, one row ahead. */
 struct histogram_rows {
 	struct table_rows rows;
 	struct data_histogram_row next; /* count 0: no rows left */
@@ -466,7 +469,7 @@ static int read_blocks(struct data_reader *reader)
 			err = profile__add_blocks(reader->profile, &row);
 		row = (struct profile_blocks){ 0 };
 	}
-	/* A histogram for a count without blocks. */
+	/* A row that is left is a histogram of a count without blocks. */
 	return !err && (sizes.next.count || lifetimes.next.count) ? -EINVAL : err;
 }
 
@@ -513,7 +516,7 @@ static int read_rows(struct data_reader *reader, const char *name,
 	union table_row row;
 	int err = 0;
 
-	/* Elements of the profile are copies of rows: their padding is zero, too. */
+	/* Elements of the profile are copied from rows, so their padding must be zero, too. */
 	memset(&row, 0, sizeof(row));
 	while (!err && (err = next_row(&rows, &row)) > 0)
 		err = add(reader, &row);
@@ -525,7 +528,8 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 	static const struct {
 		const char *name;
 		int (*add)(struct data_reader *reader, const union table_row *row);
-		int (*read)(struct data_reader *reader); /* where rows depend on each other */
+		/* Reads the table if its rows depend on each other. */
+		int (*read)(struct data_reader *reader);
 	} tables[] = {
 		{ "definitions", .read = data_reader__read_definitions },
 		{ "meta", add_meta },

@@ -41,7 +41,8 @@ static int fail_to_write(struct error *error, int err, const char *path)
 			  remedy_to_write(err));
 }
 
-/* Begins the file that is to be at @path, where an older one is in its way if that is a directory. */
+/* Begins the file that is to replace @path. An older file gets another name, which must not be a
+ * directory's. */
 static int begin(struct new_file *file, const char *path, struct error *error)
 {
 	char older[NAME_MAX + 1];
@@ -82,7 +83,7 @@ int data_file__check_writable(const char *path, struct error *error)
 	return begin(&file, path, error);
 }
 
-/* Inserts an array of the profile, whose elements are rows. */
+/* Inserts an array of the profile whose elements have the form of rows. */
 static int write_array(sqlite3 *db, const char *table, const void *rows, size_t n, size_t size)
 {
 	_cleanup_(data_insert__release) struct data_insert insert = { db, table };
@@ -174,7 +175,7 @@ static int write_lines(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
-/* Bytes of a frame's id in decimal and of the comma after it. */
+/* Bytes that a frame's id in decimal and the comma behind it take. */
 #define FRAME_TEXT_LENGTH 11
 
 static char *put_frame(char *to, __u32 frame)
@@ -190,7 +191,8 @@ static char *put_frame(char *to, __u32 frame)
 	return to;
 }
 
-/* The frames as a JSON array; printf() takes several times as long, and there may be a hundred million of them. */
+/* Prints the frames as a JSON array. printf() would take several times as long, and there may be a
+ * hundred million of them. */
 static void print_frames(const struct profile_stack *stack, char *to)
 {
 	*to++ = '[';
@@ -296,7 +298,7 @@ static int write_lifetimes(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
-/* The tables of names. */
+/* Writes the tables of names. */
 static int write_names(sqlite3 *db, const struct profile *profile)
 {
 	int err = write_meta(db, profile);
@@ -344,7 +346,7 @@ static bool has_tail_calls(const struct profile *profile)
 /* Rewrites the tables of names, and stacks with inserted tail calls, in a copy of a file. */
 static int rewrite_names(sqlite3 *db, const struct profile *profile)
 {
-	/* meta says which files could not be read. */
+	/* meta is rewritten, too, since it says which files could not be read. */
 	int err = run(db, "DELETE FROM meta; DELETE FROM modules; DELETE FROM functions; "
 			  "DELETE FROM files; DELETE FROM lines")
 			  ?: write_names(db, profile);
@@ -383,8 +385,8 @@ static void sync_directory(const struct directory_entry *entry)
 		(void)fsync(fd);
 }
 
-/* Whether the reader accepts the new file. If not, the file gets a name, because there is no
- * other copy of the recording. */
+/* Returns whether the reader accepts the new file. If it does not, the file gets a name
+ * nevertheless, since there is no other copy of the recording. */
 static int read_back(struct new_file *file, const char *path, struct error *error)
 {
 	struct error why = { 0 };
@@ -403,7 +405,7 @@ static int read_back(struct new_file *file, const char *path, struct error *erro
 	return err;
 }
 
-/* Opens the file of @version, if it is still at @entry; else returns -1. */
+/* Opens the file of @version if it is still at @entry. Returns its descriptor, else -1. */
 static int open_version(const struct directory_entry *entry,
 			const struct data_file_version *version)
 {
@@ -427,7 +429,7 @@ static int copy_file(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* Moves the complete file to its path by @finish, if it can be read. */
+/* Moves the complete file to its path by calling @finish, if the reader accepts the file. */
 static int publish(struct new_file *file, const char *path, int (*finish)(struct new_file *file),
 		   struct error *error)
 {
@@ -487,7 +489,7 @@ int data_file__write_first(const struct profile *profile, const char *path,
 	return 0;
 }
 
-/* Replaces the file @first at the place of @file, which is @path, by a copy with names. */
+/* Replaces the file @first, which is at @path, by a copy with names. */
 static int add_names(const struct profile *profile, struct new_file *file, const char *path,
 		     int first, struct error *error)
 {
@@ -514,7 +516,7 @@ int data_file__write_names(const struct profile *profile, const char *path,
 	err = add_names(profile, &file, path, first, &why);
 	if (!err)
 		return 0;
-	/* The file without names stays, so it has to be on the disk. */
+	/* The file without names is kept, so it has to be synced. */
 	(void)fsync(first);
 	sync_directory(&file.entry);
 	return error__set(error, err,

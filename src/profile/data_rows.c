@@ -76,7 +76,7 @@ int data_insert__row(struct data_insert *insert, const void *row)
 	for (int i = 0; columns[i].name; i++)
 		bound |= bind_column(insert->statement, i + 1, &columns[i],
 				     (const char *)row + columns[i].offset);
-	/* Binding fails only without memory or beyond the length limit. */
+	/* Binding fails only for want of memory or beyond the length limit. */
 	if (bound != SQLITE_OK)
 		return bound == SQLITE_TOOBIG ? -E2BIG : -ENOMEM;
 	if (sqlite3_step(insert->statement) != SQLITE_DONE)
@@ -127,7 +127,7 @@ static int get_real(sqlite3_stmt *statement, int at, double *value)
 {
 	double number = sqlite3_column_double(statement, at);
 
-	/* Must be a number no greater than the sum of all counts can be. */
+	/* The number must not exceed the greatest possible sum of all counts. */
 	if (sqlite3_column_type(statement, at) != SQLITE_FLOAT || !(number >= 0) || number > 1e100)
 		return -EINVAL;
 	*value = number;
@@ -184,7 +184,7 @@ struct data_digest_text data_digest__text(__u64 digest)
 	return text;
 }
 
-/* Different words give different results, and so do different hashes. */
+/* Adds a word to a hash. Different words give different results, and so do different hashes. */
 static __u64 add_word(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
@@ -223,7 +223,7 @@ static __u64 add_column(__u64 hash, sqlite3_stmt *row, int column)
 	case SQLITE_NULL:
 		return hash;
 	default:
-		/* First, since it may convert what the size is of. */
+		/* This comes first, since it may convert the value whose size is asked for next. */
 		bytes = sqlite3_column_blob(row, column);
 		return add_bytes(hash, bytes, bytes ? sqlite3_column_bytes(row, column) : 0);
 	}

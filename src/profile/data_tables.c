@@ -103,7 +103,8 @@ COLUMNS(timeline) = {
 #undef ROW
 /* clang-format on */
 
-/* The same tables and columns are described in man/allocprof-data.5; tests/unit/test_query.c compares them. */
+/* man/allocprof-data.5 describes the same tables and columns; tests/unit/test_query.c compares
+ * them. */
 const struct data_table data_tables[] = {
 	{ "meta", "Text about the recording. This table is the same in every version.",
 	  .columns = meta },

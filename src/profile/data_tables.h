@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tables and views of the data file: their columns, and what `query --schema` prints of them. */
+/* Tables and views of the data file: their columns, and what `query --schema` prints about them. */
 #ifndef ALLOCPROF_DATA_TABLES_H
 #define ALLOCPROF_DATA_TABLES_H
 
@@ -13,7 +13,7 @@ enum data_kind {
 	DATA_ID,      /* a number that is the table's key */
 	DATA_NUMBER,  /* from 0 to PROFILE_MAX that fits the field: bool, __u32 or __u64 */
 	DATA_ADDRESS, /* any __u64, negative in SQL from 2^63 */
-	DATA_EPOCH,   /* __u32; PROFILE_LIVE is NULL in SQL */
+	DATA_EPOCH,   /* a __u32; PROFILE_LIVE is NULL in SQL */
 	DATA_REAL,    /* a double that is not negative */
 	DATA_KEY,     /* text that is the table's key */
 	DATA_NAME,    /* text of at most DATA_MAX_NAME bytes */
@@ -21,18 +21,19 @@ enum data_kind {
 };
 
 /*
- * Names and paths are printed with each frame of each stack. Demanglers and readers of symbols make names of 8 KiB, to which a
- * clone's suffix from a symbol of 8 KiB may come; paths have PATH_MAX, of which /proc writes a newline as four bytes.
+ * Longest name in bytes. Names and paths are printed with each frame of each stack. Demanglers and
+ * readers of symbols make names of up to 8 KiB, to which a clone's suffix of another 8 KiB may be
+ * added; paths have at most PATH_MAX bytes, and /proc writes a newline as four.
  */
 #define DATA_MAX_NAME (32 << 10)
 
 struct data_column {
 	const char *name;
 	enum data_kind kind;
-	size_t size, offset; /* of the field */
+	size_t size, offset; /* size and offset of the field */
 };
 
-/* Rows of tables that no struct of profile.h has. */
+/* Rows of the tables that have no struct in profile.h. */
 struct data_meta_row {
 	__u32 run;
 	struct profile_meta meta;
@@ -67,20 +68,22 @@ struct data_histogram_row {
 	__u64 blocks;
 };
 
-/* A table or view, and what the manual page allocprof-data(5) says of it. */
+/* A table or view, and what the manual page allocprof-data(5) says about it. */
 struct data_table {
 	const char *name, *about;
-	const char *view;		   /* its SELECT; NULL: a table */
-	const struct data_column *columns; /* of a table; ends with a zeroed one */
+	const char *view;		   /* the SELECT of a view; NULL: a table */
+	const struct data_column *columns; /* columns of a table, ended by a zeroed one */
 	const char
-		*key; /* columns of its primary key; NULL: the first, if that is an id or a key */
+		/* Columns of its primary key; NULL: the first column, if that is an id or a key. */
+		*key;
 };
 
 /* All tables, then all views; a zeroed one ends them. */
 extern const struct data_table data_tables[];
 
-/* NULL if there is no table or view of this name. */
+/* Returns the table or view of this name; NULL if there is none. */
 const struct data_table *data_table__find(const char *name);
-/* The statement that creates it, to be freed; NULL on ENOMEM. The reader accepts no other. */
+/* Returns the statement that creates it, which the caller frees; NULL: there is no memory. The
+ * reader accepts no other statement. */
 char *data_table__definition(const struct data_table *table);
 #endif

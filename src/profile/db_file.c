@@ -58,7 +58,7 @@ static int cut(sqlite3_file *file, sqlite3_int64 size)
 	return ftruncate(((struct db_file *)file)->fd, size) ? SQLITE_IOERR_TRUNCATE : SQLITE_OK;
 }
 
-/* The caller syncs when all is written. */
+/* Does nothing, since the caller syncs when everything is written. */
 static int sync_nothing(sqlite3_file *file, int flags)
 {
 	return SQLITE_OK;
@@ -100,7 +100,8 @@ static int may_change(sqlite3_file *file)
 	return 0;
 }
 
-/* No locks, and what says that it has a write-ahead log is read without one. */
+/* Tells SQLite that nobody else writes the file: then it takes no locks, and never opens a
+ * write-ahead log. */
 static int never_changes(sqlite3_file *file)
 {
 	return SQLITE_IOCAP_IMMUTABLE;
@@ -146,7 +147,7 @@ static int same_path(sqlite3_vfs *vfs, const char *name, int size, char *path)
 	return snprintf(path, size, "%s", name) < size ? SQLITE_OK : SQLITE_CANTOPEN;
 }
 
-/* SQLite keeps it for as long as the process runs. */
+/* Registers the VFS, which SQLite keeps for as long as the process runs. */
 static int register_once(void)
 {
 	const sqlite3_vfs *usual = sqlite3_vfs_find(NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Names of functions, of reasons for lost calls and of ends of stacks, as in the data file. */
+/* Has the names of functions, of reasons for lost calls and of ends of stacks, as they are in the
+ * data file. */
 #include "definition_names.h"
 
 #include <errno.h>

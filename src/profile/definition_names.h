@@ -14,29 +14,30 @@
 /* The definitions of a run or a profile; zeroed at first. */
 struct definition_names {
 	size_t n;
-	/* By definition, then by enum ap_defined_kind. */
+	/* Indexed by definition, then by enum ap_defined_kind. */
 	char functions[AP_MAX_DEFINITIONS * AP_DEFINED_KINDS]
 		      [DEFINITION_NAME_MAX + sizeof(".realloc")];
 };
 
-/* The index of definition @name, which is added if missing. -EINVAL: invalid name; -E2BIG: there are
- * AP_MAX_DEFINITIONS others. */
+/* Returns the index of definition @name, which is added if it is new. -EINVAL: the name is
+ * invalid; -E2BIG: there are AP_MAX_DEFINITIONS others. */
 int definition_names__add(struct definition_names *names, const char *name);
 bool definition_names__has(const struct definition_names *names, const char *name);
 
-/* The name of any function, also of known allocators. @names may be NULL. */
+/* Returns the name of any function, also of known allocators. @names may be NULL. */
 const char *definition_names__function(const struct definition_names *names,
 				       enum ap_function function);
 
-/* All functions below this number have a name. */
+/* Returns a number below which all functions have a name. */
 static inline int definition_names__n_functions(const struct definition_names *names)
 {
 	return AP_DEFINED + (names ? (int)names->n * AP_DEFINED_KINDS : 0);
 }
 
-/* The function of this name, or -ENOENT. */
+/* Returns the function of this name, or -ENOENT. */
 int definition_names__find(const struct definition_names *names, const char *function);
-/* The same; adds the definition if it is unknown. -ENOENT: no such name; -E2BIG. */
+/* As definition_names__find(), but adds the definition if it is unknown. -ENOENT: the name is none
+ * of a function; -E2BIG. */
 int definition_names__take(struct definition_names *names, const char *function);
 
 static inline enum ap_function definition__function(__u32 definition, enum ap_defined_kind kind)
@@ -44,7 +45,7 @@ static inline enum ap_function definition__function(__u32 definition, enum ap_de
 	return (enum ap_function)(AP_DEFINED + definition * AP_DEFINED_KINDS + kind);
 }
 
-/* "alloc", "realloc", "free". */
+/* Returns "alloc", "realloc" or "free". */
 const char *defined_kind__name(enum ap_defined_kind kind);
 
 #endif

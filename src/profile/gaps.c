@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The names of the kinds of gaps. */
+/* Has the names of the kinds of gaps. */
 #include "gaps.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a measurement lacks or has counted wrongly, apart from calls that were lost and blocks that are not followed, which
- * the ledger has. Each kind has one name, in the data file and in the JSON of stat; src/output has its sentence for users. */
+/* What a measurement lacks or has counted wrongly, apart from lost calls and blocks that are not
+ * followed, which are in the ledger. Each kind has one name, in the data file and in the JSON of
+ * stat; src/output has its sentence for users. */
 #ifndef ALLOCPROF_GAPS_H
 #define ALLOCPROF_GAPS_H
 
@@ -9,9 +10,10 @@
 #include "abi.h"
 
 enum gap {
-	/* Calls of definitions beneath which calls were counted that should not be. */
+	/* Calls of definitions beneath which calls were counted that should not count. */
 	GAP_NOT_NESTED,
-	/* munmap and mremap calls counted although bpf_find_vma() did not report in time what was mapped there. */
+	/* munmap and mremap calls that were counted although bpf_find_vma() did not report in time
+	 * what was mapped there. */
 	GAP_MAPPINGS_UNSURE,
 	/* USDT arguments that could not be read. */
 	GAP_OPERANDS_UNREAD,
@@ -19,33 +21,38 @@ enum gap {
 	GAP_CALLS_UNREAD,
 	/* Processes not followed since the map was full: their calls are missing. */
 	GAP_PROCESSES_UNFOLLOWED,
-	/* Programs with more privileges than the user. */
+	/* Programs that were not followed, since they had more privileges than the user. */
 	GAP_PROCESSES_REFUSED,
-	/* Process records for which the ring buffer had no room, and times that the kernel skipped a program that writes
-	 * them: an allocator that such a process mapped later may have been missed. */
+	/* Process records for which the ring buffer had no room, and times that the kernel skipped
+	 * a program that sends them: an allocator that such a process mapped later may have been
+	 * missed. */
 	GAP_PROCESSES_UNNOTICED,
-	/* Mapping events lost by the kernel, and times that it skipped the program that notes changes of mappings for
-	 * walks: an allocator may have been missed, or frames be wrong. */
+	/* Mapping events that the kernel lost, and times that it skipped the program that notes
+	 * changes of mappings for walks: an allocator may have been missed, or frames may be
+	 * wrong. */
 	GAP_MAPPINGS_LOST,
 	/* Failed reads of the programs' counters. */
 	GAP_COUNTERS_UNREAD,
-	/* With live, of a command that was measured from its exec on: frees of blocks whose allocation was not seen. The first of
-	 * AP_FAMILIES. */
+	/* With --live, for a command that was measured from its exec on: frees of blocks whose
+	 * allocation was not seen, by family: the first of AP_FAMILIES kinds. */
 	GAP_ALLOCATIONS_UNSEEN,
-	/* Milliseconds in which a checkpoint of live memory was read while the target allocated or freed. */
+	/* For how many milliseconds a checkpoint of live memory was read while the target
+	 * allocated or freed. */
 	GAP_TORN = GAP_ALLOCATIONS_UNSEEN + AP_FAMILIES,
-	/* Processes that took memory from the kernel and hit no probe, of programs that are not among the gaps. */
+	/* Processes that took memory from the kernel and hit no probe, and whose programs are not
+	 * listed as gaps. */
 	GAP_OTHERS_UNPROBED,
 	/* Times that the kernel skipped the program that opens and closes the window. */
 	GAP_WINDOW_UNNOTICED,
 
-	/* These concern regions alone: what is counted outside of them is complete. The first ones are as enum ap_region_gap. */
+	/* These concern regions alone: other counts are complete. The first ones are in the order
+	 * of enum ap_region_gap. */
 	GAP_REGION_DEPTH,
 	GAP_REGION_THREADS,
 	GAP_REGION_SETS,
 	/* Times that the kernel skipped the program at the marks. */
 	GAP_REGION_UNNOTICED,
-	/* Beginnings of regions beyond AP_MAX_REGIONS, and of such as have no good name. */
+	/* Begins of regions beyond AP_MAX_REGIONS, and of regions whose name is invalid. */
 	GAP_REGION_UNNUMBERED,
 	GAP_REGION_UNNAMED,
 
@@ -55,50 +62,54 @@ enum gap {
 	GAP_THREADS_UNCOUNTED,
 	/* Calls that came before the library had found the shared memory. */
 	GAP_CALLS_EARLY,
-	/* Calls or uses of functions of an allocator's own that are not followed. */
+	/* Calls and uses of an allocator's own functions that are not followed. */
 	GAP_OWN_FUNCTIONS,
 	/* Processes with a garbage collector. */
 	GAP_COLLECTORS,
-	/* Libraries whose calls do not lead to the library's functions. */
+	/* Libraries whose calls do not reach the preloaded library's functions. */
 	GAP_LIBRARIES_UNSEEN,
-	/* With -p: words of objects that in the end did not lead to the library, or may not; and a program that the process executed. */
+	/* With -p: words of objects that at the end did not lead to the library, or may not have;
+	 * and a program that the process executed. */
 	GAP_WORDS_UNBOUND,
 	GAP_PROGRAM_EXECUTED,
 	/* Processes that mapped other memory over the shared memory. */
 	GAP_MEMORY_REPLACED,
-	/* Programs that it could not be loaded into, beyond those that are named. */
+	/* Programs into which the library could not be loaded, beyond those that are named. */
 	GAP_PROGRAMS_UNNAMED,
 	/* Entries of the shared memory that a process did not finish, or that cannot be right. */
 	GAP_ENTRIES_UNFINISHED,
 	GAP_ENTRIES_DAMAGED,
 
-	/* The following name an object. */
+	/* The kinds below name an object. */
 	/* A file that contains an allocator whose functions have no names there; the detail is the allocator's name. */
 	GAP_ALLOCATOR_HIDDEN,
 	/* An allocator, and how it was probed: late, in part or not at all. */
 	GAP_ALLOCATOR_UNPROBED,
-	/* Calls of a function that an allocator exports, and of which it is not known what it does, or which blocks it ends. */
+	/* Calls of a function that an allocator exports, and whose effect, or the blocks that it
+	 * ends, are unknown. */
 	GAP_FUNCTION_UNKNOWN,
 	GAP_FUNCTION_ENDS,
-	/* A defined allocator none of whose functions was found; the detail is its first function and, a line each, the names of
-	 * files where it was sought. */
+	/* A defined allocator none of whose functions was found. The detail is its first function
+	 * and, one per line, the names of the files in which it was sought. */
 	GAP_DEFINITION_LACKING,
-	/* From here to GAP_PROGRAM_FOREIGN: processes whose calls are not counted, which `stat --json` adds up. This one: of a program
-	 * that took memory from the kernel and hit no probe. */
+	/* From here to GAP_PROGRAM_FOREIGN: processes whose calls are not counted, which `stat
+	 * --json` adds up. This kind: a program that took memory from the kernel and hit no probe. */
 	GAP_PROGRAM_UNPROBED,
-	/* Processes of a program that the library cannot be loaded into, and why; those that a translator runs; those that are
-	 * not of this machine, which no engine measures. */
+	/* Processes of a program into which the library cannot be loaded, and why; processes that
+	 * a translator runs; and processes of another machine, which no engine measures. */
 	GAP_PROGRAM_REFUSED,
 	GAP_PROGRAM_TRANSLATED,
 	GAP_PROGRAM_FOREIGN,
 	/* With live: an allocator, and why its blocks are not followed. */
 	GAP_ALLOCATOR_UNFOLLOWED,
-	/* A sentence of a recording of before gaps had kinds; the detail is the key that it had in meta. */
+	/* A sentence of a recording from before gaps had kinds; the detail is the key that it had
+	 * in meta. */
 	GAP_SENTENCE,
 
-	/* A file that marks regions has more marks than are read, or more regions than are counted (the detail is the first further
-	 * one), marks without a nop or a name, or those of an old allocprof.h; it was found after a process had mapped it; or it could
-	 * not be probed or read. */
+	/* A file that marks regions: it has more marks than are read, or more regions than are
+	 * counted (the detail is the first further one), or marks without a nop or a name, or
+	 * marks of an old allocprof.h; or it was found after a process had mapped it, or could not
+	 * be probed or read. */
 	GAP_REGION_MARKS_MORE,
 	GAP_REGION_MANY,
 	GAP_REGION_MARKS_NO_NOP,
@@ -108,9 +119,10 @@ enum gap {
 	GAP_REGION_FAILED,
 	GAP_REGION_UNREAD,
 
-	/* These are in the ledger or the figures, and in no list of gaps: calls that were lost, and those whose blocks are not
-	 * followed (the object is the reason), calls counted under the function that they tail-called, calls that may be within
-	 * the window, and with live blocks that lost their slot in the tables. */
+	/* These are in the ledger or the figures, and in no list of gaps: calls that were lost;
+	 * calls whose blocks are not followed (the object is the reason); calls counted under the
+	 * function that they tail-called; calls that may be within the window; and, with --live,
+	 * blocks that lost their slot in the tables. */
 	GAP_CALLS_LOST,
 	GAP_CALLS_UNTRACKED,
 	GAP_RELABELLED,
@@ -119,16 +131,16 @@ enum gap {
 	GAPS,
 };
 
-/* Kinds of which only a number is known. */
+/* Kinds below this one have only a number. */
 #define GAP_NUMBERS GAP_ALLOCATOR_HIDDEN
 
-/* "not_nested": the name of @gap, which is less than GAPS, in data files and JSON. */
+/* Returns the name of @gap, such as "not_nested", in data files and JSON. @gap is less than GAPS. */
 const char *gap__key(enum gap gap);
 
-/* The gap with that name; -ENOENT. */
+/* Returns the gap with that name, or -ENOENT. */
 int gap__by_key(const char *key);
 
-/* Whether calls are missing in regions alone. */
+/* Returns whether the gap concerns only counts by region. */
 bool gap__is_of_regions(enum gap gap);
 
 #endif

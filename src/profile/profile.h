@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A profile: the results of a recording in memory, with the contents of a data file
- * (allocprof-data(5)). Capture fills it, data_file writes and reads it, reports read it. */
+ * (allocprof-data(5)). Engines fill it, data_file.h writes and reads it, and reports read it. */
 #ifndef ALLOCPROF_PROFILE_H
 #define ALLOCPROF_PROFILE_H
 
@@ -25,12 +25,13 @@ struct error;
 /* A file (or the vDSO) whose code was mapped. Ids count from 1; 0 is "no module". */
 struct profile_module {
 	__u32 id;
-	char *path;	/* as mapped; owned by the profile */
+	char *path;	/* path as it was mapped; owned by the profile */
 	char *build_id; /* lower-case hex, "" if unknown; owned */
 	char *symbols;	/* source of its names, or why there are none; "" before symbolization;
 		        * owned */
-	__u64 file;	/* distinguishes files of one path without build ids: a number during a
-		     * recording, else arbitrary */
+	/* Tells files of one path without build ids apart: a number during a recording, else
+	 * arbitrary. */
+	__u64 file;
 };
 
 /* One program that a process runs: an exec starts a new one under the same pid. Ids count from 1. */
@@ -38,10 +39,10 @@ struct profile_process {
 	__u32 id;
 	__u32 parent;	/* id of the program that forked or exec'ed this one; 0 for the first */
 	__u32 pid;	/* in allocprof's PID namespace */
-	__u64 start_ns; /* CLOCK_MONOTONIC, of its fork or exec */
+	__u64 start_ns; /* time of its fork or exec, CLOCK_MONOTONIC */
 	__u64 end_ns;	/* CLOCK_MONOTONIC; 0 if it outlived the recording */
 	bool execed;	/* ended by an exec: its memory was discarded, not leaked */
-	__u32 run;	/* from 1, in a recording of several runs */
+	__u32 run;	/* number of its run, from 1, in a recording of several runs */
 	char *comm;	/* owned */
 };
 
@@ -56,8 +57,8 @@ struct profile_thread {
 /* A function's names. Symbols are unique. Ids count from 1. */
 struct profile_function {
 	__u32 id;
-	char *symbol;	 /* as linked; owned, as the others; all three are equal if it is not
-			  * mangled */
+	/* Linker name; owned, as the others are; all three are equal if it is not mangled. */
+	char *symbol;
 	char *name;	 /* demangled without parameters and default template arguments */
 	char *full_name; /* demangled in full */
 };
@@ -103,13 +104,13 @@ struct profile_stack {
  */
 struct profile_count {
 	__u32 id;
-	__u32 process; /* that of the thread */
+	__u32 process; /* program of the thread */
 	__u32 thread;
 	__u32 stack;
 	enum ap_function function;
 	__u32 blocks; /* offset of its packed blocks + 1; 0: none */
 	__u64 calls;
-	__u64 size_bytes; /* sum of requested bytes, saturating at PROFILE_MAX */
+	__u64 size_bytes; /* sum of requested bytes, which saturates at PROFILE_MAX */
 };
 
 /* Buckets of a histogram: bucket n holds values of n significant bits, so 2^(n-1) to 2^n - 1, and
@@ -117,8 +118,8 @@ struct profile_count {
 #define PROFILE_BUCKETS 65
 
 /*
- * The fate of the blocks that a count's calls returned; only with --live. A realloc ends
- * one block and begins another, which belongs to its own stack. live = allocations - frees -
+ * What became of the blocks that a count's calls returned; only with --live. A realloc ends one
+ * block and begins another, which belongs to its own stack. live = allocations - frees -
  * discarded.
  */
 struct profile_blocks {
@@ -130,22 +131,22 @@ struct profile_blocks {
 	__u64 temporary, temporary_bytes; /* freed before the same thread's next allocation */
 	__u64 peak, peak_bytes; /* live at the high-water mark of all processes together */
 	__u64 oldest_ns;	/* birth of the oldest live block, since the recording's start */
-	__u64 sizes[PROFILE_BUCKETS];	  /* blocks by requested bytes */
-	__u64 lifetimes[PROFILE_BUCKETS]; /* freed blocks by nanoseconds from the allocator's
-					   * return to free */
+	__u64 sizes[PROFILE_BUCKETS]; /* numbers of blocks by requested bytes */
+	/* Numbers of freed blocks by nanoseconds from the allocator's return to the free. */
+	__u64 lifetimes[PROFILE_BUCKETS];
 };
 
 /* Precision of an estimated number, if bytes were sampled. */
 struct profile_estimate {
 	__u64 samples;	       /* sampled calls or blocks */
 	double variance;       /* estimated variance of the number */
-	double bytes_variance; /* and of its bytes */
+	double bytes_variance; /* estimated variance of its bytes */
 };
 
-/* Numbers of a count that have an estimate. */
+/* The numbers of a count that have an estimate. */
 enum profile_sampled {
 	PROFILE_SAMPLED_CALLS,
-	/* The following only with --live. */
+	/* The numbers below only with --live. */
 	PROFILE_SAMPLED_ALLOCATIONS,
 	PROFILE_SAMPLED_LIVE,
 	PROFILE_SAMPLED_TEMPORARY,
@@ -157,19 +158,19 @@ struct profile_samples {
 	struct profile_estimate of[PROFILE_SAMPLED];
 };
 
-/* Epoch of death of blocks that are not freed. */
+/* The epoch of death of a block that is not freed. */
 #define PROFILE_LIVE UINT32_MAX
 
 /*
- * Blocks of one count by the epochs of birth and death (each meta "epoch_ns" long, the first is 0).
- * Those that are not freed went with their address space in the epoch @exited where its last
- * process ended before the one with which the recording ends.
+ * Blocks of one count by the epochs of birth and death. Epochs are meta "epoch_ns" long each, and
+ * the first is 0. Blocks that are not freed went with their address space in the epoch @exited if
+ * its last process ended before the process with which the recording ends.
  */
 struct profile_lifetime {
 	__u32 count;
 	__u32 born;
 	__u32 died;   /* PROFILE_LIVE: not freed */
-	__u32 exited; /* PROFILE_LIVE where died is not, or where they lasted to the end */
+	__u32 exited; /* PROFILE_LIVE if the blocks were freed, or lasted until the end */
 	__u64 blocks, size_bytes;
 };
 
@@ -179,19 +180,19 @@ struct timeline_sample {
 	__u64 live, live_bytes;
 	__u64 allocations, size_bytes; /* totals since the start */
 	__u64 rss_bytes;	       /* anonymous resident memory of all followed processes */
-	__u32 run;		       /* as of a process; 0 becomes 1 */
+	__u32 run;		       /* number of the run, as in profile_process; 0 becomes 1 */
 };
 
 /* Something that the recording lacks or has counted wrongly. No two of a run have the same kind, object and detail. */
 struct profile_gap {
 	__u32 run; /* 0: the recording as a whole */
 	enum gap kind;
-	__u64 number;	  /* of calls, processes, ..., as the kind says */
-	__u64 size_bytes; /* that the processes of a program took from the kernel */
-	__u32 pid;	  /* of the first process of a program; 0: unknown */
+	__u64 number;	  /* number of calls, processes or whatever the kind counts */
+	__u64 size_bytes; /* bytes that the processes of a program took from the kernel */
+	__u32 pid;	  /* pid of a program's first process; 0: unknown */
 	const char *
 		object; /* path of a file, or name of a program or definition; "" if there is none; owned by the profile */
-	const char *detail; /* function, or why, a clause; likewise */
+	const char *detail; /* a function, or a clause that says why; owned by the profile, too */
 };
 
 struct profile_meta {
@@ -212,8 +213,8 @@ struct profile_run {
 	struct hash_table meta_index, ledger_index; /* index + 1 by key and by name */
 };
 
-/* The profile owns all arrays; elements with ids are at id - 1. Read them freely; add through the
- * functions below, which keep the hash tables in @index up to date. */
+/* The profile owns all arrays; elements with ids are at id - 1. Read them freely, but add only
+ * through the functions below, which keep the hash tables in @index up to date. */
 struct profile {
 	struct profile_module *modules;
 	size_t n_modules;
@@ -243,26 +244,26 @@ struct profile {
 	struct profile_gap *gaps;
 	size_t n_gaps;
 	struct profile_run *runs; /* by number - 1; see profile_runs.h */
-	size_t n_runs;		  /* 0: one run, described by meta and ledger */
+	size_t n_runs;		  /* 0: there is one run, described by meta and ledger */
 	/* Names of the functions of defined allocators; set them before counts of these are added. */
 	struct definition_names definitions;
 	struct profile_totals totals;
 	struct profile_index *index;
 };
 
-/* An empty profile, or NULL on ENOMEM. */
+/* Returns an empty profile, or NULL if there is no memory. */
 struct profile *profile__new(void);
 void profile__free(struct profile *profile);
 
-/* The adders return 0, -ENOMEM, or -EINVAL for an id that does not exist, and copy their arguments.
- * Adding an existing element yields its id; counts are summed. */
+/* The adders copy their arguments, and return 0, -ENOMEM, or -EINVAL for an id that does not
+ * exist. Adding an element that exists yields its id; counts are added up. */
 int profile__add_module(struct profile *profile, const char *path, const char *build_id, __u32 *id);
-/* The same; @file distinguishes modules that have no build id. */
+/* As profile__add_module(); @file tells modules apart that have no build id. */
 int profile__add_module_file(struct profile *profile, const char *path, const char *build_id,
 			     __u64 file, __u32 *id);
 int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64 start_ns,
-			 const char *comm, __u32 *id); /* always a new id, of run 1 */
-/* @execed: by an exec. -EINVAL also if it has already ended. */
+			 const char *comm, __u32 *id); /* always gets a new id; belongs to run 1 */
+/* Ends a program; @execed: by an exec. -EINVAL also if it has already ended. */
 int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed);
 int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id);
 /* Functions are identified by @symbol. If the existing one has three equal names, it gets @name and
@@ -272,15 +273,17 @@ int profile__add_function(struct profile *profile, const char *symbol, const cha
 int profile__add_file(struct profile *profile, const char *path, __u32 *id);
 int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
 		       __u32 *id);
-/* Always a new id: for an address without a file, where code was replaced by other code. */
+/* Adds a frame under a new id: for an address without a file, where other code has replaced code. */
 int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id);
-/* A frame for a tail call. -EEXIST: the address is known as something else. */
+/* Adds a frame for a tail call. -EEXIST: the address is known as something else. */
 int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, __u32 *id);
-/* Stacks that differ only in frames of tail calls are one; it keeps the frames of the first. */
+/* Adds a stack. Stacks that differ only in frames of tail calls are one, which keeps the frames of
+ * the first. */
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
 		       enum ap_stack_end end, __u32 *id);
 /*
- * Replaces the frames of @stack by others that differ only in tail calls; -EINVAL also otherwise.
+ * Replaces the frames of @stack by others that differ only in tail calls. -EINVAL also if they
+ * differ otherwise.
  */
 int profile__set_stack_frames(struct profile *profile, __u32 stack, const __u32 *frames,
 			      size_t n_frames);
@@ -299,87 +302,93 @@ int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct 
 			     __u32 n_lines);
 /* Adds @more to the blocks of its count. */
 int profile__add_blocks(struct profile *profile, const struct profile_blocks *more);
-/* The samples of @count, zeros at first; valid until the next call. */
+/* Stores the samples of @count, zeros at first, in *@samples; valid until the next call. */
 int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples);
-/* Does not merge entries of the same count and epochs. -EINVAL if @lifetime ends before it begins, or
- * in two ways. */
+/* Adds a lifetime; entries of the same count and epochs are not merged. -EINVAL if @lifetime ends
+ * before it begins, or in two ways. */
 int profile__add_lifetime(struct profile *profile, const struct profile_lifetime *lifetime);
-/* The epoch in which the memory was given back, by a free or with the address space, or
+/* Returns the epoch in which the memory was given back, by a free or with the address space, or
  * PROFILE_LIVE. */
 __u32 profile_lifetime__end_epoch(const struct profile_lifetime *lifetime);
-/* The last epoch that @lifetime names: that of its end, else that of its birth. */
+/* Returns the last epoch that @lifetime names: that of its end, else that of its birth. */
 __u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime);
-/* Makes all epochs 2^@by times as long. */
+/* Makes all epochs longer, by a factor of 2^@by. */
 void profile__fold_lifetimes(struct profile *profile, __u32 by);
-/* The new number of @epoch; PROFILE_LIVE stays. */
+/* Returns the new number of @epoch; PROFILE_LIVE does not change. */
 __u32 profile__fold_epoch(__u32 epoch, __u32 by);
-/* -EINVAL also if @sample is not later than the previous one, or of an earlier run. */
+/* Adds a sample of the time line. -EINVAL also if it is not later than the previous one, or
+ * belongs to an earlier run. */
 int profile__add_timeline_sample(struct profile *profile, const struct timeline_sample *sample);
 /* Removes all counts with their blocks; processes, stacks and names stay. */
 void profile__forget_counts(struct profile *profile);
-/* Frees the memory of all counts, with their blocks, and of all stacks, and forgets them, but not
- * whether the ledger adds up. */
+/* Frees the memory of all counts, with their blocks, and of all stacks. Only whether the ledger
+ * adds up is remembered. */
 void profile__free_stacks(struct profile *profile);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
-/* Adds @number to that of the key or name, which is there then. */
+/* Adds @number to the number under the key or name, which is added if it is new. */
 int profile__add_meta_number(struct profile *profile, const char *key, __u64 number);
 int profile__add_ledger(struct profile *profile, const char *name, __u64 number);
-/* Adds the numbers to those of the same gap. Texts that are NULL are "". */
+/* Adds a gap, or its numbers to those of the same gap. Texts that are NULL count as "". */
 int profile__add_gap(struct profile *profile, const struct profile_gap *gap);
-/* Adds the gaps that @from has of @run as gaps of run @to; both profiles may be the same. */
+/* Adds the gaps that @from has for @run as gaps of run @to. Both profiles may be the same. */
 int profile__add_gaps_of(struct profile *profile, const struct profile *from, __u32 run, __u32 to);
-/* Adds the gaps of which recordings of before had a number or lines of sentences in meta. 1: the entry is such a one. */
+/* Adds the gaps that older recordings have as a number or lines of sentences in meta. Returns 1 if
+ * the entry is such a one. */
 int profile__add_old_gap(struct profile *profile, __u32 run, const char *key, const char *value);
-/* Notes that the file at @path could not be read for its names, and how that failed. 0 or -ENOMEM. */
+/* Notes that names could not be read from the file at @path, and why. Returns 0 or -ENOMEM. */
 int profile__add_unread(struct profile *profile, const char *path, const char *why);
-/* Forgets all that profile__add_unread() noted, for a new look-up. 0 or -ENOMEM. */
+/* Forgets all that profile__add_unread() has noted, for a new look-up. Returns 0 or -ENOMEM. */
 int profile__forget_unread(struct profile *profile);
 
-/* Demangles functions that have only a symbol. 0, -ENOMEM, or, if the demangler's filter failed, a
- * negative errno with @error set: all other names are demangled then, too. */
+/* Demangles functions that have only a symbol. Returns 0, -ENOMEM or, if the demangler's filter
+ * failed, a negative errno with @error set; all other names are demangled even then. */
 int profile__demangle(struct profile *profile, struct demangler *demangler, struct error *error);
 
 /*
  * Fills the ledger: `attributed`, `complete`, `incomplete` and `incomplete_<reason>` from the
- * counts, `lost` and `lost_<reason>` from @lost, and @events, which the caller counted separately.
- * The last step before the data file is written. 0 or -ENOMEM.
+ * counts, `lost` and `lost_<reason>` from @lost, and @events, which the caller has counted
+ * separately. This is the last step before the data file is written. Returns 0 or -ENOMEM.
  */
 int profile__settle_ledger(struct profile *profile, __u64 events,
 			   const __u64 lost[AP_LOST_REASONS]);
-/* With sampling, called after it: `sampled` from the samples, and `not_sampled`. The profile must
- * know its "sample_bytes". 0 or -ENOMEM. */
+/* With sampling, to be called after profile__settle_ledger(): sets `sampled` from the samples, and
+ * `not_sampled`. The profile must know its "sample_bytes". Returns 0 or -ENOMEM. */
 int profile__settle_samples(struct profile *profile, __u64 not_sampled);
-/* Whether events = attributed + lost (with sampling: sampled + not_sampled + lost), attributed =
- * complete + incomplete = the sum of all counts, and each sum equals that of its reasons. */
+/* Returns whether events = attributed + lost (with sampling: sampled + not_sampled + lost),
+ * attributed = complete + incomplete = the sum of all counts, and each sum equals that of its
+ * reasons. */
 bool profile__ledger_adds_up(const struct profile *profile);
-/* Whether the blocks of each count have as many bytes as their histogram of sizes allows, are no more than its calls, and
- * not fewer than those of the peak, of the histogram of lifetimes or of the epochs, of which there are some if there are
- * any blocks. Always so with sampling, and in a copy of live memory that was made while the target ran (GAP_TORN). */
+/* Returns whether the blocks of each count agree: they have as many bytes as their histogram of
+ * sizes permits; they are no more than the count's calls; and not fewer than the blocks of the
+ * peak, of the histogram of lifetimes or of the epochs, of which there are some if there are any
+ * blocks. Always true with sampling, and for a copy of live memory that was made while the target
+ * ran (GAP_TORN). */
 bool profile__blocks_add_up(const struct profile *profile);
 
-/* The frame that profile__add_frame() would return, or NULL. */
+/* Returns the frame that profile__add_frame() would return, or NULL. */
 const struct profile_frame *profile__find_frame(const struct profile *profile, __u32 module,
 						__u64 offset, bool interrupted);
-/* The function that contains @frame's code, not one inlined into it; NULL if unknown. */
+/* Returns the function that contains @frame's code, not one that is inlined into it; NULL if it is
+ * unknown. */
 const struct profile_function *profile__frame_function(const struct profile *profile,
 						       const struct profile_frame *frame);
-/* Whether any count has blocks (--live). */
+/* Returns whether any count has blocks (--live). */
 bool profile__has_blocks(const struct profile *profile);
-/* Stores the blocks of @count; zeros, and returns false, if it has none. */
+/* Stores the blocks of @count. If it has none, stores zeros and returns false. */
 bool profile__count_blocks(const struct profile *profile, const struct profile_count *count,
 			   struct profile_blocks *out);
-/* Copies the lifetime at *@at, which is 0 for the first, and advances *@at. False at the end.
- * Lifetimes are packed; a value of *@at stays valid until a lifetime is added. */
+/* Copies the lifetime at *@at, which is 0 for the first, and advances *@at. Returns false at the
+ * end. Lifetimes are packed; a value of *@at stays valid until a lifetime is added. */
 bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct profile_lifetime *out);
-/* The last epoch in which a block was allocated or freed; 0 without lifetimes. */
+/* Returns the last epoch in which a block was allocated or freed; 0 without lifetimes. */
 __u32 profile__last_epoch(const struct profile *profile);
-/* The sampling period in bytes; 0: not sampled. */
+/* Returns the sampling period in bytes; 0: calls were not sampled. */
 __u64 profile__sample_bytes(const struct profile *profile);
-/* What no sample was taken of, in sum or of one stack, had fewer bytes than that, in 95 of 100 recordings; 0 where every call
- * was sampled. */
+/* Returns a bound for calls of which no sample was taken, in sum or with one stack: in 95 of 100
+ * recordings they have fewer bytes than this. 0: every call was sampled. */
 __u64 profile__unseen_bytes(const struct profile *profile);
-/* The samples of @count, or NULL. */
+/* Returns the samples of @count, or NULL. */
 const struct profile_samples *profile__count_samples(const struct profile *profile,
 						     const struct profile_count *count);
 /* Adds estimates of disjoint samples; results below 0 become 0. */
@@ -387,45 +396,46 @@ void profile_estimate__add(struct profile_estimate *to, const struct profile_est
 void profile_estimate__subtract(struct profile_estimate *from, const struct profile_estimate *less);
 __u64 profile_blocks__live(const struct profile_blocks *blocks);
 __u64 profile_blocks__live_bytes(const struct profile_blocks *blocks);
-/* @a + @b, saturating at PROFILE_MAX. */
+/* Returns @a + @b, which saturates at PROFILE_MAX. */
 __u64 profile__add_up(__u64 a, __u64 b);
 
-/* NULL if there is no such key. */
+/* Returns the value of the key; NULL if there is no such key. */
 const char *profile__meta(const struct profile *profile, const char *key);
-/* 0 if there is no such key, or its value is no whole number. */
+/* Returns the value of the key; 0 if there is no such key, or its value is no whole number. */
 __u64 profile__meta_number(const struct profile *profile, const char *key);
-/* The engine that the recording was made with, as --engine takes it. */
+/* Returns the engine with which the recording was made, as --engine takes it. */
 const char *profile__engine(const struct profile *profile);
-/* The next gap of the recording as a whole; *@at is 0 at first. */
+/* Stores the next gap of the recording as a whole; *@at is 0 at first. Returns false at the end. */
 bool profile__next_gap(const struct profile *profile, size_t *at, const struct profile_gap **gap);
-/* Whether there are any, of regions or others. */
+/* Returns whether there are any gaps, of regions or of other kinds. */
 bool profile__has_gaps(const struct profile *profile, bool of_regions);
-/* The number of @kind, of all objects. */
+/* Returns the number of @kind, added up over all objects. */
 __u64 profile__gap(const struct profile *profile, enum gap kind);
-/* 0 if there is no such name. */
+/* Returns the ledger's entry; 0 if there is none of this name. */
 __u64 profile__ledger(const struct profile *profile, const char *name);
-/* Calls lost for @reason. */
+/* Returns the number of calls that were lost for @reason. */
 __u64 profile__lost(const struct profile *profile, enum ap_lost reason);
 
-/* Names in reports and in the data file: "malloc", "ring_full", "max_depth". Only for functions of
- * the known allocators; definition_names.h has all. */
+/* Return names as in reports and in the data file: "malloc", "ring_full", "max_depth". The first
+ * is only for functions of the known allocators; definition_names.h has the names of all. */
 const char *profile__function_name(enum ap_function function);
-/* Whether it only frees memory. */
+/* Returns whether the function only frees memory. */
 bool profile__function_frees(enum ap_function function);
 bool profile__function_reallocates(enum ap_function function);
-/* Whether it is a system call that maps or unmaps memory. */
+/* Returns whether the function is a system call that maps or unmaps memory. */
 bool profile__function_maps(enum ap_function function);
 const char *profile__lost_name(enum ap_lost reason);
 const char *profile__untracked_name(enum ap_untracked reason);
 const char *profile__stack_end_name(enum ap_stack_end end);
-/* The function called @name, or -ENOENT. */
+/* Returns the function called @name, or -ENOENT. */
 int profile__function_by_name(const char *name);
-/* "calls", "live"; and the reverse, or -ENOENT. */
+/* Returns a name such as "calls" or "live"; the second function is the reverse, or returns
+ * -ENOENT. */
 const char *profile__sampled_name(enum profile_sampled what);
 int profile__sampled_by_name(const char *name);
-/* The stack end called @name, or -ENOENT. */
+/* Returns the end of stacks called @name, or -ENOENT. */
 int profile__stack_end_by_name(const char *name);
-/* The part of a module's path after its last slash. */
+/* Returns the part of a module's path behind its last slash. */
 const char *profile_module__basename(const struct profile_module *module);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Counts of calls by process, thread, stack and function, and what became of the memory that they got. */
+/* Keeps counts of calls by process, thread, stack and function, and what became of the blocks that
+ * they returned. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -87,7 +88,7 @@ void profile__forget_counts(struct profile *profile)
 	hash_table__release(&profile->index->counts);
 }
 
-/* Fields of struct profile_blocks other than histograms. */
+/* The fields of struct profile_blocks that are not histograms. */
 static const size_t number_offsets[] = {
 	offsetof(struct profile_blocks, failed),
 	offsetof(struct profile_blocks, allocations),
@@ -140,7 +141,8 @@ static const unsigned char *unpack_histogram(const unsigned char *from,
 	return from;
 }
 
-/* Many fields are 0 and most are small: writes a bitmap of those that are not 0, and these. */
+/* Writes a bitmap of the fields that are not 0, and these fields: many are 0, and most others are
+ * small. */
 static size_t pack_blocks(struct profile_blocks *blocks, unsigned char packed[MAX_PACKED])
 {
 	unsigned char *to = packed + 2;
@@ -188,7 +190,7 @@ static void add_up(struct profile_blocks *to, struct profile_blocks *more)
 	}
 }
 
-/* Appends; the count's earlier data becomes garbage. */
+/* Appends packed data; the count's earlier data becomes unused. */
 static int append(struct profile *profile, struct profile_count *count, const void *packed,
 		  size_t size)
 {
@@ -283,8 +285,8 @@ __u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime)
 	return end == PROFILE_LIVE ? lifetime->born : end;
 }
 
-/* The age and whether an exit ended it, not the epoch: most blocks die soon, so that takes fewer
- * bytes. */
+/* Packs the age, and whether an exit has ended the block, in place of the epoch: most blocks die
+ * soon, so this takes fewer bytes. */
 static __u64 pack_end(const struct profile_lifetime *lifetime)
 {
 	__u32 last = profile_lifetime__end_epoch(lifetime);

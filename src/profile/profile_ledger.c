@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The ledger and the gaps of a profile: what happened to each event, what is lacking, and whether figures that say the same agree. */
+/* Keeps the ledger and the gaps of a profile: what happened to each event, what is lacking, and
+ * whether figures that must agree do. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ __u64 profile__lost(const struct profile *profile, enum ap_lost reason)
 	return profile__ledger(profile, name);
 }
 
-/* Sum of all entries whose names begin with @prefix. */
+/* Returns the sum of all entries whose names begin with @prefix. */
 static __u64 sum_ledger(const struct profile *profile, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -77,7 +78,7 @@ static __u64 sum_ledger(const struct profile *profile, const char *prefix)
 	return sum;
 }
 
-/* Sum of the calls of all counts. */
+/* Returns the sum of the calls of all counts. */
 static __u64 counted_calls(const struct profile *profile)
 {
 	__u64 samples = 0;
@@ -195,7 +196,8 @@ int profile__add_gaps_of(struct profile *profile, const struct profile *from, __
 {
 	int err = 0;
 
-	/* More come while those of the same profile are added up. */
+	/* If both profiles are the same, the list grows while it is read, so only the entries that
+	 * it has now are. */
 	for (size_t i = 0, n = from->n_gaps; i < n && !err; i++) {
 		struct profile_gap gap = from->gaps[i];
 
@@ -248,7 +250,7 @@ void profile__free_gaps(struct profile *profile)
 	hash_table__release(&profile->index->gaps);
 }
 
-/* Takes "NAME: 3 processes, 4096 bytes" or "others: 3 processes" apart. */
+/* Parses "NAME: 3 processes, 4096 bytes" or "others: 3 processes". */
 static bool read_program(char *line, struct profile_gap *gap)
 {
 	char *colon = strrchr(line, ':');
@@ -264,7 +266,7 @@ static bool read_program(char *line, struct profile_gap *gap)
 	return true;
 }
 
-/* Longer lines are cut. */
+/* Longer lines are truncated. */
 #define OLD_LINE 1024
 
 static int add_old_lines(struct profile *profile, __u32 run, const char *key, const char *lines)
@@ -311,8 +313,8 @@ int profile__add_old_gap(struct profile *profile, __u32 run, const char *key, co
 	return err ? err : 1;
 }
 
-/* Sets the number of blocks in all buckets, and the least and the greatest sum of sizes that so many blocks can
- * have. */
+/* Stores the number of blocks in all buckets, and the least and the greatest sum of sizes that so
+ * many blocks can have. */
 static void sum_sizes(const __u64 buckets[PROFILE_BUCKETS], __u64 *blocks, double *least,
 		      double *greatest)
 {
@@ -327,7 +329,8 @@ static void sum_sizes(const __u64 buckets[PROFILE_BUCKETS], __u64 *blocks, doubl
 	}
 }
 
-/* Sums that reached PROFILE_MAX say nothing, nor do those of blocks whose sizes were lost. */
+/* Returns whether the sizes agree. Sums that reached PROFILE_MAX prove nothing, nor do those of
+ * blocks whose sizes were lost. */
 static bool sizes_add_up(const struct profile_blocks *blocks)
 {
 	double least, greatest;
@@ -340,14 +343,15 @@ static bool sizes_add_up(const struct profile_blocks *blocks)
 	       (n < blocks->allocations || (double)blocks->size_bytes <= greatest);
 }
 
-/* Sums that reached PROFILE_MAX say nothing. */
+/* Returns whether @part may be a part of @whole. Sums that reached PROFILE_MAX prove nothing. */
 static bool is_part(__u64 part, __u64 whole)
 {
 	return part <= whole || part >= PROFILE_MAX;
 }
 
-/* A call that has returned has failed, or has one block at the most. Lifetimes of blocks whose end was not seen are in no
- * histogram, as those for which there was no room. */
+/* Returns whether calls and blocks agree: a call that has returned has failed, or has one block at
+ * most. Lifetimes of blocks whose end was not seen, or for which there was no room, are in no
+ * histogram. */
 static bool counts_add_up(const struct profile_count *count, const struct profile_blocks *blocks)
 {
 	double unused[2];
@@ -364,7 +368,7 @@ struct of_epochs {
 	__u64 blocks, size_bytes, live, live_bytes;
 };
 
-/* Adds up all lifetimes: those of each count by its id - 1, and their blocks. */
+/* Adds up all lifetimes: those of each count at its id - 1. Returns the number of their blocks. */
 static __u64 sum_lifetimes(const struct profile *profile, struct of_epochs *sums)
 {
 	struct profile_lifetime lifetime;
@@ -393,15 +397,15 @@ static bool epochs_add_up(const struct of_epochs *sum, const struct profile_bloc
 	       is_part(sum->live_bytes, profile_blocks__live_bytes(blocks));
 }
 
-/* Whether the epochs say of no count that it has more blocks, nor of all together that there are none. Some of them may
- * have been lost. */
+/* Returns whether no count has more blocks in epochs than in all, and some epoch has blocks if any
+ * count has. Epochs may lack some blocks, which were lost. */
 static bool lifetimes_add_up(const struct profile *profile, __u64 allocations)
 {
 	_cleanup_(free_ptr) struct of_epochs *sums = calloc(profile->n_counts + 1, sizeof(*sums));
 	struct profile_blocks blocks;
 	__u64 of_epochs;
 
-	/* Without memory for the sums nothing is known, and the file counts as sound. */
+	/* Without memory for the sums this cannot be checked, and the file counts as sound. */
 	if (!sums)
 		return true;
 	of_epochs = sum_lifetimes(profile, sums);
@@ -419,7 +423,8 @@ bool profile__blocks_add_up(const struct profile *profile)
 
 	if (profile->index->is_without_stacks)
 		return profile->index->blocks_add_up;
-	/* Estimates are rounded, and what was read while the target ran is of several moments. */
+	/* Estimates are rounded, and a copy that was read while the target ran mixes several
+	 * moments. */
 	if (profile__sample_bytes(profile) || profile__gap(profile, GAP_TORN))
 		return true;
 	for (size_t i = 0; i < profile->n_counts; i++) {
@@ -431,7 +436,7 @@ bool profile__blocks_add_up(const struct profile *profile)
 			return false;
 		allocations = profile__add_up(allocations, blocks.allocations);
 	}
-	/* Blocks that belong to no count are in none of these figures. */
+	/* Blocks without a count are in none of these figures. */
 	return !profile__has_blocks(profile) || !profile__meta(profile, "epoch_ns") ||
 	       lifetimes_add_up(profile, allocations);
 }

@@ -18,9 +18,9 @@ struct profile_copy {
 	const struct profile *from;
 	struct profile *to;
 	__u32 from_run, to_run;
-	bool keeps_ids; /* frames and stacks of all runs are copied to @to, which is empty, with
-			 * their ids */
-	/* Filled here: id in @to by id - 1 in @from, 0 if not copied; owned. */
+	/* @to is empty, and gets the frames and stacks of all runs with their ids. */
+	bool keeps_ids;
+	/* Filled by the copy: id in @to, indexed by id - 1 in @from; 0: not copied; owned. */
 	__u32 *modules, *functions, *files, *frames, *stacks, *processes, *threads, *counts;
 };
 
@@ -36,7 +36,7 @@ static void profile_copy__release(struct profile_copy *copy)
 	free(copy->counts);
 }
 
-/* The module of @to that is the same file as another profile's @module, or 0. */
+/* Returns the module of @to that is the same file as another profile's @module, or 0. */
 static __u32 profile_copy__find_module(const struct profile *to,
 				       const struct profile_module *module)
 {
@@ -82,7 +82,8 @@ static int copy_names(struct profile_copy *copy)
 	return err;
 }
 
-/* The lines of @frame with function and file ids of @to. To be freed; NULL on ENOMEM. */
+/* Returns the lines of @frame with function and file ids of @to, which the caller frees; NULL:
+ * there is no memory. */
 static struct profile_line *translate_lines(const struct profile_copy *copy,
 					    const struct profile_frame *frame)
 {
@@ -109,7 +110,7 @@ static bool has_lines(const struct profile_frame *frame, const struct profile_li
 	return true;
 }
 
-/* An address without a known file may have been other code in each run. */
+/* Copies a frame that is an address without a known file: in each run it may have been other code. */
 static int copy_address(struct profile_copy *copy, const struct profile_frame *frame,
 			const struct profile_line *lines, __u32 *id)
 {
@@ -294,15 +295,16 @@ static int make_room(struct profile_copy *copy)
 	return 0;
 }
 
-/* Copies all of the run but meta and ledger. 0 or -ENOMEM. To be released either way. */
+/* Copies all of the run but meta and ledger. Returns 0 or -ENOMEM. The caller releases it in
+ * either case. */
 static int profile_copy__run(struct profile_copy *copy)
 {
 	return make_room(copy) ?: copy_modules(copy) ?: copy_names(copy) ?: copy_stacks(copy) ?:
 	       copy_processes(copy) ?: copy_counts(copy) ?: copy_timeline(copy);
 }
 
-/* Sets the lines of @frame in @to to those of @from's frame; adds their functions and files. 0 or
- * -ENOMEM. */
+/* Sets the lines of @frame in @to to those of @from's frame, and adds their functions and files.
+ * Returns 0 or -ENOMEM. */
 static int profile_copy__lines(struct profile *to, __u32 frame, const struct profile *from,
 			       const struct profile_frame *of)
 {
@@ -456,8 +458,8 @@ int profile__add_run_ledger(struct profile *profile, __u32 number, const char *n
 	return 0;
 }
 
-/* How a meta entry of several runs is derived from theirs; entries without a rule are taken from
- * the first run. */
+/* How a meta entry of several runs follows from theirs; without a rule it is that of the first
+ * run. */
 enum rule {
 	RULE_FIRST,
 	RULE_SUM,
@@ -504,7 +506,8 @@ static bool has_line(const char *text, const char *line, size_t len)
 	return false;
 }
 
-/* The lines of @old and those of @more that @old lacks. To be freed; NULL on ENOMEM. */
+/* Returns the lines of @old and those of @more that @old lacks, which the caller frees; NULL:
+ * there is no memory. */
 static char *add_lines(const char *old, const char *more)
 {
 	char *text = malloc(strlen(old) + strlen(more) + 2), *to;
@@ -720,7 +723,7 @@ int profile__borrow_names(struct profile *profile, const struct profile *named)
 	return err;
 }
 
-/* Validates the values, which come from a file. */
+/* Reads a run's clock, and validates the values, which come from a file. */
 static int read_clock(const struct profile *profile, __u32 run, struct run_clock *clock,
 		      struct error *error)
 {
@@ -738,7 +741,7 @@ static int read_clock(const struct profile *profile, __u32 run, struct run_clock
 	return 0;
 }
 
-/* The last epoch of each run, by number - 1. */
+/* Stores the last epoch of each run, indexed by its number - 1. */
 static void find_last(const struct profile *profile, __u64 *last)
 {
 	struct profile_lifetime cell;

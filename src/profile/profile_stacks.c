@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The frames and stacks of a profile, each kept once. */
+/* Keeps the frames and stacks of a profile, each once. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,8 @@ int profile__add_other_frame(struct profile *profile, __u64 address, bool interr
 	};
 	int err;
 
-	/* All frames at one address have one hash, so only the first of them, which is what is found, is in the table. */
+	/* All frames at one address have the same hash, and only the first is found, so only that
+	 * one is in the table. */
 	if (!profile__find_frame(profile, 0, address, interrupted))
 		return append_frame(profile, frame, id);
 	err = profile_index__reserve(&profile->frames, &profile->index->frames_room,
@@ -146,7 +147,7 @@ static bool is_tail_call(const struct profile *profile, __u32 frame)
 	return profile->frames[frame - 1].tail_call;
 }
 
-/* Ignores frames of tail calls. */
+/* Returns whether two stacks have the same frames, apart from frames of tail calls. */
 static bool has_same_frames(const struct profile *profile, const struct profile_stack *a,
 			    const struct profile_stack *b)
 {
@@ -183,7 +184,7 @@ static __u64 hash_stack(const struct profile *profile, const __u32 *frames, size
 	return hash;
 }
 
-/* Whether @frames can be those of a stack. */
+/* Returns whether @frames can be those of a stack. */
 static bool are_frames(const struct profile *profile, const __u32 *frames, size_t n_frames)
 {
 	if (n_frames > AP_MAX_DEPTH)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Totals of a recording, to which each of its engines adds. */
+/* Keeps the totals of a recording, to which each of its engines adds. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ int profile__set_aliases(struct profile *profile, enum ap_function function, cha
 	return 0;
 }
 
-/* The region of that name; NULL if there is no memory. */
+/* Returns the region of that name; NULL if there is no memory. */
 static struct region *find_region(struct profile_totals *totals, const char *name)
 {
 	struct region *list;

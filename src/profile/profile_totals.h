@@ -15,7 +15,7 @@
 
 struct profile;
 
-/* A function over all allocators, by the sites' first function. */
+/* Totals of a function over all allocators, by the sites' first function. */
 struct function_totals {
 	bool probed; /* an allocator has a site of this function */
 	struct ap_site_counts counts;
@@ -25,10 +25,10 @@ struct function_totals {
 
 /* Kernel memory of --live, used and allowed. */
 struct live_memory {
-	/* Maxima during the run. */
+	/* The fields below are maxima during the run. */
 	__u64 block_bytes;  /* tables of live blocks */
 	__u64 record_bytes; /* records */
-	__u64 entries;	    /* live blocks in the tables, as observed */
+	__u64 entries;	    /* live blocks that were seen in the tables */
 	__u64 max_blocks;   /* limit of live blocks */
 	__u64 records;	    /* records in use */
 	__u64 max_records;  /* limit of records */
@@ -36,9 +36,9 @@ struct live_memory {
 
 /* Statistics of live memory. */
 struct live_totals {
-	__u64 stats[AP_STATS]; /* by enum ap_stat */
+	__u64 stats[AP_STATS]; /* indexed by enum ap_stat */
 	__u64 unfinished;
-	__u64 untracked; /* for all reasons */
+	__u64 untracked; /* blocks that were not followed, for any reason */
 	__u64 discarded, discarded_bytes;
 	__u64 blocks, size_bytes; /* live at the end, also of processes that have ended */
 	__u64 peak_bytes;
@@ -48,50 +48,54 @@ struct live_totals {
 
 /* A region that the target marks, and what was counted in it. */
 struct region {
-	const char *name; /* printable */
-	__u64 entered;	  /* number of begins, by all threads */
+	const char *name; /* name with only printable characters */
+	__u64 entered;	  /* how often it was begun, by all threads */
 	struct ap_site_counts counts[AP_FUNCTIONS];
-	__u64 stats[AP_STATS]; /* with live, by enum ap_stat; only some are counted by region */
+	/* With --live, indexed by enum ap_stat; only some are counted by region. */
+	__u64 stats[AP_STATS];
 };
 
 /* Calls as one engine counted them. Without stacks it knows only the lost ones. */
 struct engine_calls {
 	__u64 events;	   /* calls that happened, counted or lost */
-	__u64 not_sampled; /* of these, not sampled */
-	__u64 attributed;  /* of these, in the profile; with sampling, of the sampled calls */
+	__u64 not_sampled; /* of the events: calls that were not sampled */
+	/* Of the events, or with sampling of the sampled calls: those in the profile. */
+	__u64 attributed;
 	__u64 lost[AP_LOST_REASONS];
-	/* @events was read before the others, or in part: it may be too low. */
+	/* @events was read before the others, or in part, so it may be too low. */
 	bool may_be_short;
 };
 
 /* A file with known or defined allocators, probed or not. */
 struct profile_allocator {
-	char *path, *build_id; /* "" if it has none */
+	char *path, *build_id; /* @build_id is "" if it has none */
 	char *gap, *live_gap;  /* as in struct probed_file */
 };
 
 /* Processes of a program that the fallback engine measured. */
 struct uprobe_program {
 	char *name;
-	__u32 pid; /* of the first one */
+	__u32 pid; /* number of its first process */
 	__u64 processes;
 };
 
-/* How the target ran. */
+/* Describes how the target ran. */
 struct target_run {
 	pid_t pid;
-	bool is_attached; /* it ran before */
-	bool runs;	  /* still */
+	bool is_attached; /* it ran before the recording */
+	bool runs;	  /* it still runs */
 	bool interrupted; /* a signal to allocprof or the command ended the recording */
-	int exit_status;  /* of a launched command, as a shell reports it */
-	double elapsed_seconds, user_seconds, system_seconds; /* user and system: 0 with -p */
+	int exit_status;  /* exit status of a launched command, as a shell reports it */
+	/* Times in seconds; with -p user and system are 0. */
+	double elapsed_seconds, user_seconds, system_seconds;
 };
 
 /* Calls at probes that the kernel single-steps. */
 struct stepped_totals {
 	__u64 functions; /* mask of enum ap_function */
 	__u64 calls;
-	double hit_seconds; /* time that such a hit takes on this machine; 0: it was not measured */
+	/* Seconds that such a hit takes on this machine; 0: it was not measured. */
+	double hit_seconds;
 };
 
 struct profile_totals {
@@ -101,14 +105,16 @@ struct profile_totals {
 	struct live_totals live;
 	struct region *regions; /* sorted by name */
 	size_t n_regions, regions_room;
-	struct engine_calls calls; /* of all engines; profile__settle_ledger() gets them */
-	__u64 processes;	   /* followed ones */
-	__u64 processes_left;	   /* that the command started and that outlive the measurement */
-	__u64 relabelled;	   /* calls counted under the function they tail-called */
+	struct engine_calls calls; /* calls of all engines, which profile__settle_ledger() gets */
+	__u64 processes;	   /* number of followed processes */
+	/* Number of processes that the command started and that outlive the measurement. */
+	__u64 processes_left;
+	/* Calls that were counted under the function that they tail-called. */
+	__u64 relabelled;
 	struct {
-		bool asked_for; /* else the whole run is measured */
-		bool opened;	/* at least once */
-		char *why;	/* it never opened, a clause; NULL if it did */
+		bool asked_for; /* only a window is measured; else the whole run */
+		bool opened;	/* the window has opened at least once */
+		char *why;	/* clause that says why it never opened; NULL if it did */
 	} window;
 	struct profile_allocator *allocators;
 	size_t n_allocators, allocators_room;
@@ -119,32 +125,34 @@ struct profile_totals {
 	struct target_run run;
 };
 
-/* Adds @more to @sum; each number saturates at AP_MAX_SUM. */
+/* Adds @more to @sum. Each number saturates at AP_MAX_SUM. */
 void site_counts__add(struct ap_site_counts *sum, const struct ap_site_counts *more);
 
-/* The number of frees of unknown blocks, of all families. */
+/* Returns the number of frees of unknown blocks, of all families. */
 __u64 live_totals__frees_unknown(const struct live_totals *live);
 
-/* The functions below copy their strings. 0 or -ENOMEM. */
+/* The functions below copy their strings. They return 0 or -ENOMEM. */
 int profile__set_aliases(struct profile *profile, enum ap_function function, char *const *names,
 			 size_t n);
-/* Adds to the region of that name. */
+/* Adds @more to the region of the same name. */
 int profile__add_region(struct profile *profile, const struct region *more);
 /* Notes that the window opened, or, if @why is not NULL, why an engine says that it never did. */
 int profile__note_window(struct profile *profile, const char *why);
 int profile__add_allocator(struct profile *profile, const struct profile_allocator *allocator);
 int profile__add_uprobe_program(struct profile *profile, const struct uprobe_program *program);
-/* Adds those that are not 0 to the gaps. */
+/* Adds the numbers that are not 0 to the gaps. */
 int profile__add_numbers(struct profile *profile, const __u64 *numbers, size_t n);
 
 /*
- * Adds the calls of one engine. With @has_stacks those that happened and are neither in the profile nor lost for a known
- * reason are lost, too: of each engine by itself, so that one's surplus cannot hide what another has lost.
+ * Adds the calls of one engine. With @has_stacks, calls that happened and are neither in the
+ * profile nor lost for a known reason count as lost: for each engine by itself, so that one's
+ * surplus cannot hide what another has lost.
  */
 void profile__add_engine_calls(struct profile *profile, const struct engine_calls *calls,
 			       bool has_stacks);
 
-/* Whether nothing was lost, every allocator completely probed, and every process followed, in the window if there is one. */
+/* Returns whether nothing was lost, every allocator was completely probed, and every process was
+ * followed, within the window if there is one. */
 bool profile__is_complete(const struct profile *profile);
 
 #endif

@@ -10,7 +10,7 @@
 #include "profile.h"
 #include "profile_internal.h"
 
-/* After so many halvings, the probability that no byte is chosen counts as 0. */
+/* After this many halvings the probability that no byte is chosen counts as 0. */
 #define CERTAIN_HALVINGS 40
 
 void sampling__configure(__u64 bytes, struct ap_config *config)
@@ -19,7 +19,7 @@ void sampling__configure(__u64 bytes, struct ap_config *config)
 
 	config->sample = 1;
 	config->sample_unit_shift = 0;
-	/* Fine enough that truncation changes a sum by less than 1 in 1000. */
+	/* The unit is so fine that truncation changes a sum by less than 1 in 1000. */
 	while (bytes >> config->sample_unit_shift > 4096)
 		config->sample_unit_shift++;
 	config->sample_certain_bytes = 1;
@@ -42,7 +42,8 @@ struct ap_count sampling__count_one(__u32 weight, __u64 size_bytes, __u32 unit_s
 		.estimate = {
 			.samples = 1,
 			.variance = others * weight,
-			/* Calls that are sampled with certainty may have any size. */
+			/* Calls that are certainly sampled may have any size, so the products
+			 * below are computed only for others. */
 			.bytes_variance = others ? (others * size_bytes >> unit_shift) *
 							   (weight * size_bytes >> unit_shift)
 						 : 0,
@@ -71,7 +72,8 @@ __u64 profile__sample_bytes(const struct profile *profile)
 	return profile__meta_number(profile, "sample_bytes");
 }
 
-/* Bytes are chosen one by one, so none of n is with probability exp(-n / period): 5 % where n is three periods. */
+/* Bytes are chosen independently, so none of n is chosen with probability exp(-n / period), which
+ * is 5 % where n is three periods. */
 __u64 profile__unseen_bytes(const struct profile *profile)
 {
 	__u64 period = profile__sample_bytes(profile);

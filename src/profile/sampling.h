@@ -16,7 +16,7 @@ struct profile_estimate;
  * sampled. */
 void sampling__configure(__u64 bytes, struct ap_config *config);
 
-/* The count of one sampled call or block with @weight and @size_bytes. */
+/* Returns the count of one sampled call or block with @weight and @size_bytes. */
 struct ap_count sampling__count_one(__u32 weight, __u64 size_bytes, __u32 unit_shift);
 
 /* Converts the programs' sums to the profile's units. */

@@ -9,7 +9,7 @@
 #include "hash_table.h"
 #include "profile.h"
 
-/* Initial step, if the step follows from the recording's length. */
+/* The first step, if the step follows from the recording's length. */
 #define FIRST_STEP_NS 1000000
 
 __u64 timeline__due_ns(const struct timeline *timeline, __u64 time_ns)
@@ -42,7 +42,8 @@ int timeline__add(struct timeline *timeline, const struct timeline_sample *sampl
 			   sizeof(*timeline->samples)))
 		return -ENOMEM;
 	timeline->samples[timeline->n++] = *sample;
-	/* A multiple of the step, so that samples are evenly spaced after thinning. */
+	/* The next sample is due at a multiple of the step, so that samples are evenly spaced
+	 * after thinning. */
 	timeline->next_ns =
 		sample->time_ns - sample->time_ns % timeline->step_ns + timeline->step_ns;
 	return 0;
@@ -139,7 +140,7 @@ static size_t clear(struct lifetimes *lifetimes)
 	return n;
 }
 
-/* Re-adds all entries at the front of the array, behind which they are read. */
+/* Adds all entries again, at the front of the same array, behind which they are read. */
 static int fold_all(struct lifetimes *lifetimes, __u32 shift)
 {
 	__u32 by = shift - lifetimes->shift;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a recording keeps over time: samples of its memory, and blocks by the epochs of their birth and death. */
+/* Keeps what a recording knows over time: samples of its memory, and blocks by the epochs of their
+ * birth and death. */
 #ifndef ALLOCPROF_TIMELINE_H
 #define ALLOCPROF_TIMELINE_H
 
@@ -12,52 +13,54 @@
 
 struct lifetimes;
 
-/* Zeroed but for @interval_ns is an empty one. */
+/* The time line. Zeroed except for @interval_ns it is empty. */
 struct timeline {
-	/* 0: grows with the recording, so that there are between TIMELINE_SAMPLES / 2 and
-	 * TIMELINE_SAMPLES. */
+	/* 0: the interval grows with the recording, so that there are between TIMELINE_SAMPLES / 2
+	 * and TIMELINE_SAMPLES samples. */
 	__u64 interval_ns;
 	struct timeline_sample *samples;
 	size_t n, room;
-	__u64 step_ns, next_ns; /* since the start */
+	__u64 step_ns, next_ns; /* times since the start */
 };
 
 #define TIMELINE_SAMPLES 200
 
-/* Nanoseconds from @time_ns (since the start) until the next sample is due; 0: now. */
+/* Returns the nanoseconds from @time_ns (since the start) until the next sample is due; 0: it is
+ * due. */
 __u64 timeline__due_ns(const struct timeline *timeline, __u64 time_ns);
 
 /* Delays the next sample to at least @pause_ns after the last one. */
 void timeline__pause(struct timeline *timeline, __u64 pause_ns);
 
-/* Adds a sample; replaces the last one if it is not later. 0 or -ENOMEM. */
+/* Adds a sample; replaces the last one if it is not later. Returns 0 or -ENOMEM. */
 int timeline__add(struct timeline *timeline, const struct timeline_sample *sample);
 void timeline__release(struct timeline *timeline);
 
-/* Epochs of 2^@shift ns, of the blocks of a record; @died and @exited as in struct profile_lifetime. */
+/* Lifetime of blocks of a record in epochs of 2^@shift ns. @died and @exited are as in struct
+ * profile_lifetime. */
 struct lifetime_key {
 	__u32 record, shift;
 	__u32 born, died, exited;
 };
 
-/* NULL without memory. */
+/* Returns NULL if there is no memory. */
 struct lifetimes *lifetimes__new(void);
 void lifetimes__free(struct lifetimes *lifetimes);
 
-/* Adds blocks under @key. 0 or -ENOMEM. */
+/* Adds blocks under @key. Returns 0 or -ENOMEM. */
 int lifetimes__add(struct lifetimes *lifetimes, const struct lifetime_key *key, __u64 blocks,
 		   __u64 size_bytes);
 
-/* log2 of the epoch length, as a shift of the key's epochs. */
+/* Returns log2 of the current epoch length, as in a key's shift. */
 __u32 lifetimes__shift(const struct lifetimes *lifetimes);
 
-/* Returns 1 if it took the lifetime, 0 if that shall stay, or a negative errno. The key's shift is
- * lifetimes__shift(). */
+/* Returns 1 if it has taken the lifetime, 0 if the lifetime has to stay, or a negative errno. The
+ * key's shift is lifetimes__shift(). */
 typedef int (*lifetimes_move_fn)(void *context, const struct lifetime_key *key,
 				 const struct ap_lifetime *sum);
 
-/* Calls @move for each lifetime once. 0, -ENOMEM, or what @move returned; on failure lifetimes may
- * be missing. */
+/* Calls @move once for each lifetime. Returns 0, -ENOMEM, or what @move has returned; on failure
+ * lifetimes may be missing. */
 int lifetimes__move(struct lifetimes *lifetimes, lifetimes_move_fn move, void *context);
 
 #endif

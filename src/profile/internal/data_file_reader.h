@@ -11,15 +11,15 @@
 struct error;
 
 struct data_reader {
-	int fd; /* of the file; the opener's */
+	int fd; /* descriptor of the file, which belongs to the opener */
 	sqlite3 *db;
 	struct profile *profile;
-	bool only_checks; /* only validates: does not keep counts and their details, of which
-			   * there may be millions */
-	bool lacks_gaps;  /* has no table of gaps: older than these */
+	/* Only validate: do not keep counts and their details, of which there may be millions. */
+	bool only_checks;
+	bool lacks_gaps; /* the file is so old that it has no table of gaps */
 	size_t n_counts;
-	__u64 digest;		 /* of the rows that were read */
-	char written_digest[32]; /* "": none */
+	__u64 digest;		 /* digest of the rows that were read */
+	char written_digest[32]; /* digest in the file; "": there is none */
 	/* Remaining budget of text: a small file can refer to one long text many times. */
 	__u64 text_left;
 	/* Remaining instructions of SQLite: pages of a hostile file can refer to one page many times. */
@@ -30,24 +30,26 @@ struct data_reader {
 	size_t n_functions, functions_room;
 };
 
-/* Opens @path to be read: a file descriptor, or -1 with errno set, which data_reader__open() takes, too. */
+/* Opens @path for reading. Returns a descriptor, or -1 with errno set, which data_reader__open()
+ * accepts, too. */
 int data_reader__open_path(const char *path);
-/* Opens reader->fd, which is of @path, if it is a data file of a version that is known. 0 or a negative errno with @error set;
- * reader->db is the caller's to close in either case. */
+/* Opens reader->fd, which is @path, if it is a data file of a known version. Returns 0 or a
+ * negative errno with @error set; in either case the caller closes reader->db. */
 int data_reader__open(struct data_reader *reader, const char *path, struct error *error);
 /* Sets the sentence for @err, the result of a function below that was to read @what. Returns @err,
- * -EINVAL where the file is damaged, also for -E2BIG. */
+ * or -EINVAL if the file is damaged, also for -E2BIG. */
 int data_reader__fail(const char *path, int err, const char *what, struct error *error);
-/* Checks that the tables and views are defined as data_tables.c has them. */
+/* Checks that the tables and views are defined as in data_tables.c. */
 int data_reader__read_definitions(struct data_reader *reader);
 
-/* 1 with a row, 0 at the end, or a negative errno: -EINVAL if the file is damaged. */
+/* Returns 1 with a row, 0 at the end, or a negative errno: -EINVAL if the file is damaged. */
 int data_reader__step(struct data_reader *reader, sqlite3_stmt *statement);
-/* Reads all tables into the profile. 0 or a negative errno, -EINVAL for a row that is not valid; then *@table is the table's
- * name. */
+/* Reads all tables into the profile. Returns 0 or a negative errno, and the table's name in
+ * *@table; -EINVAL: a row is not valid. */
 int data_reader__read_tables(struct data_reader *reader, const char **table);
 
-/* Whether data_file__read() would accept the open file @fd, which @error calls @path; needs little memory. */
+/* Checks whether data_file__read() would accept the open file @fd, which @error calls @path. Needs
+ * little memory. */
 int data_file__check(int fd, const char *path, struct error *error);
 
 #endif

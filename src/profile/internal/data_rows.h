@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of the data file's tables by their columns, which data_tables.c has: written, read, and added up to a digest. */
+/* Writes and reads rows of the data file's tables by their columns, which data_tables.c lists, and
+ * adds them up to a digest. */
 #ifndef ALLOCPROF_DATA_ROWS_H
 #define ALLOCPROF_DATA_ROWS_H
 
@@ -10,10 +11,11 @@
 
 #include "data_tables.h"
 
-/* Creates all tables and views. 0 or a negative errno. */
+/* Creates all tables and views. Returns 0 or a negative errno. */
 int data_tables__create(sqlite3 *db);
 
-/* Rows that are inserted into a table. Zeroed but for @db and @name; data_insert__row() does the rest. To be released. */
+/* Inserts rows into a table. Zeroed except for @db and @name; data_insert__row() sets the rest,
+ * and the caller releases it. */
 struct data_insert {
 	sqlite3 *db;
 	const char *name;
@@ -21,26 +23,28 @@ struct data_insert {
 	sqlite3_stmt *statement;
 };
 
-/* Inserts the struct @row. 0 or a negative errno. */
+/* Inserts the struct @row. Returns 0 or a negative errno. */
 int data_insert__row(struct data_insert *insert, const void *row);
 void data_insert__release(struct data_insert *insert);
 
-/* "SELECT * FROM" @table in the order of its key. 0 or a negative errno. */
+/* Prepares "SELECT * FROM" @table in the order of its key. Returns 0 or a negative errno. */
 int data_table__select(const struct data_table *table, sqlite3 *db, sqlite3_stmt **statement);
 /*
- * Stores the row that @statement has come to in the struct @row; texts are valid until the next row, and count for *@text_left.
- * 0, -ENOMEM, -EINVAL if it cannot be a row of @table, or -E2BIG for a name that is too long.
+ * Stores the current row of @statement in the struct @row. Texts are valid until the next row, and
+ * count against *@text_left. Returns 0, -ENOMEM, -EINVAL if it cannot be a row of @table, or
+ * -E2BIG for a name that is too long.
  */
 int data_table__get_row(const struct data_table *table, sqlite3_stmt *statement, void *row,
 			__u64 *text_left);
 
 /*
- * The digest of a data file, by which readers notice that it is not as it was written: the sum of a number for each row of
- * each table, as allocprof-data(5) has it. It is no signature: whoever changes a file on purpose can also write a digest.
- * The row of meta that has it, by this key, does not count.
+ * The digest of a data file, by which readers notice that the file was changed after it was
+ * written: the sum of a number for each row of each table, as allocprof-data(5) describes. It is
+ * no signature: whoever changes a file on purpose can also write a digest. The row of meta with
+ * this key, which has the digest, does not count.
  */
 #define DATA_DIGEST_KEY "digest"
-/* The digest of a file that was made from one with a wrong digest, so that it stays wrong. */
+/* The digest of a file that was made from one with a wrong digest, so that it remains wrong. */
 #define DATA_DIGEST_WRONG "wrong"
 
 struct data_digest_text {
@@ -48,11 +52,12 @@ struct data_digest_text {
 };
 
 struct data_digest_text data_digest__text(__u64 digest);
-/* The number of the row of @table that @row, a SELECT * of it, has come to. */
+/* Returns the number of the current row of @row, which is a SELECT * of @table. */
 __u64 data_digest__row(const char *table, sqlite3_stmt *row);
-/* Reads all tables; @lacks_gaps: there is none of gaps. 0 or a negative errno. */
+/* Computes the digest by reading all tables. @lacks_gaps: there is no table of gaps. Returns 0 or
+ * a negative errno. */
 int data_digest__compute(sqlite3 *db, bool lacks_gaps, __u64 *digest);
-/* Writes it to meta, after all else. 0 or a negative errno. */
+/* Writes the digest to meta, after all else. Returns 0 or a negative errno. */
 int data_digest__write(sqlite3 *db);
 
 static inline void close_db(sqlite3 **db)
@@ -65,7 +70,7 @@ static inline void finalize(sqlite3_stmt **statement)
 	sqlite3_finalize(*statement);
 }
 
-/* The negative errno for SQLite's last result. */
+/* Returns the negative errno for SQLite's last result. */
 static inline int db_errno(sqlite3 *db)
 {
 	int system_errno = sqlite3_system_errno(db);

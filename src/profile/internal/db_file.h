@@ -6,9 +6,10 @@
 #include <stdbool.h>
 
 /*
- * Opens the database in the open file @fd, which needs no name. SQLite looks for nothing beside it: it would play back and
- * delete a journal that others have put there. Nobody else may write the file meanwhile. @fd stays the caller's, and is
- * open for as long as *@db, which the caller closes whatever comes of it. 0 or a negative errno.
+ * Opens the database in the open file @fd, which needs no name. SQLite looks for no files beside
+ * it: it would play back and delete a journal that others have put there. Nobody else may write
+ * the file meanwhile. @fd stays the caller's, and must be open for as long as *@db, which the
+ * caller closes even if this fails. Returns 0 or a negative errno.
  */
 int db_file__open(int fd, bool writes, sqlite3 **db);
 

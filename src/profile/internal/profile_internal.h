@@ -7,37 +7,39 @@
 #include "hash_table.h"
 #include "profile.h"
 
-/* Tables map to index + 1 in the array of the same name. */
+/* The tables map to index + 1 in the array of the same name. */
 struct profile_index {
 	__u64 seed;
-	struct arena stack_frames; /* those of all stacks, also of frames that were replaced */
+	struct arena stack_frames; /* frames of all stacks, also those that were replaced */
 	struct hash_table modules, threads, functions, files, frames, stacks, counts, meta, ledger,
 		gaps;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
 		stacks_room, counts_room, samples_room, timeline_room, meta_room, ledger_room,
 		runs_room, gaps_room;
-	size_t n_closed;   /* so many first counts are in no table */
-	__u32 *samples_of; /* by count's id - 1: index + 1 in the profile's samples; 0: none */
+	size_t n_closed; /* how many of the first counts are in no table */
+	/* Indexed by the count's id - 1: index + 1 in the profile's samples; 0: none. */
+	__u32 *samples_of;
 	size_t samples_of_room;
-	/* Packed blocks of the counts: a tenth of struct profile_blocks each. */
+	/* Packed blocks of the counts, which take a tenth of a struct profile_blocks each. */
 	unsigned char *blocks;
-	size_t n_blocks, blocks_room; /* bytes */
-	unsigned char *lifetimes;     /* packed: a third of struct profile_lifetime each */
+	size_t n_blocks, blocks_room; /* number of bytes */
+	/* Packed lifetimes, which take a third of a struct profile_lifetime each. */
+	unsigned char *lifetimes;
 	size_t lifetimes_bytes, lifetimes_room;
-	/* profile__free_stacks() keeps in these whether the sums over the stacks agreed. */
+	/* profile__free_stacks() notes here whether the sums over the stacks agreed. */
 	bool is_without_stacks, ledger_adds_up, blocks_add_up;
 };
 
 /*
- * Appends @entry of @size bytes to *@array, which has *@n elements and room for *@room, and its id,
- * which is *@n then, to @table. 0 or -ENOMEM, when nothing has changed.
+ * Appends @entry of @size bytes to *@array, which has *@n elements and room for *@room, and adds
+ * its id, which is *@n then, to @table. Returns 0, or -ENOMEM with nothing changed.
  */
 int profile_index__append(struct hash_table *table, __u64 hash, void *array, size_t *room,
 			  size_t *n, const void *entry, size_t size);
-/* Makes room in *@array for one element of @size bytes after @n. 0 or -ENOMEM. */
+/* Makes room in *@array for one element of @size bytes after @n. Returns 0 or -ENOMEM. */
 int profile_index__reserve(void *array, size_t *room, size_t n, size_t size);
 
-/* For profile__free(). */
+/* Called by profile__free(). */
 void profile__free_gaps(struct profile *profile);
 void profile__free_totals(struct profile *profile);
 
