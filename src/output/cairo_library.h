@@ -7,9 +7,10 @@
 struct cairo_library;
 struct error;
 
-/* 0, with *@out the caller's; -ENOENT with @error set: it is not installed, or lacks a function; -ENOMEM. */
+/* Returns 0, with *@out, which the caller closes; -ENOENT with @error set: cairo is not installed,
+ * or lacks a function; -ENOMEM. */
 int cairo_library__open(struct cairo_library **out, struct error *error);
-/* Accepts NULL. The library itself stays. */
+/* Frees @cairo; the library itself stays loaded. Accepts NULL. */
 void cairo_library__close(struct cairo_library *cairo);
 
 #endif

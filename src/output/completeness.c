@@ -33,7 +33,7 @@ static void say(const struct output *output, const char *fmt, ...)
 	fputc('\n', output->lines);
 }
 
-/* Prints @n and @sentence, which is as plural__of() takes it. */
+/* Prints @n and @sentence, which has the form that plural__of() takes. */
 static void say_number(const struct output *output, __u64 n, const char *sentence)
 {
 	say(output, "%s%s", number__count(n).text, plural__of(sentence, n).text);
@@ -78,7 +78,7 @@ static void report_incomplete(const struct profile *profile, const struct output
 	__u64 incomplete = profile__ledger(profile, "incomplete");
 	__u64 attributed = profile__ledger(profile, "attributed");
 
-	/* If most stacks are incomplete, say so without --strict, too. */
+	/* Without --strict, too, this is said if most stacks are incomplete. */
 	if (!incomplete || (!(output->flags & COMPLETENESS_STRICT) && incomplete <= attributed / 2))
 		return;
 	say(output, "%s of %s calls %s", number__count(incomplete).text,
@@ -104,7 +104,7 @@ static void report_gaps(const struct profile *profile, const struct output *outp
 		say_gap(output, gap);
 }
 
-/* Calls are not missing then. */
+/* Reports files whose names could not be read. No calls are missing because of these. */
 static void report_unread(const struct profile *profile, const struct output *output)
 {
 	const char *lines = profile__meta(profile, "unread_files");
@@ -154,7 +154,8 @@ static void report_dropped(const struct profile *profile, const struct output *o
 						       .detail = "" });
 }
 
-/* All else is known of the blocks of these two. */
+/* Reports blocks whose end is missing from what is shown by time, or from histograms. Everything
+ * else about these blocks is known. */
 static void report_times(const struct profile *profile, const struct output *output)
 {
 	__u64 blocks = profile__ledger(profile, "lifetimes_missing");

@@ -11,37 +11,42 @@ struct profile;
 struct profile_gap;
 
 enum completeness_flags {
-	COMPLETENESS_STRICT = 1,     /* always mention incomplete stacks */
-	COMPLETENESS_BRIEF = 2,	     /* omit the reasons */
-	COMPLETENESS_TIMES = 4,	     /* when blocks began and ended is shown, or selects them */
+	COMPLETENESS_STRICT = 1, /* always mention incomplete stacks */
+	COMPLETENESS_BRIEF = 2,	 /* omit the reasons */
+	/* What is shown, or selected, depends on when blocks began and ended. */
+	COMPLETENESS_TIMES = 4,
 	COMPLETENESS_HISTOGRAMS = 8, /* sizes and lifetimes are shown as histograms */
 };
 
-/* What is said of a data file that is not as it was written. */
+/* What is said about a data file that was changed after it was written. */
 #define ALTERED_NOTE                                                                               \
 	"this data file is not as it was recorded: its digest does not fit what is in it; do not rely on its numbers"
 
 /*
- * Sets *@text to sentences, one per line, about what @profile lacks for what @flags say: lost events, allocators without
- * probes, blocks that were not followed, and, if there are many, incomplete stacks; with reasons. "" if nothing is missing. The
- * caller frees it. 0 or -ENOMEM.
+ * Sets *@text to sentences, one per line, about what @profile lacks for output with @flags: lost
+ * events, allocators without probes, blocks that were not followed, and, if there are many,
+ * incomplete stacks; with reasons. "" if nothing is missing. The caller frees *@text. Returns 0 or
+ * -ENOMEM.
  */
 int completeness__lines(const struct profile *profile, unsigned int flags, char **text);
-/* Whether @profile has every call of the window and, with --live, every block. Stacks may still be incomplete. */
+/* Returns whether @profile has every call of the window and, with --live, every block. Stacks may
+ * still be incomplete. */
 bool completeness__is_complete(const struct profile *profile);
 /*
- * A sentence that says that the profile is sampled, or NULL if it is not (or without memory). To be
- * freed.
+ * Returns a sentence that says that the profile is sampled, which the caller frees; NULL if it is
+ * not sampled, or there is no memory.
  */
 char *completeness__sampled(const struct profile *profile);
 
 /* Sentences for gaps. */
 
-/* A sentence, in one line, without a point at its end. To be freed; NULL if there is no memory. */
+/* Returns the gap's sentence on one line, without a full stop, which the caller frees; NULL if
+ * there is no memory. */
 char *gap_text__sentence(const struct profile_gap *gap);
-/* Says, behind the sentence, what the gap does to the numbers, or that they are not complete. */
+/* Returns the text that follows the sentence: what the gap does to the numbers, or that they are
+ * not complete. */
 const char *gap_text__effect(enum gap kind);
-/* Says the same in brief, before the sentence: "not complete". */
+/* Returns the same in brief, to precede the sentence: "not complete". */
 const char *gap_text__verdict(enum gap kind);
 
 #endif

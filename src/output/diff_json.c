@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The difference of two profiles as JSON. */
+/* Writes the difference of two profiles as JSON. */
 #include <errno.h>
 
 #include "cleanup.h"

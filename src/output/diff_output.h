@@ -9,7 +9,7 @@
 struct profile;
 struct stack_view;
 
-/* What --per divides by. */
+/* The quantity by which --per divides. */
 struct diff_rate {
 	const char *unit; /* "second", a function, or "N:M" */
 	bool is_function;
@@ -20,36 +20,38 @@ struct diff_output {
 	const struct diff *diff;
 	const struct profile *profiles[DIFF_SIDES];
 	const char *inputs[DIFF_SIDES]; /* the data files' names */
-	/* the same with lines, printed for unpaired stacks; or NULL */
+	/* The views with source lines, which are printed for unpaired stacks; or NULL. */
 	const struct stack_view *lines[DIFF_SIDES];
-	__u64 top;	  /* stacks to list in each section; 0: all */
+	__u64 top;	  /* how many stacks each section lists; 0: all */
 	bool alike;	  /* list unchanged stacks, too */
 	bool equal_pairs; /* list pairs of equal cost, too */
 	const struct diff_rate
-		*rate; /* by which BEFORE was multiplied (struct diff_options); NULL: it was not */
+		/* Rate by which BEFORE was multiplied (struct diff_options); NULL: it was not. */
+		*rate;
 	struct terminal terminal;
 };
 
-/* Write errors stay in the terminal's FILE. 0 or -ENOMEM. */
+/* Prints the text. Write errors stay in the terminal's FILE. Returns 0 or -ENOMEM. */
 int diff_output__text(const struct diff_output *output);
-/* allocprof-diff/1. 0, -ENOMEM or the negative errno of the write. */
+/* Writes allocprof-diff/1. Returns 0, -ENOMEM or the negative errno of the write. */
 int diff_output__json(const struct diff_output *output);
 /*
  * Writes lines "outermost;...;innermost;malloc before after", as difffolded.pl does, and flushes:
- * all stacks, pairs under the names of AFTER, equal lines summed, sorted bytewise. 0, -ENOMEM, or
- * the negative errno of the write.
+ * all stacks, pairs under the names of AFTER, equal lines added up, sorted bytewise. Returns 0,
+ * -ENOMEM, or the negative errno of the write.
  */
 int diff_output__folded(const struct diff *diff, FILE *to);
 
-/* Seconds that a run of the recording took, of several on average; 0: it is not known. */
+/* Returns how many seconds a run of the recording took, on average if there are several; 0: it is
+ * not known. */
 double diff_output__seconds(const struct profile *profile);
 
-/* How many stacks of @section are listed. */
+/* Returns how many stacks of @section are listed. */
 size_t diff_output__listed(const struct diff_output *output, enum diff_section section);
 
 /* Source lines of the stacks that `allocprof diff` prints. */
 
-/* Further lines are not printed. */
+/* Most lines that are printed for a frame. */
 #define DIFF_LINES_MOST 4
 
 /* The source lines of one frame. There may be several, because stacks are compared by functions. */
@@ -60,8 +62,9 @@ struct diff_frame_lines {
 };
 
 /*
- * Lines of the @n frames @marks of @entry, an unpaired stack; taken from AFTER if it has the stack.
- * 0 with *@lines to be freed, NULL if the output has no lines; or -ENOMEM.
+ * Stores the lines of the @n frames @marks of the unpaired stack @entry in *@lines, which the
+ * caller frees; NULL if the output has no lines. They come from AFTER if it has the stack. Returns
+ * 0 or -ENOMEM.
  */
 int diff_lines__of(const struct diff_output *output, const struct diff_entry *entry,
 		   const struct diff_mark *marks, size_t n, struct diff_frame_lines **lines);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The difference of two profiles as text: its tables, and the source lines of stacks. */
+/* Prints the difference of two profiles as text: its tables, and the source lines of stacks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@
 #include "table.h"
 #include "text.h"
 
-/* The line part of @label: the view without lines has only the function's name. */
+/* Returns the part of @label with the line: the name is the function's, which the view without
+ * lines shows alone. */
 static const char *line_of(const struct stack_label *label, const struct diff_name *name)
 {
 	size_t n = strlen(name->function);
@@ -78,7 +79,7 @@ void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct 
 		char text[256];
 		size_t size = strlen(lines->texts[i] + 1);
 
-		/* Without the surrounding parentheses. */
+		/* The surrounding parentheses are left out. */
 		snprintf(text, sizeof(text), "%.*s", (int)(size ? size - 1 : 0),
 			 lines->texts[i] + 1);
 		fputs(i ? ", " : " (", terminal->to);
@@ -88,7 +89,7 @@ void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct 
 		fputs(lines->has_more ? ", ...)" : ")", terminal->to);
 }
 
-/* The difference of two profiles as text. */
+/* The tables of the difference. */
 
 #define COLUMNS 6
 /* Number of equal frames that are printed before and after those that differ. */
@@ -116,8 +117,8 @@ static bool cost_anything(const struct diff *diff, const struct diff_entry *entr
 }
 
 /*
- * How many stacks of @section have any cost and can be listed. Sections are sorted by difference or,
- * if that is 0, by cost.
+ * Returns how many stacks of @section have any cost and can be listed. Sections are sorted by
+ * difference or, if that is 0, by cost.
  */
 static size_t count_listable(const struct diff_output *output, enum diff_section section)
 {
@@ -135,7 +136,7 @@ static size_t count_listable(const struct diff_output *output, enum diff_section
 	return n;
 }
 
-/* Pairs that are not listed because their costs are equal. */
+/* Returns the number of pairs that are not listed because their costs are equal. */
 static size_t count_equal_pairs(const struct diff_output *output)
 {
 	const struct diff_sum *sum = &output->diff->sections[DIFF_PAIRED];
@@ -261,7 +262,7 @@ double diff_output__seconds(const struct profile *profile)
 	return seconds ? strtod(seconds, NULL) / runs : 0;
 }
 
-/* When, how long, and how much in all. */
+/* Prints when a side was recorded, for how long, and its sum. */
 static void print_size(const struct diff_output *output, enum diff_side side)
 {
 	const struct profile *profile = output->profiles[side];
@@ -279,13 +280,14 @@ static void print_size(const struct diff_output *output, enum diff_side side)
 	fprintf(to, "; %s %s", number__count(calls).text, plural__of("call{|s}", calls).text);
 }
 
-/* Whether a recording is of a part of what its program did, so that its numbers depend on how long it took. */
+/* Returns whether a recording covers only a part of what its program did, so that its numbers
+ * depend on how long it took. */
 static bool is_part(const struct profile *profile)
 {
 	return profile__meta(profile, "attached_pid") || !profile__meta(profile, "exit_status");
 }
 
-/* Durations that differ by less are said to be the same. */
+/* Durations that differ by a smaller factor are said to be the same. */
 #define SAME_DURATION 1.1
 
 static void print_durations(const struct diff_output *output)
@@ -303,7 +305,7 @@ static void print_durations(const struct diff_output *output)
 		times);
 }
 
-/* The rates, and what the numbers of BEFORE are then. */
+/* Prints the rates, and what the numbers of BEFORE mean with them. */
 static void print_rate(const struct diff_output *output)
 {
 	const struct diff_rate *rate = output->rate;
@@ -463,7 +465,8 @@ static int print_entry(const struct diff_output *output, const struct diff_entry
 		return 0;
 	}
 	for (size_t i = 0; i < n; i++) {
-		/* The section's title already says which side has the stack. */
+		/* The frame counts as being on both sides, since the section's title already says
+		 * which side has the stack. */
 		marks[i].is_in[DIFF_BEFORE] = marks[i].is_in[DIFF_AFTER] = true;
 		print_frame(output, &marks[i], lines ? &lines[i] : NULL);
 	}
@@ -541,7 +544,7 @@ int diff_output__text(const struct diff_output *output)
 
 	print_header(output);
 	print_sums(output);
-	/* Causes in descending order of effect; the last has none. */
+	/* Sorts causes in descending order of effect; the last one has none. */
 	for (size_t i = 1; i + 1 < n; i++) {
 		for (size_t j = i;
 		     j && effect(output->diff, order[j]) > effect(output->diff, order[j - 1]);

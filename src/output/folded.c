@@ -23,9 +23,9 @@
  * so lines sort by their names, each with its terminating character.
  */
 struct folded_names {
-	char **texts; /* by index */
+	char **texts; /* indexed as given */
 	__u32 *order; /* indexes into texts, sorted */
-	__u32 *ranks; /* by index; equal texts have equal ranks */
+	__u32 *ranks; /* indexed like @texts; equal texts have equal ranks */
 	size_t n;
 };
 
@@ -40,13 +40,14 @@ static inline const char *folded_names__text(const struct folded_names *names, _
 /* Lines are compared as lists of ranks, without building them. */
 struct folded_lines {
 	struct folded_names names;
-	__u32 *order; /* numbers of the lines, to be filled in; owned */
-	size_t n;     /* so many are filled in */
-	/* The rank of the name at @at, counted from the root, of @line; FOLDED_END after the last. */
+	__u32 *order; /* numbers of the lines, which the user fills in; owned */
+	size_t n;     /* number of elements that are filled in */
+	/* Returns the rank of name number @at of @line, counted from the root; FOLDED_END after
+	 * the last one. */
 	__u32 (*rank)(const void *owner, __u32 line, size_t at);
-	/* Adds the n_costs costs of @line to @costs. */
+	/* Adds the costs of @line, of which there are n_costs, to @costs. */
 	void (*add)(const void *owner, __u32 line, __u64 *costs);
-	const void *owner; /* of the functions */
+	const void *owner; /* first argument of the functions */
 	size_t n_costs;
 };
 
@@ -111,7 +112,8 @@ static int compare_texts(const void *a, const void *b, void *context)
 	return strcmp(names->texts[*(const __u32 *)a], names->texts[*(const __u32 *)b]);
 }
 
-/* Makes names of @n texts, which @text allocates by index. 0 or -ENOMEM; released in either case. */
+/* Makes names of @n texts, each of which @text allocates by its index. Returns 0 or -ENOMEM; the
+ * caller releases @names in either case. */
 static int folded_names__make(struct folded_names *names, size_t n,
 			      char *(*text)(size_t index, const void *context), const void *context)
 {
@@ -149,12 +151,12 @@ static void folded_names__release(struct folded_names *names)
 	free(names->ranks);
 }
 
-/* A line as text. The next one often begins like it, so its names stay. */
+/* A line as text. The next line often begins with the same names, so these stay. */
 struct text {
 	char *bytes;
 	size_t room;
 	__u32 *ranks;
-	size_t *ends; /* by index of a name: where it ends in bytes */
+	size_t *ends; /* indexed by name: where the name ends in @bytes */
 	size_t n_names, ranks_room, ends_room;
 };
 
@@ -175,7 +177,8 @@ static int append_name(struct text *text, const struct folded_names *names, __u3
 	return 0;
 }
 
-/* How many names @line shares with @text, from the root; *@rank is that of its next one. */
+/* Returns how many names @line shares with @text, from the root. *@rank is the rank of its next
+ * name. */
 static size_t share(const struct folded_lines *lines, __u32 line, const struct text *text,
 		    __u32 *rank)
 {
@@ -187,7 +190,7 @@ static size_t share(const struct folded_lines *lines, __u32 line, const struct t
 	return at;
 }
 
-/* Makes @text that of @line, which shares its first @at names; the next one has @rank. */
+/* Changes @text, whose first @at names are those of @line, to @line; the next name has @rank. */
 static int build(const struct folded_lines *lines, __u32 line, size_t at, __u32 rank,
 		 struct text *text)
 {
@@ -238,8 +241,8 @@ static int print_lines(const struct folded_lines *lines, struct text *text, FILE
 	return fflush(to) ? -errno : 0;
 }
 
-/* Makes @n_names names, of which @name makes the text by index, and room for @n lines. 0 or -ENOMEM;
- * released in either case. */
+/* Makes @n_names names, whose texts @name makes by index, and room for @n lines. Returns 0 or
+ * -ENOMEM; the caller releases @lines in either case. */
 static int folded_lines__init(struct folded_lines *lines, size_t n, size_t n_names,
 			      char *(*name)(size_t index, const void *owner))
 {
@@ -250,7 +253,8 @@ static int folded_lines__init(struct folded_lines *lines, size_t n, size_t n_nam
 		       : -ENOMEM;
 }
 
-/* Sorts the lines and prints them; lines of the same names become one. 0 or a negative errno. */
+/* Sorts the lines and prints them; lines with the same names become one. Returns 0 or a negative
+ * errno. */
 static int folded_lines__print(struct folded_lines *lines, FILE *to)
 {
 	struct text text = { 0 };
@@ -284,7 +288,7 @@ struct fold {
 	const struct stack_view *view;
 	const struct folded_options *options;
 	struct folded_lines
-		folded; /* its names: the view's labels, then processes, threads, functions */
+		folded; /* its names are the view's labels, then processes, threads, functions */
 	struct line *lines;
 };
 
@@ -317,7 +321,7 @@ static char *label_name(const struct stack_label *label)
 	return folded_name__new(marked, ';');
 }
 
-/* The name @index, with its terminator ';', or ' ' after the innermost. */
+/* Returns the name number @index with its terminator: ';', or ' ' after the innermost name. */
 static char *make_name(size_t index, const void *context)
 {
 	const struct fold *fold = context;
@@ -418,8 +422,9 @@ int folded__write(const struct profile *profile, const struct stack_view *view,
 
 struct diff_fold {
 	const struct diff *diff;
-	/* folded.names has each name of the diff twice: with ';' behind it for inner frames, with ' ' for the last
-	 * frame of a line. folded.lines are indexes of entries of the diff. */
+	/* folded.names has each name of the diff twice: with ';' behind it for all frames of a
+	 * line but the last, and with ' ' for the last one. folded.lines are indexes of the diff's
+	 * entries. */
 	struct folded_lines folded;
 };
 

@@ -13,15 +13,16 @@ struct stack_view;
 
 struct folded_options {
 	enum cost cost;
-	const struct selection *counts; /* filtered, by count's id - 1; NULL: all */
-	bool no_comm;			/* omit the process's name at the root */
-	bool by_thread;			/* add the thread's name below it */
+	/* Filtered costs, indexed by count's id - 1; NULL: all calls. */
+	const struct selection *counts;
+	bool no_comm;	/* omit the process's name at the root */
+	bool by_thread; /* add the thread's name below it */
 };
 
 /*
  * Writes lines "comm;outermost;...;innermost;malloc cost" of @view, which belongs to @profile, to
- * @to and flushes it: equal lines summed, those of cost 0 omitted, sorted bytewise. 0, -ENOMEM, or
- * the negative errno of the write.
+ * @to and flushes it: equal lines added up, lines of cost 0 omitted, sorted bytewise. Returns 0,
+ * -ENOMEM, or the negative errno of the write.
  */
 int folded__write(const struct profile *profile, const struct stack_view *view,
 		  const struct folded_options *options, FILE *to);

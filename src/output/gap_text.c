@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Words for what a recording lacks: every kind of gap has its sentence here, and nowhere else. */
+/* Has the sentence of every kind of gap: what a recording lacks is put into words only here. */
 #include "completeness.h"
 
 #include <stdio.h>
@@ -19,9 +19,10 @@
 #define PROGRAM "%n process{|es} of the program %o%i"
 
 /*
- * A sentence, as plural__of() takes it for the gap's number, in which %n is that number, %o the object, %d the first line of
- * the detail, %f " named A or B" of its further lines, %b the bytes, %p the process, %i " (PID)", and %m the most regions that are counted. And what it does to the numbers that were
- * counted: NULL where calls are missing.
+ * The sentence, in the form that plural__of() takes for the gap's number: %n is that number, %o
+ * the object, %d the first line of the detail, %f " named A or B" of its further lines, %b the
+ * bytes, %p the process, %i " (PID)", and %m the largest number of regions that are counted.
+ * @effect is what the gap does to the numbers that were counted; NULL if calls are missing.
  */
 /* clang-format off */
 static const struct gap_words {
@@ -165,7 +166,7 @@ const char *gap_text__verdict(enum gap kind)
 	return words[kind].effect ? "not exact" : NOT_COMPLETE;
 }
 
-/* What was before the sentences of older recordings. */
+/* Returns the words that preceded the sentences of older recordings. */
 static const char *before_of(const char *key)
 {
 	static const char *const befores[][2] = {
@@ -184,7 +185,7 @@ static const char *before_of(const char *key)
 	return "";
 }
 
-/* " named A, B or C", of the lines after the first. */
+/* Prints " named A, B or C" with the lines after the first. */
 static void print_files(const char *lines, FILE *to)
 {
 	const char *before = " named ";

@@ -18,7 +18,7 @@
 /* Radius of the disc behind a band's number. */
 #define DISC 7.5
 
-/* Rounds to tenths of a pixel, which keeps the file small. */
+/* Rounds to tenths of a pixel, to keep the file small. */
 static double tenth(double value)
 {
 	return round(value * 10) / 10;
@@ -148,7 +148,8 @@ static void add_edge(const struct ink *ink, const struct graph_panel *panel,
 	}
 }
 
-/* Finds the middle of the widest place between two edges, for a disc. False if there is none. */
+/* Finds the middle of the widest place between two edges, for a disc. Returns false if there is
+ * none. */
 static bool find_room(const struct graph_panel *panel, const struct graph *graph,
 		      const double *lower, const double *upper, double *x, double *y)
 {
@@ -291,7 +292,7 @@ void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
 	ink->cairo->fill(ink->cr);
 }
 
-/* In pixels; a PNG has twice as many in each direction. */
+/* Sizes in pixels; a PNG has twice as many in each direction. */
 #define WIDTH	     1000
 #define LEFT	     82
 #define RIGHT	     30
@@ -310,15 +311,15 @@ void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
 /* Maximum width of a caller's name; callers that would get less are omitted. */
 #define CALLER_WIDTH 250
 #define CALLER_LEAST 60
-/* Resident memory that exceeds all bands by this factor gets a panel of its own, else the bands
- * would be flat. */
+/* If resident memory exceeds all bands by this factor, it gets a panel of its own, since the bands
+ * would be flat beside it. */
 #define RSS_WITH_BANDS 2
 
 struct page {
 	struct ink ink;
 	const struct graph *graph;
 	const struct graph_words *words;
-	__u64 rss_bytes; /* the maximum */
+	__u64 rss_bytes; /* largest resident memory in the recording */
 	double y;	 /* top of the next element */
 	int err;
 };
@@ -399,7 +400,7 @@ static struct graph_panel next_panel(struct page *page, double height)
 	return panel;
 }
 
-/* Says why there is no band. */
+/* Says in the picture why there is no band. */
 static void draw_absence(struct page *page, const struct graph_panel *panel)
 {
 	char epoch[32], text[128];
@@ -556,7 +557,7 @@ static void draw_rss_row(struct page *page)
 	page->y += ROW - 14;
 }
 
-/* Explains the fills. */
+/* Draws the key that explains the fills. */
 static void draw_key(struct page *page)
 {
 	draw_swatch(page, LEFT - 44, 0x555555, true);
@@ -605,7 +606,8 @@ static void draw_page(struct page *page)
 	const struct cairo_library *cairo = page->ink.cairo;
 	cairo_font_options_t *options = cairo->font_options_create();
 
-	/* Hinting fits glyphs to pixels, so that text would not have the measured width. */
+	/* Hinting is switched off: it fits glyphs to pixels, so that text would not have the
+	 * measured width. */
 	cairo->font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
 	cairo->font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
 	cairo->font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
@@ -674,7 +676,7 @@ static int finish(const struct ink *ink, cairo_surface_t *surface, enum graph_fo
 		return errno ? -errno : -EIO;
 	if (status == CAIRO_STATUS_WRITE_ERROR)
 		return -EIO;
-	/* cairo's other errors are about what it was asked to draw. */
+	/* Other errors of cairo mean that it cannot draw what it was asked to draw. */
 	return !status ? 0 : status == CAIRO_STATUS_NO_MEMORY ? -ENOMEM : -ENOTSUP;
 }
 

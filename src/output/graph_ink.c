@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Colours, text and axes of pictures, and quantities in words. */
+/* Has the colours, text and axes of pictures, and puts quantities into words. */
 #include "graph_internal.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "clock.h"
 #include "text.h"
 
-/* Longer text fits nowhere and is truncated before it is measured. */
+/* Longer text does not fit anywhere, and is truncated before it is measured. */
 #define MAX_TEXT 1024
 
 static const char ellipsis[] = "...";
@@ -80,7 +80,7 @@ void ink__text(const struct ink *ink, double x, double y, enum ink_align align, 
 	ink->cairo->show_text(ink->cr, text);
 }
 
-/* The first character boundary at or after @at. */
+/* Returns the first character boundary at or after @at. */
 static const char *boundary(const char *at)
 {
 	while ((*at & 0xc0) == 0x80)
@@ -98,7 +98,8 @@ static void shorten(const char *text, size_t keep, char *shortened, size_t size)
 	snprintf(shortened, size, "%.*s%s%s", (int)(head - text), text, ellipsis, tail);
 }
 
-/* cairo refuses text with U+FDD0 to U+FDEF or with the last two characters of a plane, which are none. */
+/* Replaces characters that cairo refuses: U+FDD0 to U+FDEF, and the last two code points of each
+ * plane, which are no characters. */
 static void clean_for_cairo(char *text)
 {
 	utf8__clean(text);
@@ -183,7 +184,7 @@ static const struct unit *choose_unit(const struct unit *units, size_t n, double
 	return &units[n - 1];
 }
 
-/* The smallest of 1, 2, 5, 10, ... that is not below @least. */
+/* Returns the smallest of 1, 2, 5, 10, ... that is not below @least. */
 static double round_up(double least)
 {
 	double power = pow(10, floor(log10(least)));
@@ -196,7 +197,7 @@ static double round_up(double least)
 	return 10 * power;
 }
 
-/* The same for minutes and hours. */
+/* As round_up(), for minutes and hours. */
 static double round_up_sixties(double least, bool hours)
 {
 	static const double minutes[] = { 1, 2, 5, 10, 15, 20, 30, 60, 0 };

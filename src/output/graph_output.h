@@ -19,13 +19,14 @@ struct graph_output {
 	const struct stack_groups *groups;
 	const struct filtered *filtered;
 	const struct profile *profile;
-	bool strict;			   /* note incomplete stacks however few they are */
+	bool strict;			   /* mention incomplete stacks however few they are */
 	bool json;			   /* allocprof-graph/1 instead of a picture */
 	const struct cairo_library *cairo; /* draws the picture; NULL with json */
 	enum graph_format format;
 };
 
-/* Writes to @to and flushes it. 0, -ENOMEM, -EIO if cairo fails, or the negative errno of the write. */
+/* Writes the time line to @to and flushes it. Returns 0, -ENOMEM, -EIO if cairo fails, or the
+ * negative errno of the write. */
 int graph_output__write(const struct graph_output *output, FILE *to);
 
 #endif

@@ -66,7 +66,7 @@ int json__begin(json_object *root, FILE *to)
 	size_t size;
 	int err = json_text__make(root, true, &text, &size);
 
-	/* Without the closing bracket and the newline before it. */
+	/* The closing bracket and the newline before it are left out. */
 	if (!err)
 		fprintf(to, "%.*s", (int)size - 2, text);
 	return err;

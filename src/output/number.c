@@ -23,7 +23,7 @@ struct number_text number__count(__u64 value)
 
 __u64 number__of(double sum)
 {
-	/* The nearest double to the limit is above it. */
+	/* The double nearest to the limit is above it. */
 	return sum < (double)INT64_MAX ? (__u64)sum : INT64_MAX;
 }
 

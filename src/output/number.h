@@ -7,20 +7,20 @@
 #include <stdbool.h>
 
 struct number_text {
-	char text[40]; /* the greatest number, and " bytes" */
+	char text[40]; /* room for the greatest number, and " bytes" */
 };
 
 /* Returns @sum, which is not below 0, without its fraction, and at most 2^63 - 1. */
 __u64 number__of(double sum);
 /* "1,234,567" */
 struct number_text number__count(__u64 value);
-/* "1.23 MiB" (1 KiB is 1024), or as number__count() if @exact. */
+/* Returns "1.23 MiB" (1 KiB is 1024 bytes) or, if @exact, the same as number__count(). */
 struct number_text number__bytes(__u64 bytes, bool exact);
-/* "61.2 %"; "-" if @whole is 0. Rounds to 0.0 % and 100.0 % only what is exactly that. */
+/* Returns "61.2 %"; "-" if @whole is 0. Only exact shares are rounded to 0.0 % and 100.0 %. */
 struct number_text number__share(__u64 part, __u64 whole);
-/* "3.9 %": the relative error of the estimate @value; "-" if @value is 0. */
+/* Returns "3.9 %", the relative error of the estimate @value; "-" if @value is 0. */
 struct number_text number__margin(double margin, __u64 value);
-/* "12.0 s", "850 ms", "3.2 h" */
+/* Returns "12.0 s", "850 ms" or "3.2 h". */
 struct number_text number__time(__u64 ns);
 
 #endif

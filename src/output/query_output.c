@@ -14,10 +14,11 @@
 #include "json.h"
 #include "table.h"
 
-/* The columns of a table are as wide as in the first rows; that many are in memory. */
+/* How many rows, and bytes of them, are kept in memory at first: columns are as wide as these rows
+ * need. */
 #define FITTED_ROWS  1000
 #define FITTED_BYTES (4 << 20)
-/* What is left of the last column on a narrow terminal. */
+/* Columns that the last column gets on a narrow terminal. */
 #define LAST_COLUMNS 20
 
 static int fail_memory(struct error *error)
@@ -40,7 +41,7 @@ struct table_writer {
 	struct data_query *query;
 	const struct terminal *terminal;
 	struct table_column *columns;
-	struct table_cell *cells; /* of the fitted rows */
+	struct table_cell *cells; /* cells of the fitted rows */
 	size_t n_columns, n_rows, n_bytes;
 	struct arena names;
 };
@@ -52,7 +53,7 @@ static void release_table(struct table_writer *writer)
 	arena__release(&writer->names);
 }
 
-/* @keep: the cell is needed after the next step of the query. */
+/* Makes a cell. @keep: the cell is needed after the query's next step. */
 static int make_cell(struct table_writer *writer, size_t column, bool keep, struct table_cell *cell)
 {
 	struct data_value value;
@@ -87,7 +88,7 @@ static int make_row(struct table_writer *writer, bool keep, struct table_cell *c
 	return err;
 }
 
-/* Whether the fitted rows of @column have text. */
+/* Returns whether @column has text in the fitted rows. */
 static bool has_text(const struct table_writer *writer, size_t column)
 {
 	for (size_t row = 0; row < writer->n_rows; row++) {
@@ -129,7 +130,7 @@ static void print_row(const struct table_writer *writer, const struct table_cell
 	fputc('\n', writer->terminal->to);
 }
 
-/* Reads the first rows. 1 if there may be more of them, 0 if not, or a negative errno. */
+/* Reads the first rows. Returns 1 if there may be further ones, 0 if not, or a negative errno. */
 static int read_fitted(struct table_writer *writer, struct error *error)
 {
 	size_t room = 0;
@@ -174,7 +175,7 @@ static int write_table(struct data_query *query, const struct terminal *terminal
 	for (size_t row = 0; row < writer.n_rows; row++)
 		print_row(&writer, &writer.cells[row * writer.n_columns]);
 	while (more > 0 && !ferror(terminal->to) && (more = data_query__next(query, error)) > 0) {
-		/* The cells of the first row are not needed any more. */
+		/* The cells of the first fitted row are reused, since they have been printed. */
 		if (make_row(&writer, false, writer.cells))
 			return fail_memory(error);
 		print_row(&writer, writer.cells);
@@ -182,7 +183,7 @@ static int write_table(struct data_query *query, const struct terminal *terminal
 	return more < 0 ? more : 0;
 }
 
-/* A file gets the bytes as they are, a terminal only what is safe to print. */
+/* Prints text. In a file the bytes stay as they are, on a terminal unsafe ones are replaced. */
 static void print_csv_text(const struct terminal *terminal, const char *text)
 {
 	bool quoted = strpbrk(text, ",\"\r\n") != NULL;
@@ -305,7 +306,7 @@ static int write_json(struct data_query *query, FILE *to, struct error *error)
 int query_output__write(struct data_query *query, enum query_format format,
 			const struct terminal *terminal, struct error *error)
 {
-	/* Pragmas that print nothing have no columns. */
+	/* A pragma that prints nothing has no columns. */
 	if (!data_query__n_columns(query))
 		return 0;
 	switch (format) {

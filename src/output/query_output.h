@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of a query as text. */
+/* Prints the rows of a query as text. */
 #ifndef ALLOCPROF_QUERY_OUTPUT_H
 #define ALLOCPROF_QUERY_OUTPUT_H
 
@@ -14,9 +14,9 @@ enum query_format {
 };
 
 /*
- * Writes all rows of @query to @terminal as they come: no more than a few MiB of them are in memory.
- * 0, or a negative errno with @error set if the query failed or memory is short; errors of
- * @terminal->to are the caller's to find.
+ * Writes all rows of @query to @terminal as they come, with no more than a few MiB of them in
+ * memory. Returns 0, or a negative errno with @error set if the query failed or memory is short.
+ * The caller checks @terminal->to for errors.
  */
 int query_output__write(struct data_query *query, enum query_format format,
 			const struct terminal *terminal, struct error *error);

@@ -17,7 +17,7 @@
 #include "terminal.h"
 #include "text.h"
 
-/* Children that a sentence names. */
+/* How many children a sentence names. */
 #define CHILDREN_NAMED 4
 
 char *recording_text__title(const struct profile *profile)
@@ -46,7 +46,7 @@ char *recording_text__subject(const struct profile *profile)
 	return profile__meta(profile, "attached_pid") ? recording_text__title(profile) : NULL;
 }
 
-/* Prints those of @children that have room in a sentence, and returns how many there are. */
+/* Prints those of @children for which a sentence has room, and returns how many there are in all. */
 static size_t print_children(const char *children, FILE *to)
 {
 	size_t n = 0;
@@ -82,10 +82,10 @@ static void print_all_children(const struct profile *profile, const char *childr
 		plural__of("{it|one of them}", n).text, (int)strcspn(children, " \n"), children);
 }
 
-/* Below that share of the limit allocprof's own memory is not worth a sentence. */
+/* If allocprof's own memory is below this share of the limit, it is not mentioned. */
 #define OWN_SHARE 16
 
-/* What ended the command, and whether allocprof's own memory may have been the reason. */
+/* Says what ended the command, and whether allocprof's own memory may have been the reason. */
 static void print_end(const struct profile *profile, FILE *to)
 {
 	__u64 signal = profile__meta_number(profile, "exit_signal");
@@ -196,7 +196,7 @@ int recording_text__print_beside(const struct profile *profile, const struct ter
 	return err;
 }
 
-/* What each runtime keeps from malloc, and what shows it. The path goes behind the name. */
+/* What each runtime does not allocate by malloc, and how to see it. The path follows the name. */
 static const struct own_heap {
 	const char *runtime, *name, *what;
 } own_heap_texts[] = {

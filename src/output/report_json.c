@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A report as JSON. */
+/* Writes a report as JSON. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "stack_groups.h"
 #include "suppressions.h"
 
-/* Without a sample only bytes have a bound. */
+/* Returns the error of an estimate. Without a sample only its bytes have a bound. */
 static json_object *margin_of(const struct profile_estimate *estimate, bool bytes, __u64 unseen)
 {
 	if (!estimate->samples && unseen)
@@ -22,7 +22,7 @@ static json_object *margin_of(const struct profile_estimate *estimate, bool byte
 		ceil(fmin(profile_estimate__margin(estimate, bytes), (double)PROFILE_MAX)));
 }
 
-/* The errors of sampled numbers; parameters as json_selection(). */
+/* Returns the errors of sampled numbers. The parameters are those of json_selection(). */
 static json_object *json_error(const struct selection *selection, bool has_live, bool by_stack,
 			       __u64 unseen)
 {
@@ -42,7 +42,8 @@ static json_object *json_error(const struct selection *selection, bool has_live,
 	return object;
 }
 
-/* Values that need --live are null without it, as are those that a filter makes unknown. */
+/* Returns the figures of a selection. Values that need --live are null without it, as are those
+ * that a filter makes unknown. */
 static json_object *json_selection(const struct report_output *output,
 				   const struct selection *selection, bool is_whole)
 {
@@ -88,7 +89,8 @@ static json_object *json_frame(const struct report_output *output,
 	return frame;
 }
 
-/* Whether @label is a text that marks the end of a stack; JSON has "end" instead. */
+/* Returns whether @label is a text that marks the end of a stack, in place of which JSON has
+ * "end". */
 static bool is_end(const struct stack_groups *groups, size_t label)
 {
 	return label - groups->n_view_labels < groups->n_end_labels;
@@ -105,7 +107,7 @@ static json_object *json_frames(const struct report_output *output)
 	return frames;
 }
 
-/* The index of @label in that list. */
+/* Returns the index of @label in the list of frames. */
 static json_object *frame_at(const struct report_output *output, __u32 label)
 {
 	return json__count(label < output->groups->n_view_labels
@@ -113,7 +115,7 @@ static json_object *frame_at(const struct report_output *output, __u32 label)
 				   : label - output->groups->n_end_labels);
 }
 
-/* NULL if unknown. */
+/* Returns the growth; NULL if it is unknown. */
 static json_object *json_growth(const struct growth *growth)
 {
 	json_object *object;
@@ -129,7 +131,7 @@ static json_object *json_growth(const struct growth *growth)
 	return object;
 }
 
-/* Functions that grow by more than their stacks show. */
+/* Returns the functions that grow by more than their stacks show. */
 static json_object *json_growing(const struct report_output *output)
 {
 	json_object *array = json_object_new_array();
@@ -146,7 +148,8 @@ static json_object *json_growing(const struct report_output *output)
 	return array;
 }
 
-/* The figures of the blocks that the end freed, where --leaks shows what was live before; NULL where it does not. */
+/* Returns the figures of the blocks that were freed at the end, if --leaks shows what was live
+ * before that; else NULL. */
 static json_object *json_exit_frees(const struct report *report)
 {
 	json_object *object;
@@ -248,7 +251,7 @@ static json_object *json_number(const char *text)
 	return text ? json__count(strtoull(text, NULL, 10)) : NULL;
 }
 
-/* NULL for a recording of one run. */
+/* Returns the runs; NULL for a recording of one run. */
 static json_object *json_runs(const struct profile *profile)
 {
 	const char *run = profile__meta(profile, "run");

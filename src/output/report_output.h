@@ -19,42 +19,43 @@ struct report_output {
 	struct stack_groups *groups;
 	const struct filtered *filtered;
 	struct report *report;
-	const struct filter_options *filter; /* what was selected */
+	const struct filter_options *filter; /* the filter that selected the blocks */
 	const char *input;		     /* the data file's name */
 	int sort;			     /* an enum cost or REPORT_OLDEST */
-	enum cost cost;			     /* the cost that shares are computed from */
-	size_t top;			     /* stacks to print */
+	enum cost cost;			     /* the cost of which shares are computed */
+	size_t top;			     /* how many stacks to print */
 	double min_share;
 	bool json, tree, bottom_up, histogram;
 	bool with_growth; /* print whether stacks were still growing */
 	struct terminal terminal;
 };
 
-/* All write to the terminal's file; write errors are left in it. */
-/* 0 or -ENOMEM. */
+/* All functions write to the terminal's file, which keeps write errors. */
+/* Prints the report's head. Returns 0 or -ENOMEM. */
 int report_output__header(const struct report_output *output);
-/* The line that names the selection. */
+/* Prints the line that names the selection. */
 void report_output__title(const struct report_output *output);
 void report_output__table(const struct report_output *output);
-/* 0 or -ENOMEM. */
+/* Prints the tree of functions. Returns 0 or -ENOMEM. */
 int report_output__tree(const struct report_output *output);
 void report_output__histograms(const struct report_output *output);
-/* Notes on blocks whose selection is uncertain, and on suppressions. */
+/* Prints notes on blocks whose selection is uncertain, and on suppressions. */
 void report_output__notes(const struct report_output *output);
-/* allocprof-report/1. 0, -ENOMEM or the negative errno of the write. */
+/* Writes allocprof-report/1. Returns 0, -ENOMEM or the negative errno of the write. */
 int report_output__json(const struct report_output *output);
 
-/* The word for the selected blocks: "leaked", "still allocated", "freed", ... */
+/* Returns the word for the selected blocks: "leaked", "still allocated", "freed", ... */
 const char *report_output__what(const struct report_output *output);
-/* These print whether --leaks shows what was live before the end freed it, and which stacks and functions still grew. */
+/* The first function prints that --leaks shows what was live before the end freed it, the second
+ * which stacks and functions still grew. */
 void report_output__exit_frees(const struct report_output *output);
 void report_output__growth(const struct report_output *output);
-/* A number of bytes for a sentence. */
+/* Returns a number of bytes in the form for a sentence. */
 struct number_text report_output__bytes(const struct report_output *output, __u64 bytes);
 /* Prints a frame, truncated to @columns (0: no limit); returns the columns of all of it. */
 void report_output__frame(const struct report_output *output, __u32 frame, size_t columns);
 size_t report_output__frame_columns(const struct report_output *output, __u32 frame);
-/* Whether a filter selects blocks by their fate (leaked, freed, lifetime). */
+/* Returns whether a filter selects blocks by their fate (leaked, freed, lifetime). */
 bool report_output__selects_blocks(const struct report_output *output);
 
 #endif

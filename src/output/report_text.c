@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A report as text: its head, its table of stacks, histograms, what still grew, and the remarks below.
+ * Prints a report as text: its head, its table of stacks, histograms, what still grew, and the
+ * remarks below.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,8 @@ void report_output__growth(const struct report_output *output)
 			n++;
 		}
 	}
-	/* Shorter than the epochs of which growth takes some. Of several runs nothing is said. */
+	/* Nothing is said if the recording is shorter than the epochs over which growth is
+	 * computed, or has several runs. */
 	if (!n_known && (!report->epoch_ns || profile__n_runs(output->profile) > 1))
 		return;
 	terminal__set_colour(&output->terminal, COLOUR_BOLD);
@@ -79,7 +81,7 @@ void report_output__exit_frees(const struct report_output *output)
 		number__count(report->left).text, plural__of("block{|s}", report->left).text);
 }
 
-/* Histograms of sizes and lifetimes in a report's text. */
+/* Histograms of sizes and lifetimes. */
 
 #define BAR_COLUMNS 40
 
@@ -90,7 +92,7 @@ static struct number_text size_bound(__u64 value)
 	return number__count(value);
 }
 
-/* The smallest value of bucket @n. */
+/* Returns the smallest value of bucket @n. */
 static __u64 bucket_start(int n)
 {
 	return n ? 1ULL << (n - 1) : 0;
@@ -122,7 +124,7 @@ static void print_bar(const struct terminal *terminal, __u64 blocks, __u64 most)
 		fputs(terminal->utf8 ? "█" : "#", terminal->to);
 }
 
-/* Whether bucket @i is in a row of empty buckets that is not printed in full. */
+/* Returns whether bucket @i is in a row of empty buckets that is not printed in full. */
 static bool is_gap(const __u64 *buckets, int i, int first, int last)
 {
 	int from = i, until = i;
@@ -199,7 +201,7 @@ void report_output__histograms(const struct report_output *output)
 	print_histogram(&output->terminal, "freed after", lifetimes, number__time);
 }
 
-/* A report as text: its head, its table of stacks, and the remarks below. */
+/* The head, the table of stacks, and the remarks below. */
 
 #define MAX_COLUMNS  10
 #define FRAME_INDENT 8
@@ -292,7 +294,7 @@ static void print_ledger(const struct report_output *output)
 	fputc('\n', output->terminal.to);
 }
 
-/* " within 3.9 %", or nothing if the number is exact. */
+/* Prints " within 3.9 %", or nothing if the number is exact. */
 static void print_margin(const struct report_output *output,
 			 const struct profile_estimate *estimate, bool bytes, __u64 value)
 {
@@ -341,14 +343,14 @@ static void print_memory(const struct report_output *output)
 	fputc('\n', to);
 }
 
-/* What was recorded, when, and for how long; the command is truncated on a terminal. */
+/* Prints what was recorded, when, and for how long. The command is truncated on a terminal. */
 static void print_subject(const struct report_output *output)
 {
 	const struct profile *profile = output->profile;
 	const struct terminal *terminal = &output->terminal;
 	_cleanup_(free_ptr) char *title = recording_text__subject(profile);
 	const char *start = profile__meta(profile, "start_time");
-	/* Only where it is not uprobe. */
+	/* The engine is only printed if it is not uprobe. */
 	const char *engine = profile__meta(profile, "engine");
 	size_t used = strlen(output->input) + (start ? strlen(start) : 0) + 16;
 
@@ -393,7 +395,7 @@ int report_output__header(const struct report_output *output)
 	return recording_text__print_beside(output->profile, &output->terminal);
 }
 
-/* The unit of the shares, in words. */
+/* Returns the unit of the shares in words. */
 static const char *name_unit(const struct report_output *output)
 {
 	if (cost__is_bytes(output->cost))
@@ -401,7 +403,8 @@ static const char *name_unit(const struct report_output *output)
 	return filter__has_live(output->profile) ? "blocks" : "calls";
 }
 
-/* An allocator's mappings are also what it hands out. The entries have both; stat has none of these in its totals. */
+/* Says how much of the sum is mappings, which an allocator makes to hand out the same memory
+ * again. The entries have both; the totals of stat do not include mappings. */
 static void print_mappings(const struct report_output *output)
 {
 	const struct report *report = output->report;
@@ -421,7 +424,7 @@ static void print_mappings(const struct report_output *output)
 		number__count(calls).text, plural__of("call{|s}", calls).text);
 }
 
-/* "Leaked: 12.3 MiB in 4,011 blocks of 3 stacks, 61.2 % of all bytes" */
+/* Prints "Leaked: 12.3 MiB in 4,011 blocks of 3 stacks, 61.2 % of all bytes". */
 void report_output__title(const struct report_output *output)
 {
 	const struct report *report = output->report;
@@ -492,7 +495,7 @@ static void add_age(const struct report_output *output, struct row *row,
 	add_cell(row, "oldest", age, COLOUR_NONE);
 }
 
-/* Adds the error of the share. */
+/* Adds the error of the share to the row. */
 static void add_estimate(const struct report_output *output, struct row *row,
 			 const struct report_entry *entry)
 {
@@ -507,7 +510,7 @@ static void add_estimate(const struct report_output *output, struct row *row,
 	add_cell(row, "samples", number__count(estimate->samples), COLOUR_NONE);
 }
 
-/* The title of the column that has the selected share of a stack's own blocks. */
+/* Returns the title of the column with the share of a stack's own blocks that is selected. */
 static const char *share_title(const struct report_output *output)
 {
 	const char *what = report_output__what(output);
@@ -549,7 +552,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 
 	report_entry__whole(report, entry, output->cost, &whole);
 	row->n = 0;
-	/* In the form that --stack takes. */
+	/* The id has the form that --stack takes. */
 	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);
 	add_cell(row, "stack", id, COLOUR_NONE);
 	add_cell(row, "share", number__share(part, all), share_colour(part, all));
@@ -570,7 +573,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 		add_cell(row, "alive bytes", bytes_text(output, whole.live_bytes), COLOUR_NONE);
 		add_age(output, row, entry);
 	}
-	/* A row must fit into 80 columns. Growth is known of all stacks or of none. */
+	/* The growth of all stacks is known, or of none. A row must fit into 80 columns. */
 	if (entry->growth.is_known)
 		add_growth(output, row, &entry->growth);
 	else if (strcmp(title, "temporary"))
@@ -646,7 +649,8 @@ static void print_rest(const struct report_output *output, size_t shown)
 
 	if (!more)
 		return;
-	/* Sums saturate: what is left of the total may not be what these have. */
+	/* The entries that are left are added up, since sums saturate: the total minus the printed
+	 * ones may be wrong. */
 	for (size_t i = shown; i < report->n_entries; i++)
 		rest = profile__add_up(rest, cost__of(output->cost, &report->entries[i].selected));
 	fprintf(output->terminal.to, "\n%s %s, %s of all %s; %s too\n", number__count(more).text,
@@ -693,7 +697,7 @@ static void print_unsure(const struct report_output *output)
 		number__time(output->report->epoch_ns).text);
 }
 
-/* Same wording as LeakSanitizer's. */
+/* The wording is that of LeakSanitizer. */
 static void print_suppressions(const struct report_output *output)
 {
 	const struct suppressions *suppressions = output->filter->suppressions;

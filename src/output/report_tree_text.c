@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A report's tree of functions as text. */
+/* Prints a report's tree of functions as text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +35,16 @@ static void fill_cells(const struct report_output *output, const struct report_n
 	cells[2] = (struct table_cell){ number__count(node->blocks) };
 }
 
-/* A line of the tree that must fit the width. */
+/* A line of the tree, whose frames must fit the width. */
 struct chain {
 	const struct report_output *output;
 	const struct report_node *node;
 	size_t columns; /* 0: no limit */
 	__u32 core;	/* the innermost frame of the program's own code, for which users search */
-	bool *keep;	/* by frame */
+	bool *keep;	/* indexed by frame */
 };
 
-/* Whether the frame is neither the process at the root nor the allocator's function. */
+/* Returns whether the frame is neither the process at the root nor the allocator's function. */
 static bool is_frame(const struct chain *chain, __u32 at)
 {
 	return chain->node->frames[at] < chain->output->groups->n_view_labels;
@@ -61,7 +61,7 @@ static size_t frame_columns(const struct chain *chain, __u32 at)
 	return report_output__frame_columns(chain->output, chain->node->frames[at]);
 }
 
-/* Index from the allocator's side: 0 is the innermost. */
+/* Returns the index of a frame counted from the allocator's side: 0 is the innermost. */
 static __u32 from_inside(const struct chain *chain, __u32 i)
 {
 	return chain->output->bottom_up ? i : chain->node->n_frames - 1 - i;
@@ -109,8 +109,8 @@ static bool try_to_keep(const struct chain *chain, __u32 at)
 }
 
 /*
- * Keeps frames that are the program's own (@users) or are not, from the core outwards; every third
- * one is from the other end.
+ * Keeps frames that are the program's own (@users), or those that are not, from the core outwards;
+ * every third one is taken from the other end.
  */
 static bool keep_outwards(const struct chain *chain, bool users)
 {
@@ -129,8 +129,8 @@ static bool keep_outwards(const struct chain *chain, bool users)
 
 /*
  * Keeps frames by priority: the program's own function that allocates, the allocator's function,
- * the library function that it called, its callers. Other frames of libraries are dropped first.
- * False if not even the first fits.
+ * the library function that called it, its callers. Other frames of libraries are dropped first.
+ * Returns false if not even the first fits.
  */
 static bool choose_frames(struct chain *chain)
 {
@@ -165,7 +165,7 @@ static void print_kept(const struct chain *chain)
 	}
 }
 
-/* The core frame, whatever the width, and the allocator's if it fits. */
+/* Prints the core frame, whatever the width, and the allocator's function if it fits. */
 static void print_core(const struct chain *chain)
 {
 	const struct report_output *output = chain->output;

@@ -12,7 +12,7 @@ struct table_column {
 	const char *title;
 	bool left;    /* left-aligned: text, not numbers */
 	size_t gap;   /* spaces before the column */
-	size_t width; /* minimum; grows as cells are fitted */
+	size_t width; /* minimum width; grows as cells are fitted */
 	size_t max;   /* cells are cut to so many columns; 0: no limit */
 };
 
@@ -20,7 +20,8 @@ struct table_cell {
 	struct number_text text;
 	enum colour colour;
 	const char
-		*name; /* NULL, or what is printed in place of text: of any length, and hostile */
+		/* NULL, or text that is printed in place of @text: of any length, and hostile. */
+		*name;
 };
 
 /* Widens @columns for their titles. */
@@ -29,10 +30,10 @@ void table__fit_titles(struct table_column *columns, size_t n);
 void table__fit(struct table_column *columns, size_t n, const struct table_cell *cells);
 void table__print_titles(const struct table_column *columns, size_t n,
 			 const struct terminal *terminal);
-/* Does not end the line, so that the caller can append to it. */
+/* Prints a row without ending the line, so that the caller can append to it. */
 void table__print_row(const struct table_column *columns, size_t n, const struct table_cell *cells,
 		      const struct terminal *terminal);
-/* A cell with the text @word. */
+/* Returns a cell with the text @word. */
 struct table_cell table__word(const char *word);
 
 #endif

@@ -28,7 +28,8 @@ size_t terminal__columns_of(const char *text)
 	return columns;
 }
 
-/* Length of the printable ASCII at the start of @text, up to @columns: most names. */
+/* Returns the length of the printable ASCII at the start of @text, up to @columns; most names are
+ * nothing else. */
 static size_t find_run(const char *text, size_t columns)
 {
 	size_t n = 0;

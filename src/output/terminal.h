@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Output is coloured and fitted to the width on a terminal, plain and whole elsewhere. */
+/* Colours output and fits it to the width on a terminal; elsewhere output is plain and not
+ * truncated. */
 #ifndef ALLOCPROF_TERMINAL_H
 #define ALLOCPROF_TERMINAL_H
 
@@ -28,11 +29,11 @@ struct terminal {
 void terminal__set_colour(const struct terminal *terminal, enum colour colour);
 /*
  * Prints @text in at most @columns (0: no limit), truncated with "..."; control characters and
- * invalid UTF-8 become '?'. Returns the columns used.
+ * invalid UTF-8 become '?'. Returns how many columns were used.
  */
 size_t terminal__print(const struct terminal *terminal, const char *text, size_t columns);
 
-/* The columns that the whole @text needs. */
+/* Returns how many columns the whole @text needs. */
 size_t terminal__columns_of(const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The functions of libcairo that pictures take, with cairo's own types. */
+/* The functions of libcairo that pictures use, with cairo's own types. */
 #ifndef ALLOCPROF_CAIRO_FUNCTIONS_H
 #define ALLOCPROF_CAIRO_FUNCTIONS_H
 

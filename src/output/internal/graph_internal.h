@@ -17,33 +17,33 @@ struct stack_groups;
 
 /* Ticks of axes, and quantities in words. */
 
-/* Ticks at 0, step, 2 * step, ... up to @end, all in one unit. */
+/* An axis with ticks at 0, step, 2 * step, ... up to @end, all in one unit. */
 struct graph_axis {
 	double end;	       /* end of the axis */
 	double step;	       /* between ticks, greater than 0 */
-	double unit;	       /* of the labels */
+	double unit;	       /* unit of the labels */
 	const char *unit_name; /* "MiB", "ms", "k", or "" */
 };
 
-/* Axes from 0 with about @n_ticks ticks. Axes of bytes and counts end with the first tick that is
- * not below @max, that of time exactly at the end. */
+/* Make axes from 0 with about @n_ticks ticks. Axes of bytes and counts end with the first tick
+ * that is not below @max, an axis of time ends exactly at @max. */
 struct graph_axis graph_axis__bytes(__u64 max, unsigned int n_ticks);
 struct graph_axis graph_axis__count(double max, unsigned int n_ticks);
 struct graph_axis graph_axis__time(__u64 end_ns, unsigned int n_ticks);
 
-/* Number of ticks, from 0 to the end. */
+/* Returns the number of ticks, from 0 to the end. */
 size_t graph_axis__ticks(const struct graph_axis *axis);
-/* "0", "1.5 MiB" */
+/* Prints the label of a tick: "0", "1.5 MiB". */
 void graph_axis__label(const struct graph_axis *axis, size_t tick, char *text, size_t size);
 
-/* "1.25 MiB", "17 bytes"; "2.5 s", "1 h 5 min"; "12,345". */
+/* Print quantities: "1.25 MiB", "17 bytes"; "2.5 s", "1 h 5 min"; "12,345". */
 void graph_axis__print_bytes(__u64 bytes, char *text, size_t size);
 void graph_axis__print_time(__u64 time_ns, char *text, size_t size);
 void graph_axis__print_count(__u64 count, char *text, size_t size);
 
 /* Colours and text. */
 
-/* 0xrrggbb. */
+/* Colours are 0xrrggbb. */
 #define INK_TEXT    0x222222
 #define INK_DIM	    0x666666
 #define INK_GRID    0xdddddd
@@ -65,8 +65,8 @@ enum ink_align {
 void ink__set(const struct ink *ink, unsigned int colour);
 /* Mixes @colour with paper: 0 leaves it unchanged, 1 makes it white. */
 unsigned int ink__mix(unsigned int colour, double paper);
-/* The colour of band @band, or of the others' band. The first eight are distinct for colour-blind
- * readers; then they repeat, darker. */
+/* Returns the colour of band @band, or that of the band of all others. The first eight are
+ * distinct for colour-blind readers; then they repeat, darker. */
 unsigned int ink__band(size_t band, bool others);
 
 void ink__font(const struct ink *ink, double size, bool bold);
@@ -74,7 +74,7 @@ double ink__width(const struct ink *ink, const char *text);
 /* Writes @text with its baseline at @y, aligned at @x as @align says. */
 void ink__text(const struct ink *ink, double x, double y, enum ink_align align, const char *text);
 /* Writes untrusted text, left-aligned: invalid UTF-8 and control characters become '?', and text
- * wider than @width loses its middle. 0 or -ENOMEM; *@used, if not NULL, is its width. */
+ * wider than @width loses its middle. *@used, if not NULL, is its width. Returns 0 or -ENOMEM. */
 int ink__fit(const struct ink *ink, double x, double y, double width, const char *text,
 	     double *used);
 
@@ -90,8 +90,8 @@ struct graph_panel {
 void graph_panel__frame(const struct ink *ink, const struct graph_panel *panel, const char *title,
 			bool x_labels);
 
-/* Draws blocks that stay live at the bottom and freed ones above, with numbers where there is room.
- * 0 or -ENOMEM. */
+/* Draws blocks that stay live at the bottom and freed ones above, with numbers where there is
+ * room. Returns 0 or -ENOMEM. */
 int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
 		       const struct graph *graph);
 
@@ -110,7 +110,7 @@ void graph_panel__dash(const struct ink *ink);
 
 /* Names of stacks in the legend. */
 
-/* Callers that a legend lists at most. */
+/* How many callers a legend lists at most. */
 #define GRAPH_LABEL_CALLERS 6
 
 struct graph_label {
@@ -119,15 +119,15 @@ struct graph_label {
 	size_t n_callers;
 };
 
-/* Makes labels for the series of @graph, which was made with @groups; free with
- * graph_label__free(). 0 or -ENOMEM. */
+/* Makes labels for the series of @graph, which was made with @groups. The caller frees them by
+ * graph_label__free(). Returns 0 or -ENOMEM. */
 int graph_label__new(const struct stack_groups *groups, const struct graph *graph,
 		     struct graph_label **labels);
 void graph_label__free(struct graph_label *labels, size_t n);
 
 /* The data of `allocprof graph` as JSON (allocprof-graph(1)). */
 
-/* 0, -ENOMEM or the negative errno of the write. */
+/* Returns 0, -ENOMEM or the negative errno of the write. */
 int graph_json__write(const struct graph *graph, const struct graph_words *words, FILE *to);
 
 #endif
