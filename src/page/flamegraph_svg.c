@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A flame graph that needs no script: each box has a title, which viewers show when one points at it.
+ * Draws a flame graph that needs no script: each box has a title, which viewers show when one
+ * points at it.
  */
 #include <errno.h>
 #include <linux/types.h>
@@ -25,15 +26,17 @@
 
 struct flamegraph_ink {
 	bool by_module;
-	const char *modules[FLAMEGRAPH_MODULES]; /* base names, the first has the greatest total */
+	/* Base names of modules; the first has the greatest total. */
+	const char *modules[FLAMEGRAPH_MODULES];
 	size_t n_modules;
-	bool has_kind[PAGE_KINDS]; /* that frames have; by module, those without one */
+	bool has_kind[PAGE_KINDS]; /* the kinds that occur: by module, or of frames without one */
 	bool has_other_modules;
 };
 
 struct flamegraph_box {
-	__u32 node;   /* of siblings that are too narrow for boxes: their parent */
-	__u32 hidden; /* how many those are; 0: the box is that of @node */
+	/* Node of the box; for siblings that are too narrow for boxes, their parent. */
+	__u32 node;
+	__u32 hidden; /* how many such siblings the box stands for; 0: it is the box of @node */
 	__u32 depth;  /* 0: the root */
 	double x, width;
 };
@@ -46,8 +49,8 @@ struct flamegraph_layout {
 
 /*
  * Hues of Okabe and Ito, which all people can tell apart, light enough for dark text: OKLCH with a
- * lightness of 0.80, 0.82 and 0.84. web/flame_colour.js has the same hues. Neighbours of one kind differ
- * a little, so that boxes are seen as boxes.
+ * lightness of 0.80, 0.82 and 0.84. web/flame_colour.js has the same. Neighbours of one kind get
+ * slightly different shades, so that boxes are seen as boxes.
  */
 #define SHADES 3
 
@@ -61,7 +64,8 @@ static const char *const kinds[PAGE_KINDS][SHADES] = {
 	[PAGE_KIND_THREAD] = { "#c0beb0", "#c7c5b6", "#cdcbbc" },
 	[PAGE_KIND_MISSING] = { "#e7ada3", "#eeb4aa", "#f5bab0" },
 };
-/* None is that of a kind that frames without a module have, such as the allocator's. */
+/* Colours of modules. None of them is that of a kind that frames without a module have, such as
+ * the allocator's. */
 static const char *const modules[FLAMEGRAPH_MODULES][SHADES] = {
 	{ "#edb25a", "#f3b861", "#fabe67" }, { "#87c6f2", "#8dccf9", "#94d3ff" },
 	{ "#84d1af", "#8ad7b6", "#91debc" }, { "#fea47c", "#ffab82", "#ffb188" },
@@ -70,7 +74,8 @@ static const char *const modules[FLAMEGRAPH_MODULES][SHADES] = {
 };
 static const char *const others[SHADES] = { "#babec6", "#c0c4cc", "#c7cbd3" };
 
-/* From no change to all of it, as web/flame_colour.js has them at 0, 1/4, 1/2, 3/4 and 1. */
+/* Colours from no change to a change of everything, as web/flame_colour.js has them at 0, 1/4,
+ * 1/2, 3/4 and 1. */
 #define STEPS 5
 static const char *const grown[STEPS] = { "#e1e1e1", "#e9bda0", "#ebad83", "#eca16d", "#ed9658" };
 static const char *const shrunk[STEPS] = { "#e1e1e1", "#a5cdef", "#8ac3f4", "#74bcf8", "#60b6fa" };
@@ -115,7 +120,7 @@ static int rank_modules(struct flamegraph_ink *ink, const struct page_trie *trie
 		const char *name = module_of(trie, node);
 		const char *above = module_of(trie, trie->parents[node]);
 
-		/* A call within the module is part of its caller's total already. */
+		/* A call within the module is already part of its caller's total. */
 		if (name && !(above && !strcmp(name, above)))
 			list[n++] = (struct weighed_module){ name, totals[node] };
 	}
@@ -133,7 +138,8 @@ static int rank_modules(struct flamegraph_ink *ink, const struct page_trie *trie
 	return 0;
 }
 
-/* @totals: of the trie's nodes; they say which modules are the greatest. 0 or -ENOMEM. */
+/* Chooses colours. @totals are totals of the trie's nodes, by which the greatest modules are
+ * found. Returns 0 or -ENOMEM. */
 static int flamegraph_ink__init(struct flamegraph_ink *ink, const struct page_trie *trie,
 				const double *totals, bool by_module)
 {
@@ -144,7 +150,7 @@ static int flamegraph_ink__init(struct flamegraph_ink *ink, const struct page_tr
 	return by_module ? rank_modules(ink, trie, totals) : 0;
 }
 
-/* Always the same of a name. */
+/* Returns a shade that depends only on the name. */
 static size_t shade_of(const char *name)
 {
 	__u32 hash = 2166136261;
@@ -227,7 +233,7 @@ static bool legend_of_modules(const struct flamegraph_ink *ink, size_t i, const 
 	return true;
 }
 
-/* Entry @i of the legend. False behind the last. */
+/* Stores entry @i of the legend. Returns false behind the last one. */
 static bool flamegraph_ink__legend(const struct flamegraph_ink *ink, bool of_changes, size_t i,
 				   const char **title, const char **colour)
 {
@@ -248,10 +254,10 @@ static void page_trie__add_up(const struct page_trie *trie, double *own)
 		own[trie->parents[i]] += own[i];
 }
 
-/* The children of each node. */
+/* Lists of the children of each node. */
 struct children {
 	__u32 *nodes;
-	size_t *starts; /* by node; one more ends the last */
+	size_t *starts; /* start of each node's list, by node; one more ends the last list */
 };
 
 static int find_children(const struct page_trie *trie, struct children *children)
@@ -262,7 +268,8 @@ static int find_children(const struct page_trie *trie, struct children *children
 	children->starts = starts;
 	if (!children->nodes || !starts)
 		return -ENOMEM;
-	/* Counts go two places up, so that filling advances each start to the right place. */
+	/* Counts are stored two places further, so that filling the lists advances each start to
+	 * the right place. */
 	for (size_t i = 1; i < trie->n_nodes; i++)
 		starts[trie->parents[i] + 2]++;
 	for (size_t i = 2; i < trie->n_nodes + 2; i++)
@@ -277,7 +284,7 @@ struct order {
 	const double *weights;
 };
 
-/* By weight, then by name, so that equal recordings give equal pictures. */
+/* Compares by weight, then by name, so that equal recordings give equal pictures. */
 static int compare_nodes(const void *left, const void *right, void *context)
 {
 	const struct order *order = context;
@@ -337,8 +344,8 @@ static int add_children(struct flamegraph_layout *layout, const struct order *or
 	return !err && rest.width >= MIN_WIDTH ? add_box(layout, &rest) : err;
 }
 
-/* Lays the whole trie out: @weights has the width of each node. To be released in either case. 0 or
- * -ENOMEM. */
+/* Lays out the whole trie. @weights has the width of each node. Returns 0 or -ENOMEM. The caller
+ * releases the layout in either case. */
 static int flamegraph_layout__make(struct flamegraph_layout *layout, const struct page_trie *trie,
 				   const double *weights, double width)
 {
@@ -371,16 +378,17 @@ static void flamegraph_layout__release(struct flamegraph_layout *layout)
 #define ROW	     18
 #define LINE	     17
 #define PADDING	     4
-#define LETTER_WIDTH 6.63 /* of monospace at 11 pixels */
+#define LETTER_WIDTH 6.63 /* width of a monospace letter of 11 pixels */
 
 struct svg {
 	const struct flamegraph *flamegraph;
 	const struct page_trie *trie;
 	struct flamegraph_ink ink;
 	struct flamegraph_layout layout;
-	double *totals[DIFF_SIDES]; /* by node; NULL for DIFF_BEFORE: nothing to compare with */
-	double *weights;	    /* what boxes are as wide as */
-	double top;		    /* of the rows */
+	/* Totals by node; NULL for DIFF_BEFORE: there is nothing to compare with. */
+	double *totals[DIFF_SIDES];
+	double *weights; /* widths of the boxes */
+	double top;	 /* top of the rows */
 	FILE *to;
 };
 
@@ -394,7 +402,7 @@ static const char *name_of(const struct svg *svg, __u32 node)
 	return node ? frame_of(svg, node)->name : "all";
 }
 
-/* The last part of a scoped name: "c<d::e>" of "a::b::c<d::e>". */
+/* Returns the last part of a scoped name: "c<d::e>" of "a::b::c<d::e>". */
 static const char *last_part(const char *name)
 {
 	int depth = 0;
@@ -410,7 +418,7 @@ static const char *last_part(const char *name)
 	return name;
 }
 
-/* Where the first @n characters of UTF-8 text end. */
+/* Returns the size in bytes of the first @n characters of UTF-8 text. */
 static size_t size_of_chars(const char *text, size_t n)
 {
 	size_t size = 0;
@@ -442,7 +450,7 @@ static void print_label(const struct svg *svg, const char *name, double width)
 		fputs("\xe2\x80\xa6", svg->to);
 }
 
-/* Sums of what a damaged file says may be more than any number. */
+/* Returns the absolute value; sums of a damaged file may be greater than any integer. */
 static __u64 magnitude(double value)
 {
 	return number__of(fabs(value));
@@ -563,7 +571,7 @@ static void print_box(const struct svg *svg, const struct flamegraph_box *box)
 	fputs("</g>\n", svg->to);
 }
 
-/* Prints @text from @x on and returns where it ends. */
+/* Prints @text from @x on and returns the x at which it ends. */
 static double print_text(const struct svg *svg, double x, double y, const char *style,
 			 const char *text)
 {
@@ -573,7 +581,7 @@ static double print_text(const struct svg *svg, double x, double y, const char *
 	return x + size_of_chars(text, SIZE_MAX) * LETTER_WIDTH;
 }
 
-/* Returns the y of its last line. */
+/* Prints the legend. Returns the y of its last line. */
 static double print_legend(const struct svg *svg, double y)
 {
 	double x = MARGIN;
@@ -643,7 +651,7 @@ static void print_svg(const struct svg *svg, const char *title)
 	double bottom = svg->top + svg->layout.n_rows * ROW, height;
 	struct svg counting = *svg;
 
-	/* The legend and the remarks, once to find how high they are. */
+	/* The legend and the remarks are first laid out without printing, to find their height. */
 	counting.to = NULL;
 	height = print_legend(&counting, bottom + 22) + 4;
 	for (int side = 0; side < DIFF_SIDES; side++)
@@ -679,7 +687,8 @@ static int add_up(struct svg *svg)
 		if (!svg->totals[side])
 			return -ENOMEM;
 		page_graphs__add(graphs, side, svg->flamegraph->options.cost, svg->totals[side]);
-		/* What is gone stays visible: a stack is as wide as it ever was. */
+		/* What is gone remains visible: a stack is as wide as on the side where it was
+		 * wider. */
 		for (size_t i = 0; i < n; i++)
 			if (svg->totals[side][i] > svg->weights[i])
 				svg->weights[i] = svg->totals[side][i];

@@ -45,7 +45,7 @@ int report_page__write(const struct report_page *page, FILE *to)
 
 /* The page that `flamegraph` writes. */
 
-/* The sentences of @text, which are one per line. */
+/* Returns the sentences of @text, which has one per line, as a list. */
 static json_object *sentences(char *text)
 {
 	json_object *list = json_object_new_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pages for a browser, each of them one file that loads nothing. */
+/* Writes pages for a browser, each of them one file that loads nothing. */
 #ifndef ALLOCPROF_PAGE_H
 #define ALLOCPROF_PAGE_H
 
@@ -14,7 +14,7 @@
  * policy in it forbids everything else. web/ has their sources, which embed.py puts into the library.
  */
 
-/* The fixed parts of a page: before the title, between title and data, and after the data. */
+/* The fixed parts of a page: those before the title, between title and data, and after the data. */
 struct page {
 	const char *head, *middle, *tail;
 };
@@ -22,40 +22,42 @@ struct page {
 extern const struct page page_flamegraph; /* web/flamegraph.html */
 extern const struct page page_report;	  /* web/report.html */
 
-/* Writes the page up to its data, which page_data.h writes. Errors of @to are found by page__end(). */
+/* Writes the page up to its data, for which page_data.h is used. page__end() reports errors of
+ * @to. */
 void page__begin(const struct page *page, const char *title, FILE *to);
 /* Writes the rest and flushes. 0 or the negative errno of a write. */
 int page__end(const struct page *page, FILE *to);
 
-/* Flame graphs: allocprof-flamegraph(1). */
+/* Flame graphs for allocprof-flamegraph(1). */
 
 struct flamegraph_options {
 	enum cost cost;
 	bool reversed;	/* from the allocator's functions to their callers */
-	bool merged;	/* recursion is one frame */
-	bool by_module; /* colours; else by kind */
-	bool is_flame;	/* the root is at the bottom; else on top */
+	bool merged;	/* recursive calls are one frame */
+	bool by_module; /* colours are by module; else by kind */
+	bool is_flame;	/* the root is at the bottom; else at the top */
 };
 
-/* The pointers are the caller's. For SVG the trie itself is reversed and merged; a page does that. */
+/* The pointers belong to the caller. For SVG the trie itself is reversed and merged; a page does
+ * that in the browser. */
 struct flamegraph {
 	struct page_graphs graphs;
 	struct flamegraph_options options;
 };
 
-/* Each writes to @to and flushes. 0, -ENOMEM or the negative errno of a write. */
+/* Each function writes to @to and flushes. Returns 0, -ENOMEM or the negative errno of a write. */
 int flamegraph__write_page(const struct flamegraph *flamegraph, FILE *to);
 int flamegraph__write_svg(const struct flamegraph *flamegraph, FILE *to);
 
 /* The page of a recording, or of two that are compared: allocprof-html(1). */
 
 struct report_page {
-	const struct page_trie *trie;	     /* of the stacks of both */
-	const struct page_recording *after;  /* what the page is about */
-	const struct page_recording *before; /* what it is compared with, or NULL */
+	const struct page_trie *trie;	     /* trie of the stacks of both recordings */
+	const struct page_recording *after;  /* the recording that the page shows */
+	const struct page_recording *before; /* the recording with which it is compared, or NULL */
 };
 
-/* Writes to @to and flushes. 0 or a negative errno. */
+/* Writes to @to and flushes. Returns 0 or a negative errno. */
 int report_page__write(const struct report_page *page, FILE *to);
 
 #endif

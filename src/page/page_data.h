@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Data of a page: blocks that web/data.js reads by name. A block is deflated and in base64, so nothing
- * in it can end it. Errors of the FILE are found by page__end().
+ * Writes the data of a page: blocks that web/data.js reads by name. A block is deflated and in
+ * base64, so nothing in it can end the block. page__end() reports errors of the FILE.
  */
 #ifndef ALLOCPROF_PAGE_DATA_H
 #define ALLOCPROF_PAGE_DATA_H
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-/* What a script gets: */
+/* The type of a block, as a script gets it: */
 enum page_type {
 	PAGE_U8,      /* Uint8Array */
 	PAGE_U16,     /* Uint16Array */
@@ -27,22 +27,25 @@ struct page_block {
 	FILE *to;
 	z_stream stream;
 	unsigned char out
-		[49152]; /* a multiple of 3 but for the last, so that there is no padding within */
+		/* A multiple of 3, except for the last piece, so that there is no padding in
+		 * between. */
+		[49152];
 	size_t n_out;
 };
 
-/* 0 or -ENOMEM, after which it must not be closed. @name is a literal. */
+/* Begins a block. Returns 0, or -ENOMEM; then it must not be closed. @name must be a literal. */
 int page_block__open(struct page_block *block, const char *name, enum page_type type, FILE *to);
 /* Adds @size bytes: whole elements, little-endian. */
 void page_block__add(struct page_block *block, const void *bytes, size_t size);
 void page_block__close(struct page_block *block);
 
-/* Whole blocks of numbers, in the narrowest type that has all of them exactly. 0 or -ENOMEM. */
+/* Write a whole block of numbers, in the narrowest type that has all of them exactly. Return 0 or
+ * -ENOMEM. */
 int page_data__u32(const char *name, const __u32 *values, size_t n, FILE *to);
 int page_data__f64(const char *name, const double *values, size_t n, FILE *to);
-/* Whole blocks. 0 or -ENOMEM. Bytes that are not UTF-8 are taken as Latin-1. */
+/* Writes a whole block. Bytes that are not UTF-8 are read as Latin-1. Returns 0 or -ENOMEM. */
 int page_data__strings(const char *name, const char *const *texts, size_t n, FILE *to);
-/* Takes @value over, which may be NULL where there was no memory for it. */
+/* Writes @value, which it takes over. NULL means that there was no memory for it. */
 int page_data__json(const char *name, json_object *value, FILE *to);
 
 #endif

@@ -18,7 +18,8 @@ static const char *const allocators[] = {
 	"libefence.",	"libdmalloc",  "libgc.",      "libc_malloc_debug.", "libscudo",
 	"librpmalloc",	"libsnmalloc", "libhoard.",
 };
-/* The C library's, those of languages, and interpreters; and what the kernel maps. */
+/* Beginnings of file names of the C library, the libraries of languages, and interpreters, and of
+ * the kernel's mappings. */
 static const char *const runtimes[] = {
 	"libc.so",    "libc-",	   "ld-linux",	    "ld-musl-",	  "ld-2.",	 "libm.so",
 	"libm-",      "libmvec",   "libdl.",	    "libdl-",	  "libpthread",	 "librt.",
@@ -28,12 +29,12 @@ static const char *const runtimes[] = {
 	"linux-vdso", "[vdso]",	   "python2",	    "python3",	  "ruby",	 "perl",
 	"php",	      "node",	   "java",
 };
-/* Names begin so in programs that are statically linked to a language's runtime. */
+/* How functions' names begin in programs that are statically linked to a language's runtime. */
 static const char *const runtime_names[] = {
 	"std::",   "core::", "alloc::", "__gnu_cxx::", "runtime.", "runtime/",
 	"__libc_", "_start", "__rust_", "<std::",      "<core::",  "<alloc::",
 };
-/* Where systems install libraries. */
+/* Directories in which systems install libraries. */
 static const char *const installed[] = { "/lib",	"/usr/lib", "/usr/local/lib",
 					 "/nix/store/", "/snap/",   "/opt/" };
 
@@ -125,7 +126,7 @@ int page_frames__add(struct page_frames *frames, const struct page_frame *frame,
 	return 0;
 }
 
-/* Columns of the table, one after the other, so that only one is in memory. */
+/* Writes columns of the table one after the other, so that only one is in memory. */
 enum column {
 	COLUMN_NAME,
 	COLUMN_MODULE,
@@ -193,7 +194,7 @@ void page_frames__release(struct page_frames *frames)
 	hash_table__release(&frames->index);
 }
 
-/* The text and source lines of each frame of a page. */
+/* Makes the text and source lines of each frame of a page. */
 
 static void add_line(struct page_frame *frame, const char *file, __u32 line)
 {
@@ -238,7 +239,7 @@ struct page_frame *page_labels__new(const struct profile *profile, const struct 
 		if (label->module)
 			frame->module = profile->modules[label->module - 1].path;
 		frame->kind = page_kind__of(label->text, frame->module);
-		/* Such as the inner functions of the C++ library. */
+		/* Such a function is, for example, an inner one of the C++ library. */
 		if (label->of_library && frame->kind == PAGE_KIND_OWN)
 			frame->kind = PAGE_KIND_RUNTIME;
 	}

@@ -45,7 +45,7 @@ static void add_lines(json_object *list, char *text)
 		json_object_array_add(list, json__string(line));
 }
 
-/* The lines of @text, or an empty list. */
+/* Returns the lines of @text, or an empty list. */
 static json_object *lines_of(char *text)
 {
 	json_object *list = json_object_new_array();
@@ -64,7 +64,7 @@ static json_object *missing_of(const struct profile *profile, unsigned int flags
 		       : lines_of(text);
 }
 
-/* What a reader should know about the numbers. */
+/* Returns notes that a reader should know about the numbers. */
 static json_object *notes_of(const struct page_recording *recording)
 {
 	const struct profile *profile = recording->input.profile;
@@ -94,7 +94,7 @@ static json_object *notes_of(const struct page_recording *recording)
 	return list;
 }
 
-/* [name, value, what it means or null, as in files of later versions] */
+/* An element is [name, value, meaning or null for entries of later versions]. */
 static json_object *ledger_of(const struct profile *profile)
 {
 	json_object *list = json_object_new_array();
@@ -111,7 +111,7 @@ static json_object *ledger_of(const struct profile *profile)
 	return list;
 }
 
-/* [pid, name] */
+/* An element is [pid, name]. */
 static json_object *processes_of(const struct profile *profile)
 {
 	json_object *list = json_object_new_array();
@@ -126,7 +126,7 @@ static json_object *processes_of(const struct profile *profile)
 	return list;
 }
 
-/* [index of the process, name] */
+/* An element is [index of the process, name]. */
 static json_object *threads_of(const struct profile *profile)
 {
 	json_object *list = json_object_new_array();
@@ -141,7 +141,7 @@ static json_object *threads_of(const struct profile *profile)
 	return list;
 }
 
-/* Why there is no time line, or NULL. */
+/* Returns why there is no time line, or NULL. */
 static const char *no_time_line(const struct page_recording *recording,
 				const struct page_epochs *epochs)
 {
@@ -177,7 +177,7 @@ static void add_texts(const struct page_recording *recording, json_object *objec
 	}
 }
 
-/* Returns whether a process ended before the recording did, and left blocks. */
+/* Returns whether a process ended before the recording did, and left blocks live. */
 static bool has_exits(const struct profile *profile)
 {
 	struct profile_lifetime lifetime;
@@ -189,7 +189,8 @@ static bool has_exits(const struct profile *profile)
 	return false;
 }
 
-/* Texts about the recording, its ledger, processes and threads. NULL on ENOMEM. */
+/* Returns texts about the recording, its ledger, processes and threads; NULL if there is no
+ * memory. */
 static json_object *page_recording__meta(const struct page_recording *recording,
 					 const struct page_epochs *epochs)
 {
@@ -219,12 +220,12 @@ static json_object *page_recording__meta(const struct page_recording *recording,
 	return object;
 }
 
-/* Blocks are named "<prefix>.<name>". */
+/* Writes the blocks, whose names are "<prefix>.<name>". */
 struct writer {
 	const struct page_recording *recording;
 	const char *prefix;
 	FILE *to;
-	__u32 *rows; /* by count's id - 1: row + 1; 0: not selected */
+	__u32 *rows; /* indexed by count's id - 1: row + 1; 0: the count is not selected */
 	size_t n_rows;
 };
 
@@ -349,11 +350,11 @@ static __u64 oldest_of(const struct selection *selection)
 	return selection->oldest_ns;
 }
 
-/* What is known of a count as a whole; all but the first two only with --live. */
+/* Figures of a count as a whole; all but the first two only with --live. */
 static const struct row_cost {
 	const char *name;
 	__u64 (*value)(const struct selection *selection);
-	bool needs_whole; /* unknown where blocks are selected one by one */
+	bool needs_whole; /* not known if blocks are selected one by one */
 } row_costs[] = {
 	{ "rows.allocated", allocations_of },
 	{ "rows.allocatedBytes", bytes_of },
@@ -413,7 +414,8 @@ static int compare_cells(const void *left, const void *right)
 	return a->died < b->died ? -1 : a->died > b->died;
 }
 
-/* Sorted, each row and pair of epochs once; that takes less in the page. */
+/* Collects the cells, sorted, with each row and pair of epochs once, which takes less room in the
+ * page. */
 static int collect_cells(const struct writer *writer, const struct page_epochs *epochs,
 			 struct cell **cells, size_t *n)
 {
@@ -435,7 +437,7 @@ static int collect_cells(const struct writer *writer, const struct page_epochs *
 		made[n_made++] = (struct cell){
 			.row = writer->rows[lifetime.count - 1] - 1,
 			.born = lifetime.born / epochs->per,
-			/* after the last epoch, if never */
+			/* the epoch after the last one, if the block was never freed */
 			.died = end == PROFILE_LIVE ? epochs->n : end / epochs->per,
 			.blocks = lifetime.blocks,
 			.bytes = lifetime.size_bytes,
@@ -487,7 +489,7 @@ static int write_lifetimes(const struct writer *writer, const struct page_epochs
 	return err;
 }
 
-/* Blocks by thread and bucket, as a list of those that are not 0. */
+/* Writes the blocks by thread and bucket, as a list of those that are not 0. */
 static int write_buckets(const struct writer *writer, const char *kind, const double *sums,
 			 size_t n_threads)
 {
@@ -543,7 +545,8 @@ static int write_histograms(const struct writer *writer)
 	return err ? err : write_buckets(writer, "ages", ages, profile->n_threads);
 }
 
-/* Numbers the nodes at which stacks with live blocks end: @groups by count's id - 1, from 1. */
+/* Numbers the nodes at which stacks with live blocks end. @groups gets these numbers, from 1, by
+ * count's id - 1. */
 static __u32 group_leaks(const struct writer *writer, __u32 *groups, __u32 *nodes, __u32 *by_node)
 {
 	const struct page_recording *recording = writer->recording;
@@ -559,13 +562,14 @@ static __u32 group_leaks(const struct writer *writer, __u32 *groups, __u32 *node
 			by_node[node] = ++n;
 		}
 	}
-	/* All counts of a stack have part in its growth. */
+	/* All counts of a stack contribute to its growth, also those that are not selected. */
 	for (size_t i = 0; i < recording->input.profile->n_counts; i++)
 		groups[i] = by_node[recording->nodes[i]];
 	return n;
 }
 
-/* Which stacks were still growing at the end, as report's: 0 unknown, 1 no, 2 undecided, 3 yes. */
+/* Writes whether stacks were still growing at the end, as report shows it: 0 unknown, 1 no, 2
+ * undecided, 3 yes. */
 static int write_leaks(const struct writer *writer, size_t n_nodes)
 {
 	const struct profile *profile = writer->recording->input.profile;

@@ -24,7 +24,8 @@ static const char *entity(char c)
 	}
 }
 
-/* U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069 and U+061C, of the algorithm of UAX #9. */
+/* Returns whether the character changes the direction of text by the algorithm of UAX #9: U+200E,
+ * U+200F, U+202A to U+202E, U+2066 to U+2069 and U+061C. */
 static bool is_direction(const char *text, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -38,7 +39,7 @@ static bool is_direction(const char *text, size_t size)
 	return at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
 }
 
-/* U+FFFE and U+FFFF. */
+/* Returns whether the character is U+FFFE or U+FFFF. */
 static bool is_noncharacter(const char *text, size_t size)
 {
 	return size == 3 && (!memcmp(text, "\xef\xbf\xbe", 3) || !memcmp(text, "\xef\xbf\xbf", 3));

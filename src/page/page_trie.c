@@ -13,7 +13,7 @@
 #include "stack_groups.h"
 #include "stack_view.h"
 
-/* A node by where it is. */
+/* The key of a node: its place in the trie. */
 struct node_key {
 	__u32 parent, frame;
 };
@@ -66,7 +66,7 @@ static int enter(struct page_trie *trie, __u32 frame, __u32 *at)
 	return 0;
 }
 
-/* The node on the way to @at that has @frame; 0 if there is none. */
+/* Returns the node with @frame among @at and the nodes above it; 0 if there is none. */
 static __u32 find_above(const struct page_trie *trie, __u32 at, __u32 frame)
 {
 	while (at && trie->node_frames[at] != frame)
@@ -109,18 +109,18 @@ void page_trie__release(struct page_trie *trie)
 	hash_table__release(&trie->index);
 }
 
-/* The stacks of a profile in a trie. */
+/* Adds the stacks of a profile to a trie. */
 
 #define NO_FRAME UINT32_MAX
 
 struct stacks {
 	struct page_trie *trie;
 	const struct page_input *input;
-	/* Indexes of frames, by label of the groups, process, thread, function; NO_FRAME until one
-	 * is needed. */
+	/* Indexes of frames by the label of the groups, process, thread and function; NO_FRAME
+	 * until one is needed. */
 	__u32 *labels, *processes, *threads, *functions;
-	struct page_frame *frames; /* by label of the view */
-	__u32 *path;		   /* the frames of the stack that is added */
+	struct page_frame *frames; /* frames by label of the view */
+	__u32 *path;		   /* frames of the stack that is being added */
 	size_t room;
 };
 
@@ -239,20 +239,21 @@ int page_trie__add_profile(struct page_trie *trie, const struct page_input *inpu
 	return err;
 }
 
-/* The stacks of two profiles in a trie. */
+/* Adds the stacks of two profiles to a trie. */
 
 struct pairs {
 	struct page_trie *trie;
 	const struct diff *diff;
-	struct page_frame *labels; /* of the side that is added, by label of its view */
-	__u32 *names;		   /* indexes of frames, by name of the diff; NO_FRAME: none yet */
-	__u32 *partners; /* by stack: that of AFTER that the stack of BEFORE is paired with */
-	__u32 *nodes;	 /* by stack; 0: none yet */
+	/* Frames of the side that is being added, by label of its view. */
+	struct page_frame *labels;
+	__u32 *names;	 /* indexes of frames by name of the diff; NO_FRAME: none yet */
+	__u32 *partners; /* for each stack of BEFORE its partner, a stack of AFTER */
+	__u32 *nodes;	 /* nodes by stack; 0: none yet */
 	__u32 *path;
 	size_t room;
 };
 
-/* The frame of a name that is no code: the allocator's function, a thread or a process. */
+/* Stores the frame of a name that is no code: the allocator's function, a thread or a process. */
 static int add_pair_name(struct pairs *pairs, __u32 name, enum page_kind kind, __u32 *frame)
 {
 	const struct page_frame added = { .name = pairs->diff->names[name].function, .kind = kind };
@@ -275,7 +276,7 @@ static int add_pair_label(struct pairs *pairs, __u32 name, __u32 label, __u32 *f
 	return err;
 }
 
-/* Fills the path with the frames of @stack, which is that of @count, from the outermost on. */
+/* Fills the path with the frames of @stack, the stack of @count, from the outermost one on. */
 static int fill_pair_path(struct pairs *pairs, const struct page_input *input,
 			  const struct profile_count *count, const struct diff_stack *stack)
 {
@@ -368,7 +369,7 @@ int page_trie__add_diff(struct page_trie *trie, const struct diff *diff,
 		if (stacks[DIFF_BEFORE] && stacks[DIFF_AFTER] != stacks[DIFF_BEFORE])
 			pairs.partners[stacks[DIFF_BEFORE] - 1] = stacks[DIFF_AFTER];
 	}
-	/* The partners of AFTER first. */
+	/* AFTER comes first, since partners of its stacks take their nodes. */
 	for (int side = DIFF_AFTER; side >= DIFF_BEFORE && !err; side--)
 		err = add_side(&pairs, side, &inputs[side], &made[side]);
 	free(pairs.names);
@@ -384,7 +385,7 @@ int page_trie__add_diff(struct page_trie *trie, const struct diff *diff,
 	return err;
 }
 
-/* A graph of a page: a cost, in its own unit or the other one. */
+/* A graph of a page: the numbers of one cost. @beside is the same cost in the other unit. */
 struct graph {
 	const char *name, *title, *beside;
 	enum cost cost;
@@ -442,7 +443,8 @@ const char *page_graphs__title(enum cost cost)
 	return graph_of(cost)->title;
 }
 
-/* Adds the numbers to @sums, by node or, with @stacks, by the stack that a node is. */
+/* Adds the numbers to @sums, indexed by node or, with @stacks, by the number of the stack that
+ * ends at a node. */
 static void add_up(const struct page_graphs *graphs, enum diff_side side, const struct graph *graph,
 		   const __u32 *stacks, double *sums)
 {
@@ -482,7 +484,8 @@ json_object *page_graphs__json(const struct page_graphs *graphs)
 	return list;
 }
 
-/* Numbers the nodes at which stacks end: *@stacks by node, *@nodes by number. Both to be freed. */
+/* Numbers the nodes at which stacks end: *@stacks is indexed by node, *@nodes by number. The
+ * caller frees both. */
 static int number_stacks(const struct page_graphs *graphs, __u32 **stacks, __u32 **nodes, size_t *n)
 {
 	__u32 *numbers = calloc(graphs->trie->n_nodes, sizeof(*numbers)), *ends = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The stacks of a page, of one profile or two, as one tree, and numbers for its nodes. */
+/* Makes one tree of the stacks of a page, of one profile or two, and numbers for its nodes. */
 #ifndef ALLOCPROF_PAGE_TRIE_H
 #define ALLOCPROF_PAGE_TRIE_H
 
@@ -19,68 +19,70 @@ struct stack_groups;
 struct stack_view;
 
 /*
- * The stacks of a page as a tree: a stack is a node, and its frames are those on the way from the root.
- * A graph over it is a list of numbers, one for each node: what the stack itself has. Totals are
- * added up from the last node to the first, since parents come before their children.
+ * The stacks of a page as a tree: a stack is a node, and its frames are those on the way from the
+ * root. A graph over the tree is a list of numbers, one for each node: the stack's own cost.
+ * Totals are added up from the last node to the first, since parents come before their children.
  */
 
-/* What a trie is made from. The pointers are the caller's, and must outlive it. */
+/* The data of which a trie is made. The pointers belong to the caller, and must outlive the trie. */
 struct page_input {
 	const struct profile *profile;
-	const struct stack_view *view;	   /* of @profile, with_locations */
-	const struct stack_groups *groups; /* of @view */
-	const struct selection *counts;	   /* filtered, by count's id - 1 */
+	const struct stack_view *view;	   /* view of @profile, with_locations */
+	const struct stack_groups *groups; /* groups of @view */
+	const struct selection *counts;	   /* filtered costs by count's id - 1 */
 };
 
 struct page_trie_options {
-	bool no_comm;	/* without the name of the process as the outermost frame */
-	bool by_thread; /* with the name of the thread inside of it */
-	bool reversed;	/* from the allocator's function to its callers */
-	bool merged; /* a function that calls itself, directly or not, is one frame: what it calls at
-			 * last follows it */
+	bool no_comm;	/* omit the process's name as the outermost frame */
+	bool by_thread; /* add the thread's name below it */
+	bool reversed;	/* the trie leads from the allocator's function to its callers */
+	/* A function that calls itself, directly or not, is one frame; its last call's frames
+	 * follow it. */
+	bool merged;
 };
 
-/* Read freely. */
+/* The trie. Its fields may be read freely. */
 struct page_trie {
 	struct page_frames frames;
-	__u32 *parents;	    /* by node; node 0 is the root, and its own parent */
-	__u32 *node_frames; /* by node: index into the frames; 0 for the root, which has none */
+	__u32 *parents;	    /* parents by node; node 0 is the root, and its own parent */
+	__u32 *node_frames; /* frames by node, as indexes; 0 for the root, which has none */
 	size_t n_nodes, room;
 	struct hash_table index; /* nodes by parent and frame */
 	__u64 seed;
 	struct page_trie_options options;
 };
 
-/* An empty trie. To be released in either case. 0 or -ENOMEM. */
+/* Makes an empty trie, which the caller releases in any case. Returns 0 or -ENOMEM. */
 int page_trie__init(struct page_trie *trie, const struct page_trie_options *options);
-/* Adds the stack of @n frames from the root on. *@node is its node. 0 or -ENOMEM. */
+/* Adds the stack of @n frames from the root on. *@node is its node. Returns 0 or -ENOMEM. */
 int page_trie__add(struct page_trie *trie, const __u32 *frames, size_t n, __u32 *node);
 /*
- * Adds the selected stacks. *@nodes, to be freed, has the node of each count, by its id - 1; 0 if it
- * is not selected. 0 or -ENOMEM.
+ * Adds the selected stacks. *@nodes, which the caller frees, gets the node of each count, by its
+ * id - 1; 0 if it is not selected. Returns 0 or -ENOMEM.
  */
 int page_trie__add_profile(struct page_trie *trie, const struct page_input *input, __u32 **nodes);
 /*
- * The same for two profiles that @diff compares: a stack of the first is at the node of its partner in
- * the second. @diff is by allocations, must outlive the trie, and says itself which processes and
- * threads are frames.
+ * The same for two profiles that @diff compares: a stack of the first is at the node of its
+ * partner in the second. @diff must compare allocations and outlive the trie; it decides whether
+ * processes and threads are frames.
  */
 int page_trie__add_diff(struct page_trie *trie, const struct diff *diff,
 			const struct page_input inputs[DIFF_SIDES], __u32 *nodes[DIFF_SIDES]);
-/* Writes the blocks trie.* and frames.*, which web/trie.js reads. 0 or -ENOMEM. */
+/* Writes the blocks trie.* and frames.*, which web/trie.js reads. Returns 0 or -ENOMEM. */
 int page_trie__write(const struct page_trie *trie, FILE *to);
 void page_trie__release(struct page_trie *trie);
 
-/* Graphs over a trie: for each of the costs a number for each stack. */
+/* Makes graphs over a trie: for each cost a number for each stack. */
 
-/* What all graphs of a page are made from. The pointers are the caller's. */
+/* The data of which all graphs of a page are made. The pointers belong to the caller. */
 struct page_graphs {
 	const struct page_trie *trie;
 	const struct page_input
-		*inputs[DIFF_SIDES];	/* NULL for DIFF_BEFORE: nothing to compare with */
-	const __u32 *nodes[DIFF_SIDES]; /* by count's id - 1 */
-	bool has_live;			/* live and temporary blocks, and the peak, */
-	bool selects_blocks;		/* but not the last two */
+		*inputs[DIFF_SIDES];	/* NULL for DIFF_BEFORE: there is nothing to compare with */
+	const __u32 *nodes[DIFF_SIDES]; /* nodes by count's id - 1 */
+	bool has_live;			/* there are live and temporary blocks, and the peak */
+	/* There are no temporary blocks and no peak, since blocks are selected one by one. */
+	bool selects_blocks;
 };
 
 /* Adds the graph of @cost to @own, which has a number for each node of the trie. */
@@ -92,11 +94,13 @@ const char *page_graphs__unit(enum cost cost);
 const char *page_graphs__title(enum cost cost);
 
 /*
- * A list of objects that say what is known of each graph: name (as in --cost, if that has it), title,
- * unit, and beside, the name of the same in the other unit. NULL on ENOMEM.
+ * Returns a list of objects that describe each graph: name (as in --cost, if that has it), title,
+ * unit, and beside, the name of the same cost in the other unit. Returns NULL if there is no
+ * memory.
  */
 json_object *page_graphs__json(const struct page_graphs *graphs);
-/* Writes the blocks stacks.node, own.NAME and base.NAME, which web/graphs.js reads. 0 or -ENOMEM. */
+/* Writes the blocks stacks.node, own.NAME and base.NAME, which web/graphs.js reads. Returns 0 or
+ * -ENOMEM. */
 int page_graphs__write(const struct page_graphs *graphs, FILE *to);
 
 #endif
