@@ -254,11 +254,12 @@ bool filter__selects_all(const struct filter_options *options)
 	       !options->has_max_size && !options->n_rules && !options->suppressions;
 }
 
-/* A shorter recording is all beginning and end. */
+/* A shorter recording consists only of beginning and end. */
 #define LEAST_EPOCHS 16
 /* An epoch belongs to the end only if it frees so many times the bytes that it allocates. */
 #define FREED_BY_ALLOCATED 4
-/* --leaks goes back before the end only if that freed a quarter (one part in LEAST_SHARE) of what was live, and LEAST_BYTES. */
+/* --leaks goes back before the end only if the end freed a quarter (one part in LEAST_SHARE) of
+ * what was live, and at least LEAST_BYTES. */
 #define LEAST_SHARE 4
 #define LEAST_BYTES (1ULL << 20)
 
@@ -286,14 +287,15 @@ static void sum_up(const struct profile *profile, struct change *changes, __u64 
 		if (lifetime.born < n)
 			changes[lifetime.born].allocated_bytes = profile__add_up(
 				changes[lifetime.born].allocated_bytes, lifetime.size_bytes);
-		/* Blocks that an exit took along count as freed. */
+		/* Blocks that went with their address space at an exec count as freed. */
 		if (end < n)
 			changes[end].freed_bytes =
 				profile__add_up(changes[end].freed_bytes, lifetime.size_bytes);
 	}
 }
 
-/* Looks for the moment in the second half from which on only the end frees, and most was live. */
+/* Looks for the moment in the second half at which most was live, and after which only the end
+ * frees. */
 static void look(const struct change *changes, __u64 n, __u64 epoch_ns, __u64 end_ns,
 		 struct exit_frees *out)
 {
@@ -331,7 +333,7 @@ int exit_frees__find(const struct profile *profile, struct exit_frees *out, stru
 	if (err || profile__n_runs(profile) != 1 || !clocks[0].epoch_ns || !has_ended(profile))
 		return err;
 	n = clocks[0].end_ns / clocks[0].epoch_ns + !!(clocks[0].end_ns % clocks[0].epoch_ns);
-	/* The recording went on for long after the last block, or is damaged. */
+	/* Either the recording went on for long after the last block, or the file is damaged. */
 	if (n < LEAST_EPOCHS || n > 2 * AP_MAX_EPOCHS)
 		return 0;
 	changes = calloc(n, sizeof(*changes));

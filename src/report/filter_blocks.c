@@ -15,7 +15,7 @@ enum answer {
 	YES,
 };
 
-/* Start of an epoch, at most the end of the recording. */
+/* Returns the start of an epoch, at most the end of the recording. */
 static __u64 epoch_start(const struct run_clock *clock, __u64 epoch)
 {
 	__u64 start;
@@ -25,7 +25,7 @@ static __u64 epoch_start(const struct run_clock *clock, __u64 epoch)
 	return start;
 }
 
-/* Last nanosecond of an epoch. */
+/* Returns the last nanosecond of an epoch. */
 static __u64 epoch_last(const struct run_clock *clock, __u64 epoch)
 {
 	__u64 start = epoch_start(clock, epoch), next = epoch_start(clock, epoch + 1);
@@ -33,7 +33,7 @@ static __u64 epoch_last(const struct run_clock *clock, __u64 epoch)
 	return next > start ? next - 1 : start;
 }
 
-/* Whether a value between @least and @most is at least @limit. */
+/* Returns whether a value between @least and @most is at least @limit. */
 static enum answer is_from(__u64 least, __u64 most, __u64 limit)
 {
 	return least >= limit ? YES : most >= limit ? UNSURE : NO;
@@ -100,7 +100,7 @@ static void add_estimates(const struct profile *profile, const struct profile_co
 	selection->of_temporary = samples->of[PROFILE_SAMPLED_TEMPORARY];
 }
 
-/* Time of birth of a block that was born @time_ns after the start of @run. */
+/* Returns when a block was born that was born @time_ns after the start of @run. */
 static __u64 birth_of(const struct filter_runs *runs, __u32 run, __u64 time_ns)
 {
 	return runs ? profile__add_up(time_ns, runs->late_ns[run - 1]) : time_ns;
@@ -159,8 +159,8 @@ static void select_by_time(const struct block_filter *filter, const struct profi
 		profile__next_lifetime(filter->profile, &at, &cell);
 		switch (judge(filter, &cell)) {
 		case YES:
-			/* Filters by age always select the oldest block. Of those that the end freed only the epoch
-			 * is known. */
+			/* Filters by age always select the oldest block. For blocks that the end
+			 * freed only the epoch is known. */
 			if (filter->exit_frees.epoch)
 				oldest_ns = epoch_start(&limits_of(filter, count->id)->clock,
 							cell.born);
@@ -182,7 +182,7 @@ static double ratio(__u64 part, __u64 whole)
 	return whole ? (double)part / whole : 0;
 }
 
-/* Scales @whole to a part of its blocks and bytes: samples are not kept by epoch. */
+/* Scales an estimate to a part of its blocks and bytes, since samples are not kept by epoch. */
 static struct profile_estimate apportion(const struct profile_estimate *whole, double blocks,
 					 double bytes)
 {
@@ -206,7 +206,7 @@ static void apportion_samples(const struct block_filter *filter, struct selectio
 				    ratio(selection->live_bytes, whole->live_bytes));
 }
 
-/* Compares the average size: single sizes are known only by bucket. */
+/* Returns whether the average size passes, since single sizes are known only by bucket. */
 static bool has_size(const struct filter_options *options, const struct selection *whole)
 {
 	unsigned __int128 bytes = whole->size_bytes;
@@ -242,7 +242,7 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 		selection->of_allocations = whole.of_live;
 		selection->of_temporary = (struct profile_estimate){ 0 };
 	} else if (filter->options->freed) {
-		/* Includes what an exec discarded, as the epochs do. */
+		/* This includes blocks that an exec discarded, as the epochs do. */
 		selection->allocations = has_blocks ? whole.allocations - whole.live : 0;
 		selection->size_bytes = has_blocks ? whole.size_bytes - whole.live_bytes : 0;
 		profile_estimate__subtract(&selection->of_allocations, &whole.of_live);

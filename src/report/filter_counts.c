@@ -13,7 +13,7 @@
 #include "stack_view.h"
 #include "suppressions.h"
 
-/* Parses text that consists only of digits. */
+/* Parses a number; the text must consist of digits only. */
 static bool read_number(const char *text, __u64 *number)
 {
 	char *end;
@@ -35,7 +35,7 @@ static bool match_function(const struct pattern *pattern, const struct profile_f
 	       pattern__match(pattern, function->symbol);
 }
 
-/* Indexed by function's id - 1. */
+/* Returns which functions match, indexed by the function's id - 1. */
 static bool *match_functions(const struct profile *profile, const struct pattern *pattern)
 {
 	bool *matched = calloc(profile->n_functions + 1, sizeof(*matched));
@@ -70,7 +70,7 @@ static bool frame_matches(enum filter_kind kind, const bool *matched,
 	return false;
 }
 
-/* Keeps stacks that have a frame that matches the rule or, if negated, none. */
+/* Keeps stacks with a frame that matches the rule or, if the rule is negated, without one. */
 static int narrow_by_frames(struct count_filter *filter, struct filter_rule *rule,
 			    const struct pattern *pattern)
 {
@@ -186,7 +186,8 @@ static int narrow_by_ids(struct count_filter *filter, const struct stack_groups 
 	return 0;
 }
 
-/* Removes from @all what no rule of the kind allows; @some has what one of them does. */
+/* Removes from @all the elements that no rule of the kind permits; @some has those that a rule
+ * permits. */
 static void intersect(bool *all, const bool *some, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -294,7 +295,7 @@ bool count_filter__passes(const struct count_filter *filter, const struct profil
 	       filter->stacks[count->stack - 1];
 }
 
-/* In LeakSanitizer's order: the module, then functions and source files. */
+/* Matches in LeakSanitizer's order: the module, then functions and source files. */
 static int suppress_frame(const struct profile *profile, const struct profile_frame *frame,
 			  const struct suppressions *suppressions)
 {

@@ -11,13 +11,14 @@
 #include "profile.h"
 #include "stack_groups.h"
 
-/* More bars than this could not be seen. */
+/* The largest number of bars of the rate; more could not be told apart. */
 #define MAX_SPANS 200
 
-/* Per cent of a group's freed blocks that are freed at its usual age at the latest; of fewer than 100 it says nothing. */
+/* The percentage of a group's freed blocks that have been freed at its usual age. A group with
+ * fewer than 100 freed blocks has no usual age. */
 #define USUALLY	  99
 #define MIN_FREED 100
-/* The usual age of a group of which too few blocks were freed. */
+/* Usual age of a group of which too few blocks were freed. */
 #define NO_AGE UINT32_MAX
 
 /* A birth or a death. Sums wrap modulo 2^64 in between; live sums are right. */
@@ -61,7 +62,7 @@ static void free_graph(struct graph **graph)
 	graph__free(*graph);
 }
 
-/* @a * @b, saturating at PROFILE_MAX. */
+/* Returns @a * @b, which saturates at PROFILE_MAX. */
 static __u64 multiply(__u64 a, __u64 b)
 {
 	__u64 product;
@@ -119,7 +120,7 @@ static void set_time(const struct profile *profile, struct graph *graph, struct 
 	graph->end_ns = elapsed_ns(profile);
 	if (graph->n_samples && graph->samples[graph->n_samples - 1].time_ns > graph->end_ns)
 		graph->end_ns = graph->samples[graph->n_samples - 1].time_ns;
-	/* Once no process is left nothing is resident, and nothing was measured. */
+	/* When no process is left, nothing is resident, and the zeros were not measured. */
 	while (graph->n_samples && !graph->samples[graph->n_samples - 1].rss_bytes)
 		graph->n_samples--;
 	/* The last epoch ends with the recording, so it may be shorter than the others. */
@@ -133,7 +134,7 @@ static void set_time(const struct profile *profile, struct graph *graph, struct 
 	graph->n_points = (epochs->n - 1) / epochs->per_point + 2;
 	graph->n_spans = (epochs->n - 1) / epochs->per_span + 1;
 	graph->span_ns = multiply(epochs->per_span, graph->epoch_ns);
-	/* A short last span would make a rate of hardly any data. */
+	/* A short last span would show a rate of hardly any data. */
 	if (graph->n_spans > 1 && graph__span_ns(graph, graph->n_spans - 1) < graph->span_ns / 2)
 		graph->n_spans--;
 }
@@ -243,7 +244,8 @@ static size_t collect_freed(const struct graph_source *source, struct freed *fre
 	return n;
 }
 
-/* The age of a group, whose @n entries are sorted, with @live blocks at the end. */
+/* Returns the usual age of a group, whose @n entries are sorted, and of which @live blocks are
+ * live at the end. */
 static __u32 usual_age(const struct freed *freed, size_t n, __u64 live)
 {
 	__u64 all = 0, wanted, sum = 0;
@@ -262,8 +264,8 @@ static __u32 usual_age(const struct freed *freed, size_t n, __u64 live)
 }
 
 /*
- * Sets @ages, by group. What the end has left of a cache is younger than nearly all of it became, and would have been freed, too.
- * 0 or -ENOMEM.
+ * Sets the usual ages of groups. Blocks that the end has found live and younger than this, such as
+ * those of a cache, would have been freed, too. Returns 0 or -ENOMEM.
  */
 static int find_usual_ages(const struct graph_source *source, __u32 *ages)
 {
@@ -308,7 +310,7 @@ static size_t collect_events(const struct graph_source *source, struct event *ev
 	return n;
 }
 
-/* The greatest sum at the end of an epoch; the @n events are sorted by epoch. */
+/* Returns the greatest sum at the end of an epoch. The @n events are sorted by epoch. */
 static __u64 find_peak(const struct event *events, size_t n, __u32 *epoch)
 {
 	__u64 live_bytes = 0, peak_bytes = 0;
@@ -325,7 +327,7 @@ static __u64 find_peak(const struct event *events, size_t n, __u32 *epoch)
 	return peak_bytes < PROFILE_MAX ? peak_bytes : PROFILE_MAX;
 }
 
-/* Finds one peak for each group that has events. */
+/* Finds the peak of each group that has events. Returns how many there are. */
 static size_t find_peaks(struct event *events, size_t n_events, struct peak *peaks)
 {
 	size_t n = 0, first = 0;
@@ -391,7 +393,7 @@ static void add_lifetime(struct graph_series *series, const struct profile_lifet
 	}
 }
 
-/* The peak of the groups without a series of their own, for which @series_of has 0. */
+/* Returns the peak of the groups without a series of their own, for which @series_of has 0. */
 static __u64 find_others_peak(struct event *events, size_t n_events, const __u32 *series_of)
 {
 	size_t n = 0;
@@ -410,7 +412,8 @@ static int fill_series(const struct graph_source *source, size_t top, struct gra
 	const struct profile *profile = source->profile;
 	_cleanup_(free_ptr) struct event *events = NULL;
 	_cleanup_(free_ptr) struct peak *peaks = NULL;
-	_cleanup_(free_ptr) __u32 *series_of = NULL; /* index + 1; 0: the series of the others */
+	/* Index of the series + 1; 0: the series of the others. */
+	_cleanup_(free_ptr) __u32 *series_of = NULL;
 	_cleanup_(free_ptr) __u32 *ages = NULL;
 	struct profile_lifetime lifetime;
 	size_t n_events, n_top = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The time line of a recording as numbers, for allocprof-graph(1). */
+/* Makes the time line of a recording as numbers, for allocprof-graph(1). */
 #ifndef ALLOCPROF_GRAPH_DATA_H
 #define ALLOCPROF_GRAPH_DATA_H
 
@@ -13,54 +13,55 @@ struct timeline_sample;
 struct stack_groups;
 
 #define GRAPH_DEFAULT_TOP 8
-/* More bands could not be told apart. */
+/* The largest number of bands; more could not be told apart. */
 #define GRAPH_MAX_TOP 16
-/* Limit of points besides the start; longer time lines merge epochs. */
+/* The largest number of points besides the start; longer time lines merge epochs. */
 #define GRAPH_MAX_POINTS 1000
 
 /* Live memory of a stack group, or of all groups without a series of their own. */
 struct graph_series {
-	__u32 stack; /* the group's smallest id; 0 for the others */
+	__u32 stack; /* smallest id of the group; 0 for the others */
 	__u32 group; /* index of the group */
 	size_t n_stacks;
-	__u64 peak_bytes;	/* maximum over the ends of epochs */
-	__u64 live, live_bytes; /* not freed, also by processes that have ended */
-	/* For each point, owned by the graph: live bytes that stay, and those that are freed later. Blocks stay that
-	 * are never freed until their process ends (where another one goes on); and those that the end of the
-	 * recording found younger than most of their group get: where at least 100 blocks of a group were freed, and
-	 * not fewer than are left, that is the age that 99 % of the freed ones did not exceed. */
+	__u64 peak_bytes;	/* largest value at the end of an epoch */
+	__u64 live, live_bytes; /* blocks that were not freed, also by processes that have ended */
+	/* For each point, owned by the graph: live bytes that stay, and live bytes that are freed
+	 * later. A block stays if it is never freed, and at its end is older than its group's
+	 * usual age; a younger one counts as freed later. If at least 100 blocks of a group were
+	 * freed, and no fewer than are left, the usual age is the one that 99 % of the freed ones
+	 * did not exceed; else all blocks that are never freed stay. */
 	__u64 *stays_bytes, *freed_bytes;
 };
 
 struct graph {
 	__u64 epoch_ns;
-	__u64 end_ns;	 /* of the recording, since its start */
+	__u64 end_ns;	 /* end of the recording, since its start */
 	__u64 *times_ns; /* by point; the first is 0, the last @end_ns; owned */
 	size_t n_points;
 	struct graph_series *series; /* by descending peak, the others last; owned */
 	size_t n_series;
-	size_t n_stacks;	   /* groups with a block */
-	__u64 peak_bytes, peak_ns; /* of all series together, at the end of an epoch */
+	size_t n_stacks;	   /* number of groups with a block */
+	__u64 peak_bytes, peak_ns; /* peak of all series together, at the end of an epoch */
 	__u64 live, live_bytes;
 	__u64 *allocations; /* blocks allocated, by span; owned */
-	size_t n_spans;	    /* at least 1; each @span_ns long, but the last ends at @end_ns */
+	size_t n_spans;	    /* at least 1; each lasts @span_ns, but the last ends at @end_ns */
 	__u64 span_ns;
-	/* Owned by the profile; the last is the last one at which a process had resident memory. */
+	/* Owned by the profile. The last one is the last at which a process had resident memory. */
 	const struct timeline_sample *samples;
 	size_t n_samples;
 };
 
 /*
- * Makes the time line of those lifetimes of @profile that are @selected (by index; NULL: all), with
- * a series for each of the @top stack groups with the greatest peaks. @profile must outlive it. 0,
- * or with @error set -ENODATA for a recording without --live, -EINVAL for a profile that
- * contradicts itself, -ENOMEM.
+ * Makes the time line of those lifetimes of @profile that are @selected (by index; NULL: all),
+ * with a series for each of the @top stack groups with the greatest peaks. @profile must outlive
+ * it. Returns 0, or with @error set -ENODATA for a recording without --live, -EINVAL for a profile
+ * that contradicts itself, -ENOMEM.
  */
 int graph__new(const struct profile *profile, const struct stack_groups *groups,
 	       const bool *selected, size_t top, struct graph **graph, struct error *error);
 void graph__free(struct graph *graph);
 
-/* Length of span @span in nanoseconds; never 0. */
+/* Returns the length of span @span in nanoseconds; never 0. */
 __u64 graph__span_ns(const struct graph *graph, size_t span);
 
 #endif

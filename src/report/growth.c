@@ -11,26 +11,27 @@
 #include "profile.h"
 #include "profile_runs.h"
 
-/* A shorter half would have quarters of one epoch; a longer one is a damaged file. */
+/* Limits of the number of epochs that are judged: half of fewer would have quarters of one epoch,
+ * and more mean a damaged file. */
 #define LEAST_EPOCHS 8
 #define MOST_EPOCHS  65536
 /* The line must rise by so many standard deviations. */
 #define DEVIATIONS 2
-/* Parts of a window; the average must rise from each to the next. */
+/* The parts of a window; the average must rise from each to the next. */
 #define QUARTERS 4
-/* The last half, quarter and eighth: what began late is judged by what is there. */
+/* The windows are the last half, quarter and eighth, so that growth that began late is found, too. */
 #define WINDOWS		 3
 #define LEAST_LIFE_SHARE 8
-/* A step for good: all later values are so much above all earlier ones. */
+/* A step counts if all later values exceed all earlier ones by this factor. */
 #define STEP_NUMERATOR	 9
 #define STEP_DENOMINATOR 8
 
-/* The epochs that are judged: up to @n. */
+/* The epochs that are judged, which end at @n. */
 struct time {
 	__u64 n, epoch_ns;
 };
 
-/* Live bytes at the end of each epoch, and the least of each and all later ones. */
+/* Live bytes at the end of each epoch, and the least value of each epoch and all later ones. */
 struct line {
 	__u64 *live_bytes, *floors;
 	__u64 first; /* epoch of the first block */
@@ -42,7 +43,7 @@ struct grouped {
 	size_t *starts;	  /* start of each group, and the end of the last */
 };
 
-/* Sums wrap modulo 2^64 in between. */
+/* Fills the line of a group. Sums wrap modulo 2^64 in between. */
 static void follow(const struct profile *profile, const struct time *time, const __u32 *lifetimes,
 		   size_t n, struct line *line)
 {
@@ -80,8 +81,8 @@ static double mean(const __u64 *values, __u64 n)
 	return sum / n;
 }
 
-/* Whether the average rises from each quarter to the next. Memory that was allocated at once raises
- * two quarters at most. */
+/* Returns whether the average rises from each quarter to the next. Memory that was allocated at
+ * once raises at most two quarters. */
 static bool rises_throughout(const __u64 *live_bytes, __u64 n)
 {
 	__u64 quarter = n / QUARTERS;
@@ -93,7 +94,7 @@ static bool rises_throughout(const __u64 *live_bytes, __u64 n)
 	return true;
 }
 
-/* Whether the least-squares line through @n values rises, and not only as noise does. */
+/* Returns whether the least-squares line through @n values rises by more than noise would. */
 static bool rises(const __u64 *live_bytes, __u64 n, double *slope)
 {
 	double middle = (n - 1) / 2.0, average = mean(live_bytes, n);
@@ -114,8 +115,8 @@ static bool rises(const __u64 *live_bytes, __u64 n, double *slope)
 	       rises_throughout(live_bytes, n);
 }
 
-/* Whether the rise of the window from @from on goes on in its last quarter, which has more than there ever was before the
- * window. */
+/* Returns whether the rise of the window from @from on continues in its last quarter, which must
+ * exceed everything before the window. */
 static bool goes_on(const __u64 *live_bytes, __u64 from, __u64 n)
 {
 	__u64 quarter = (n - from) / QUARTERS, half = quarter / 2, most = 0;
@@ -127,7 +128,8 @@ static bool goes_on(const __u64 *live_bytes, __u64 from, __u64 n)
 	       mean(live_bytes + n - half, half) > mean(live_bytes + n - quarter, half);
 }
 
-/* Looks for a steady rise that goes on. @slope: bytes an epoch, that of the last half where there is none. */
+/* Looks for a steady rise that continues. @slope: bytes per epoch; if there is no such rise, that
+ * of the last half. */
 static enum growth_verdict judge_rise(const struct time *time, const __u64 *live_bytes,
 				      double *slope)
 {
@@ -142,7 +144,8 @@ static enum growth_verdict judge_rise(const struct time *time, const __u64 *live
 		if (!rises(live_bytes + from, time->n - from, i ? &late : slope))
 			continue;
 		if (!goes_on(live_bytes, from, time->n)) {
-			/* A cache that is emptied seldom, above a leak or not; or a leak that stopped. */
+			/* It may be a cache that is seldom emptied, above a leak or not, or a leak
+			 * that has stopped. */
 			if (!i)
 				verdict = GROWTH_UNDECIDED;
 			continue;
@@ -155,9 +158,10 @@ static enum growth_verdict judge_rise(const struct time *time, const __u64 *live
 }
 
 /*
- * Looks for steps: a container that doubles takes all of them at once, each twice as long after the last. A step is one for
- * good if no later value is as low as the highest before it. The growth goes on if the next is not overdue by
- * then. @slope: bytes an epoch, between the steps of the last four fifths of its life.
+ * Looks for steps: a container that doubles takes all its memory at once, after twice the time
+ * each time. A step counts if no later value is as low as the highest one before it. The growth
+ * continues if the next step is not overdue. @slope: bytes per epoch, between the steps of the
+ * last four fifths of its life.
  */
 static enum growth_verdict judge_steps(const struct time *time, const struct line *line,
 				       double *slope)
@@ -199,13 +203,13 @@ static struct growth judge(const struct time *time, const struct line *line)
 
 	if (rise != GROWTH_GROWING && steps == GROWTH_GROWING)
 		slope = of_steps;
-	/* What has been there for a moment may be a burst. */
+	/* A group that has existed only for a moment may be a burst. */
 	if (verdict == GROWTH_GROWING && time->n - line->first < time->n / LEAST_LIFE_SHARE)
 		verdict = GROWTH_UNDECIDED;
 	return (struct growth){
 		.is_known = true,
 		.verdict = verdict,
-		/* A damaged file may say anything. */
+		/* A damaged file may have any number. */
 		.bytes_per_second = fmin(slope * 1e9 / time->epoch_ns, (double)PROFILE_MAX),
 	};
 }
@@ -239,7 +243,7 @@ static int group(const struct profile *profile, const __u32 *groups, size_t n,
 	return 0;
 }
 
-/* Whether a block began or ended in the last half. */
+/* Returns whether a block began or ended in the last half. */
 static bool has_changes(const struct profile *profile, const struct time *time)
 {
 	struct profile_lifetime lifetime;
@@ -281,8 +285,9 @@ int growth__measure(const struct profile *profile, const __u32 *groups, size_t n
 		time.n = before;
 	if (err || time.n < 2 * LEAST_EPOCHS - 1 || time.n > 2 * MOST_EPOCHS)
 		return err;
-	/* A recording has more epochs than AP_MAX_EPOCHS if it went on for long after the last block, and nothing grew
-	 * then. Else the file is damaged, and following each group through so many would take minutes. */
+	/* A recording has more epochs than AP_MAX_EPOCHS if it went on for long after the last
+	 * block, and then nothing grew. Otherwise the file is damaged, and it would take minutes
+	 * to follow each group through so many epochs. */
 	if (time.n > 2 * AP_MAX_EPOCHS) {
 		bool is_quiet = !has_changes(profile, &time);
 

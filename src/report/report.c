@@ -30,7 +30,7 @@ static bool match_entry(const void *owner, __u32 at, const void *key)
 	       entry->root == wanted->root;
 }
 
-/* The entry of @count, made if missing. NULL on ENOMEM. */
+/* Returns the entry of @count, which is made if it is missing; NULL if there is no memory. */
 static struct report_entry *get_entry(struct report *report, struct hash_table *index, __u64 seed,
 				      const struct profile_count *count, const __u32 *roots)
 {
@@ -63,7 +63,7 @@ static int compare_growing(const void *left, const void *right)
 	return x != y ? (x > y ? -1 : 1) : a->label < b->label ? -1 : a->label > b->label;
 }
 
-/* Keeps those of the functions whose growth that of their stacks does not show. */
+/* Keeps those functions whose growth their stacks do not show. */
 static void keep_unseen(struct report *report, const struct growth *growths, const __u32 *numbers,
 			size_t n)
 {
@@ -93,7 +93,8 @@ static void keep_unseen(struct report *report, const struct growth *growths, con
 	qsort(report->growing, report->n_growing, sizeof(*report->growing), compare_growing);
 }
 
-/* A leak of one function may be in many stacks, none of which grows by itself. */
+/* Measures functions, since a leak of one function may be in many stacks, none of which grows by
+ * itself. */
 static int measure_functions(struct report *report, const __u32 *entries, __u64 before,
 			     struct error *error)
 {
@@ -129,7 +130,7 @@ static int measure_functions(struct report *report, const __u32 *entries, __u64 
 	return err;
 }
 
-/* @entries: index + 1 by count's id - 1; 0: none. */
+/* Measures the growth of entries. @entries has the index + 1 at a count's id - 1; 0: none. */
 static int measure_growth(struct report *report, const __u32 *entries)
 {
 	_cleanup_(free_ptr) struct growth *growths =
@@ -201,7 +202,7 @@ static char *root_text(const struct profile *profile, const struct profile_threa
 
 struct root {
 	char *text;
-	__u32 thread; /* index */
+	__u32 thread; /* index of the thread */
 };
 
 static int compare_roots(const void *a, const void *b)
@@ -401,16 +402,17 @@ void report__histograms(const struct report *report, const struct filtered *filt
 	}
 }
 
-/* Items are sorted by their frames from the root on, so that each node is a range of items, and its
- * cost a difference of prefix sums. Only visible nodes are built. */
+/* Makes a tree. Items are sorted by their frames from the root on, so that each node is a range of
+ * items, and its cost a difference of prefix sums. Only visible nodes are built. */
 struct item {
 	const struct stack_group *group;
-	__u32 root; /* label, or REPORT_NO_ROOT */
+	__u32 root; /* label of the root, or REPORT_NO_ROOT */
 	__u32 leaf; /* label of the allocator's function; top-down only */
 	__u64 blocks, size_bytes;
 };
 
-/* Sums saturate where they are shown, not before: differences of saturated sums are none. */
+/* Sums saturate where they are shown, and not before, since differences of saturated sums would be
+ * wrong. */
 typedef unsigned __int128 exact_sum;
 
 struct range {
@@ -434,7 +436,7 @@ static __u32 item_length(const struct builder *builder, const struct item *item)
 	       !builder->options->bottom_up;
 }
 
-/* The label of frame @at, which must exist, from the tree's root. */
+/* Returns the label of frame @at, which must exist, counted from the tree's root. */
 static __u32 item_frame(const struct builder *builder, const struct item *item, __u32 at)
 {
 	__u32 n = item->group->n_frames;
@@ -472,7 +474,8 @@ static void cost_range(const struct builder *builder, struct range *range)
 	range->size_bytes = builder->size_bytes[range->end] - builder->size_bytes[range->start];
 }
 
-/* The end of the items from @start on that have the same frame at @at; they are contiguous. */
+/* Returns the end of the items, from @start on, that have the same frame at @at; they are
+ * contiguous. */
 static size_t find_end(const struct builder *builder, size_t start, size_t end, __u32 at)
 {
 	__u32 frame = item_frame(builder, &builder->items[start], at);
@@ -526,13 +529,14 @@ static int add_frame(struct report_tree *tree, struct report_node *node, __u32 f
 	return 0;
 }
 
-/* Descends as long as all items of @range share the next frame. */
+/* Adds frames to the node as long as all items of @range share the next frame. Returns 0 or
+ * -ENOMEM. */
 static int follow_chain(struct builder *builder, struct range *range, struct report_node *node)
 {
 	for (;;) {
 		const struct item *first = &builder->items[range->start];
 
-		/* The shortest item comes first: where it ends, the others branch off. */
+		/* The shortest item comes first; where it ends, the others branch off. */
 		if (node->n_frames &&
 		    (range->at >= item_length(builder, first) ||
 		     find_end(builder, range->start, range->end, range->at) < range->end))
@@ -554,7 +558,8 @@ static int compare_ranges(const void *left, const void *right, void *context)
 }
 
 /*
- * The children of @parent that get a line, sorted, in *@children, to be freed; the rest in @rest.
+ * Stores the children of @parent that get a line, sorted, in *@children, which the caller frees,
+ * and the sum of the others in @rest.
  */
 static int find_children(struct builder *builder, const struct range *parent,
 			 struct range **children, size_t *n, struct range *rest, __u32 *n_rest)
@@ -593,7 +598,7 @@ struct level {
 	__u32 n_rest;
 };
 
-/* Depth first, with an explicit stack: files may nest without limit. */
+/* Builds the tree depth first, with an explicit stack, since files may nest without limit. */
 static int build(struct builder *builder)
 {
 	struct range all = { .end = builder->n_items };

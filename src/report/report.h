@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A filtered profile by stack, sorted, or as a tree. */
+/* A report: a filtered profile by stack, sorted, or as a tree. */
 #ifndef ALLOCPROF_REPORT_H
 #define ALLOCPROF_REPORT_H
 
@@ -23,17 +23,19 @@ struct report_entry {
 	__u32 group; /* index of the stack group */
 	__u32 root;  /* label of the process or thread, or REPORT_NO_ROOT */
 	enum ap_function function;
-	struct selection selected; /* what passed the filter; see report_entry__whole() */
+	struct selection selected; /* costs that passed the filter; see report_entry__whole() */
 	__u32 count;		   /* id of its last count */
 	bool at_exit;		   /* all selected live blocks belong to processes that ran to their
 			       * exit */
-	struct growth growth;	   /* of all its blocks, if requested; before the end freed them */
+	/* Growth of all its blocks, if requested, before the end freed them. */
+	struct growth growth;
 };
 
-/* A function all of whose stacks together grew, and by a quarter or more faster than those of them that are growing. */
+/* A function whose stacks all together grew, by a quarter or more faster than those of its stacks
+ * that are growing. */
 struct report_growing {
 	__u32 label;	 /* the innermost frame of its stacks */
-	__u32 n_entries; /* with live blocks that are selected, of which there are two or more */
+	__u32 n_entries; /* number of its entries with live blocks that are selected, two or more */
 	struct growth growth;
 };
 
@@ -41,26 +43,26 @@ struct report {
 	const struct profile *profile;
 	const struct stack_groups *groups;
 	const struct filter_runs *runs;
-	__u32 *previous; /* by count's id - 1: id of the entry's count before it, 0: none */
-	struct report_entry *entries; /* those with any of the sorted cost, in descending order */
+	__u32 *previous; /* by count's id - 1: id of the count before it in its entry; 0: none */
+	struct report_entry *entries; /* entries with any of the sorted cost, in descending order */
 	size_t n_entries;
 	struct report_growing *growing; /* the functions, by descending growth */
 	size_t n_growing;
 	struct selection total, whole;
-	__u64 peak_bytes; /* this and the next are as in struct filtered */
+	__u64 peak_bytes; /* as in struct filtered, like the next field */
 	__u64 left, left_bytes;
 	struct profile_estimate of_left;
 	struct exit_frees exit_frees;
 	__u64 end_ns, epoch_ns;
-	bool at_exit; /* true for all entries */
+	bool at_exit; /* all entries have it set */
 };
 
 enum report_sort {
-	/* Preceded by the costs of enum cost. */
+	/* The numbers before are those of enum cost. */
 	REPORT_OLDEST = COSTS,
 };
 
-/* Stacks of the same frames are told apart by one of these. */
+/* By what stacks of the same frames are told apart. */
 enum report_by {
 	REPORT_BY_STACK,
 	REPORT_BY_PROCESS,
@@ -68,56 +70,60 @@ enum report_by {
 };
 
 /*
- * Sums up @filtered by stack and @by, and sorts by @sort (an enum cost or REPORT_OLDEST).
- * @with_growth: also computes each entry's growth. The arguments must outlive the report. NULL on
- * ENOMEM.
+ * Adds up @filtered by stack and @by, and sorts by @sort (an enum cost or REPORT_OLDEST).
+ * @with_growth: also computes each entry's growth. The arguments must outlive the report. Returns
+ * NULL if there is no memory.
  */
 struct report *report__new(const struct profile *profile, struct stack_groups *groups,
 			   const struct filtered *filtered, enum report_by by, int sort,
 			   bool with_growth);
 void report__free(struct report *report);
 
-/* All blocks of @entry, whatever the filter; for COST_PEAK only those of the run that has the peak. */
+/* Stores all blocks of @entry, whatever the filter; for COST_PEAK only those of the run that has
+ * the peak. */
 void report_entry__whole(const struct report *report, const struct report_entry *entry,
 			 enum cost cost, struct selection *whole);
 
-/* Whether the selected counts that have @cost belong to processes of different names. */
+/* Returns whether the selected counts with @cost belong to processes of different names. */
 bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,
 				 enum cost cost);
 
 /*
- * Histograms of sizes and, for freed blocks, lifetimes, of PROFILE_BUCKETS each. They include all
- * blocks of a count of which any are selected, as single blocks are not known by bucket. @filtered
- * is that of report__new().
+ * Fills histograms of sizes and, for freed blocks, lifetimes, of PROFILE_BUCKETS each. They
+ * include all blocks of a count of which any are selected, since single blocks are not known by
+ * bucket. @filtered is that of report__new().
  */
 void report__histograms(const struct report *report, const struct filtered *filtered, __u64 *sizes,
 			__u64 *lifetimes);
 
 /* A line of a tree: one frame, or a chain of frames without branches. */
 struct report_node {
-	__u32 depth; /* 0: no parent. Parents precede children; siblings are in descending order */
+	/* 0: it has no parent. Parents precede children; siblings are in descending order. */
+	__u32 depth;
 	__u32 n_frames;
 	__u32 *frames; /* labels, from the parent's side; owned by the tree */
 	__u64 blocks, size_bytes;
-	__u32 n_hidden; /* not 0: sum of so many siblings that are too small for lines; no frames */
-	bool is_last;	/* last of its siblings */
+	/* Not 0: the line is the sum of so many siblings that are too small for lines, and has no
+	 * frames. */
+	__u32 n_hidden;
+	bool is_last; /* last of its siblings */
 };
 
 struct report_tree {
 	struct report_node *nodes;
 	size_t n_nodes, room;
-	__u32 *frames; /* of all nodes */
+	__u32 *frames; /* frames of all nodes */
 	size_t n_frames, frames_room;
 };
 
 struct report_tree_options {
 	enum cost cost;
-	bool bottom_up;	  /* from the allocating function to its callers; else from main to the
-			 * allocator */
-	double min_share; /* of the whole cost; smaller nodes are summed up in one */
+	/* From the allocating function to its callers; else from main to the allocator's function. */
+	bool bottom_up;
+	double min_share; /* share of the whole cost; smaller nodes are added up in one line */
 };
 
-/* To be freed; NULL on ENOMEM. */
+/* Makes a tree of the report, which the caller frees; NULL if there is no memory. */
 struct report_tree *report_tree__new(const struct report *report, struct stack_groups *groups,
 				     const struct report_tree_options *options);
 void report_tree__free(struct report_tree *tree);

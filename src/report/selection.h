@@ -9,15 +9,16 @@
 #include "profile.h"
 
 /*
- * Sums of blocks, of one or more counts. selection_none is the empty one: zeros but for oldest_ns.
+ * Sums of blocks, of one or more counts. selection_none is empty: zeros except for oldest_ns.
  */
 struct selection {
-	__u64 allocations, size_bytes; /* blocks; requests if the file has no blocks */
+	__u64 allocations, size_bytes; /* blocks, or requests if the file has no blocks */
 	__u64 live, live_bytes;
 	__u64 temporary, temporary_bytes;
 	__u64 peak, peak_bytes;
-	__u64 oldest_ns;	    /* birth of the oldest live one; UINT64_MAX: none is live */
-	__u64 unsure, unsure_bytes; /* possibly of the above; not included */
+	__u64 oldest_ns; /* birth of the oldest live one; UINT64_MAX: none is live */
+	/* Blocks that possibly belong to the above, but are not included. */
+	__u64 unsure, unsure_bytes;
 	/* Precision if bytes were sampled, else zeros. */
 	struct profile_estimate of_allocations, of_live, of_temporary;
 };
@@ -39,20 +40,20 @@ enum cost {
 };
 
 __u64 cost__of(enum cost cost, const struct selection *selection);
-/* The blocks and the bytes of @cost, whichever of the two it is. */
+/* Return the blocks and the bytes of @cost, whichever of the two it is. */
 __u64 cost__blocks(enum cost cost, const struct selection *selection);
 __u64 cost__bytes(enum cost cost, const struct selection *selection);
-/* The precision of @cost, or NULL if unknown: that of the peak. */
+/* Returns the precision of @cost; NULL if it is unknown, as that of the peak is. */
 const struct profile_estimate *cost__estimate(enum cost cost, const struct selection *selection);
-/* Half-width of the 95 % confidence interval of an estimated number of blocks (or @bytes), valid
- * with many samples; 0 if not sampled. */
+/* Returns half of the width of the 95 % confidence interval of an estimated number of blocks (or
+ * @bytes), which is valid with many samples; 0 if it is not sampled. */
 double profile_estimate__margin(const struct profile_estimate *estimate, bool bytes);
-/* Whether @cost is in bytes. */
+/* Returns whether @cost is in bytes. */
 bool cost__is_bytes(enum cost cost);
-/* Whether @cost needs a recording with --live. */
+/* Returns whether @cost needs a recording with --live. */
 bool cost__needs_live(enum cost cost);
 const char *cost__name(enum cost cost);
-/* The cost called @name, or -ENOENT. */
+/* Returns the cost called @name, or -ENOENT. */
 int cost__by_name(const char *name);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define NO_LABEL UINT32_MAX
 
-/* Labels for incomplete ends, by enum ap_stack_end; made on first use. */
+/* Labels for incomplete ends, by enum ap_stack_end, which are made on first use. */
 typedef __u32 ends_t[AP_STACK_ENDS];
 
 int stack_groups__add_label(struct stack_groups *groups, const char *text, __u32 *label)
@@ -43,13 +43,14 @@ static int label_end(struct stack_groups *groups, enum ap_stack_end end, ends_t 
 				       &ends[end]);
 }
 
-/* Whether the outermost frame was reached: with frame pointers only inner ones may be missing. */
+/* Returns whether the outermost frame was reached: with frame pointers only inner frames may be
+ * missing. */
 static bool has_outermost(const struct profile_stack *stack)
 {
 	return stack->end == AP_END_COMPLETE || stack->end == AP_END_FRAME_POINTERS;
 }
 
-/* The frames of @stack, and one for the missing outer frames if it is incomplete or empty. */
+/* Stores the frames of @stack, and one for the missing outer frames if it is incomplete or empty. */
 static int get_frames(struct stack_groups *groups, const struct stack_view *view,
 		      const struct profile_stack *stack, ends_t ends, struct stack_group *group)
 {
@@ -118,13 +119,13 @@ static int add_stack(struct stack_groups *groups, const struct stack_view *view,
 	return 0;
 }
 
-/* A line of a text with several. */
+/* A line of a text that has several. */
 struct line {
 	const char *text;
 	size_t size;
 };
 
-/* @id is its offset in the text @lines, and 1. */
+/* Compares a line. @id is the line's offset in the text @lines, plus 1. */
 static bool match_line(const void *lines, __u32 id, const void *key)
 {
 	const char *text = (const char *)lines + id - 1;
@@ -153,7 +154,8 @@ static int index_lines(const char *lines, __u64 seed, struct hash_table *table)
 	return err;
 }
 
-/* Marks the modules that were seen to have no unwind table: each stack that is printed is looked through for one. */
+/* Marks the modules that were seen to have no unwind table, since each printed stack is searched
+ * for one. */
 static int mark_modules(struct stack_groups *groups, const struct profile *profile)
 {
 	const char *lines = profile__meta(profile, "no_unwind_table") ?: "";

@@ -18,8 +18,8 @@ struct stack_group {
 	__u32 id;	     /* smallest stack id of the group */
 	const __u32 *frames; /* indexes into the labels, innermost first; at least one */
 	__u32 n_frames;
-	__u32 n_seen;	       /* number of real frames; one after them may say what is missing */
-	enum ap_stack_end end; /* common to all its stacks */
+	__u32 n_seen;	       /* number of real frames; one behind them may say what is missing */
+	enum ap_stack_end end; /* the end that all its stacks have */
 };
 
 struct stack_groups {
@@ -28,27 +28,28 @@ struct stack_groups {
 	size_t n_labels, n_view_labels, n_end_labels, labels_room;
 	struct stack_group *groups;
 	size_t n_groups, groups_room;
-	__u32 *by_stack;   /* the group of each stack, by its id - 1 */
+	__u32 *by_stack;   /* group of each stack, by its id - 1 */
 	bool *lacks_table; /* by module's id - 1: it has no unwind table */
-	__u32 **chunks;	   /* memory of frames that the view lacks */
+	__u32 **chunks;	   /* memory of frames that are not the view's */
 	size_t n_chunks, chunks_room;
 	struct hash_table index; /* groups: index + 1 */
 	__u64 seed;
 };
 
-/* Groups all stacks of @profile and @view, which must outlive it. NULL on ENOMEM. */
+/* Groups all stacks of @profile and @view, which must outlive the groups. Returns NULL if there is
+ * no memory. */
 struct stack_groups *stack_groups__new(const struct profile *profile,
 				       const struct stack_view *view);
 void stack_groups__free(struct stack_groups *groups);
 
-/* The base name of the file without unwind table that a stack of @group passed by frame pointers,
- * "[unknown]" for code without a file, or NULL if it is not known which one. */
+/* Returns the base name of the file without unwind table that a stack of @group passed by frame
+ * pointers, "[unknown]" for code without a file, or NULL if it is not known which file it was. */
 const char *stack_groups__without_table(const struct stack_groups *groups,
 					const struct stack_group *group,
 					const struct profile *profile);
 
-/* Adds a label for something that is no frame, such as a process at the root of a tree. 0 or
- * -ENOMEM. */
+/* Adds a label for something other than a frame, such as a process at the root of a tree. Returns
+ * 0 or -ENOMEM. */
 int stack_groups__add_label(struct stack_groups *groups, const char *text, __u32 *label);
 
 #endif

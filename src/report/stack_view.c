@@ -16,7 +16,8 @@
 
 char *js_tier__remove(const char *name)
 {
-	/* V8 marks the names of these kinds. RegExp: is not among them: the text of an expression may begin like a mark. */
+	/* V8 marks the names of these kinds. RegExp: is not among them, since an expression may
+	 * begin with the same characters as a mark. */
 	static const char *const kinds[] = { "JS:", "Eval:", "Script:", "Function:",
 					     "LazyCompile:" };
 
@@ -37,7 +38,7 @@ char *js_tier__remove(const char *name)
 	return NULL;
 }
 
-/* A label of a profile_frame. */
+/* A line of a frame, and the label that shows it. */
 struct view_location {
 	__u32 label;
 	bool is_wrapper, is_library;
@@ -52,7 +53,7 @@ struct builder {
 	__u64 seed;
 	struct view_location *locations;
 	size_t n_locations;
-	size_t *starts; /* by frame id - 1: index of its first location; one more ends the last */
+	size_t *starts; /* by frame's id - 1: index of its first location; one more ends the last */
 };
 
 static bool match_label(const void *owner, __u32 id, const void *key)
@@ -64,7 +65,7 @@ static bool match_label(const void *owner, __u32 id, const void *key)
 	       !strcmp(label->text, wanted->text);
 }
 
-/* Takes ownership of @wanted's text; NULL means -ENOMEM. */
+/* Adds a label and takes over @wanted's text; NULL means -ENOMEM. */
 static int add_label(struct builder *builder, const struct stack_label *wanted, __u32 *at)
 {
 	struct stack_view *view = builder->view;
@@ -122,7 +123,7 @@ static char *text_of_line(const struct builder *builder, const char *name,
 	return len < 0 ? NULL : text;
 }
 
-/* Takes ownership of @text, which may be NULL. */
+/* Marks the text as a tail call. Takes over @text, which may be NULL. */
 static char *mark_tail_call(char *text)
 {
 	char *marked;
@@ -171,7 +172,7 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 	_cleanup_(free_ptr) char *function = NULL;
 	int err;
 
-	/* One function by all compilers, unless stacks are shown as they are. */
+	/* Functions compiled by several compilers are one, unless stacks are shown as they are. */
 	if (!builder->options->all_frames && builder->options->names != STACK_NAMES_LINKED)
 		function = js_tier__remove(name);
 	if (function)
@@ -197,7 +198,7 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 	return err;
 }
 
-/* How many of @frame's lines are printed, counted from the last. */
+/* Returns how many of @frame's lines are printed, counted from the last. */
 static __u32 count_lines(const struct builder *builder, const struct profile_frame *frame)
 {
 	bool one = builder->options->no_inline || builder->options->addresses;
@@ -244,7 +245,8 @@ static size_t count_locations(const struct builder *builder, const struct profil
 	return n;
 }
 
-/* Returns the number of labels written, and of locations unless @locations is NULL. */
+/* Writes the labels of a stack. Returns their number; it is also that of the locations, unless
+ * @locations is NULL. */
 static size_t add_stack(const struct builder *builder, const struct profile_stack *stack,
 			__u32 *labels, __u32 *locations)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stacks as lists of printable labels, shared by all reports. */
+/* Turns stacks into lists of printable labels, for all reports. */
 #ifndef ALLOCPROF_STACK_VIEW_H
 #define ALLOCPROF_STACK_VIEW_H
 
@@ -12,21 +12,21 @@ struct profile;
 struct wrappers;
 
 enum stack_names {
-	STACK_NAMES_SIMPLE, /* without parameters and default arguments */
-	STACK_NAMES_FULL,   /* with parameters and all template arguments */
-	STACK_NAMES_LINKED, /* mangled, as linked */
+	STACK_NAMES_SIMPLE, /* names without parameters and default arguments */
+	STACK_NAMES_FULL,   /* names with parameters and all template arguments */
+	STACK_NAMES_LINKED, /* mangled names, as linked */
 };
 
-/* Zeroed is the default, but without wrappers. */
+/* Options of a view. Zeroed they are the default, but without wrappers. */
 struct stack_view_options {
 	enum stack_names names;
 	bool addresses; /* "module+0xoffset" in place of names */
 	bool no_inline; /* omit inlined functions */
 	bool lines;	/* add source lines */
 	/*
-	 * Innermost frames that are wrappers are omitted, unless nothing else is left, and of
-	 * consecutive frames of a library all but the outermost. NULL: no wrappers are known. Used
-	 * by stack_view__new() only.
+	 * Wrappers: innermost frames that are wrappers are omitted, unless nothing else is left,
+	 * and consecutive frames of a library's internal functions are reduced to the outermost
+	 * one. NULL: no wrappers are known. Used only by stack_view__new().
 	 */
 	const struct wrappers *wrappers;
 	bool all_frames;     /* print wrappers, too */
@@ -35,10 +35,11 @@ struct stack_view_options {
 
 /* The text for a frame, or for a function inlined into it. */
 struct stack_label {
-	/* "name", "name (file.c:12)" with lines, "[libfoo.so.1+0x1234]" without a name, "[unknown]"
-	 * without a file. Unescaped: not safe for terminals or folded stacks. Owned. */
+	/* "name", "name (file.c:12)" with lines, "[libfoo.so.1+0x1234]" without a name, or
+	 * "[unknown]" without a file. It is not escaped, so it is unsafe for terminals and folded
+	 * stacks. Owned. */
 	char *text;
-	__u32 module;	/* id; 0: unknown */
+	__u32 module;	/* id of the module; 0: unknown */
 	__u32 function; /* id of the first function with this text; 0: no name */
 	bool inlined;
 	bool of_library; /* a wrapper, or a library's internal function */
@@ -49,35 +50,38 @@ struct stack_label {
 
 /* A line of a frame: what a label was made from. */
 struct stack_location {
-	__u32 frame; /* id */
+	__u32 frame; /* id of the frame */
 	__u32 line;  /* index into its lines, or STACK_NO_LINE */
-	__u32 label; /* index */
+	__u32 label; /* index of the label */
 };
 
-/* Labels are unique apart from the function. Read freely. */
+/* The view. Labels differ in more than the function. Fields may be read freely. */
 struct stack_view {
 	struct stack_label *labels;
 	size_t n_labels;
 	__u32 *frames;	/* indexes into labels */
-	size_t *starts; /* by stack id - 1: index of its first frame; one more ends the last */
-	/* Only with_locations: by frame id and line, so that a frame's locations are neighbours. */
+	size_t *starts; /* by stack's id - 1: index of its first frame; one more ends the last */
+	/* Only with_locations: locations by frame id and line, so that a frame's locations are
+	 * neighbours. */
 	struct stack_location *locations;
 	size_t n_locations;
-	__u32 *frame_locations; /* parallel to frames: indexes into locations */
+	__u32 *frame_locations; /* parallel to @frames: indexes of locations */
 };
 
-/* 0 or -ENOMEM. Shows @profile's stacks as they are now. */
+/* Makes a view that shows @profile's stacks as they are now. Returns 0 or -ENOMEM. */
 int stack_view__new(const struct profile *profile, const struct stack_view_options *options,
 		    struct stack_view **out);
 void stack_view__free(struct stack_view *view);
 
-/* The labels of stack @stack as indexes, innermost first. */
+/* Returns the labels of stack @stack as indexes, innermost first. */
 const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames);
-/* The same frames, as indexes into the locations of a view with_locations. */
+/* Returns the same frames, as indexes into the locations of a view with_locations. */
 const __u32 *stack_view__locations(const struct stack_view *view, __u32 stack, size_t *n_frames);
 
-/* V8 puts a mark before a function's name that says which of its compilers made the code: one function is "JS:~f", "JS:^f",
- * "JS:+f" and "JS:*f" by turns (v8/src/objects/code-kind.cc, CodeKindToMarker()). @name without the mark, to be freed; NULL if it has none, or on ENOMEM. */
+/* Returns @name without V8's mark, which the caller frees; NULL if it has no mark, or there is no
+ * memory. V8 puts a mark in front of a function's name that tells which of its compilers made the
+ * code: one function is "JS:~f", "JS:^f", "JS:+f" and "JS:*f" by turns
+ * (v8/src/objects/code-kind.cc, CodeKindToMarker()). */
 char *js_tier__remove(const char *name);
 
 #endif

@@ -10,8 +10,8 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* Mirrors sanitizer_common's TemplateMatch() including its quirks ("b$" does not match "bb"), so
- * that a file hides the same leaks here. */
+/* Matches as sanitizer_common's TemplateMatch() does, including its quirks ("b$" does not match
+ * "bb"), so that a file hides the same leaks here. */
 bool suppression__match(const char *template, const char *text)
 {
 	bool at_start = *template == '^', asterisk = false;

@@ -11,23 +11,23 @@ struct error;
 
 struct suppression {
 	char *template;		  /* owned */
-	__u64 blocks, size_bytes; /* what it hid; maintained by the filter */
+	__u64 blocks, size_bytes; /* what the suppression hid; the filter maintains it */
 };
 
 struct suppressions {
-	struct suppression *list; /* in file order */
+	struct suppression *list; /* in the order of the file */
 	size_t n, room;
 };
 
-/* Reads "leak:template" lines, '#' comments and empty lines from @path. 0, or a negative errno with
- * @error set and @suppressions unchanged. To be released. */
+/* Reads "leak:template" lines, '#' comments and empty lines from @path. Returns 0, or a negative
+ * errno with @error set and @suppressions unchanged. The caller releases it. */
 int suppressions__read(const char *path, struct suppressions *suppressions, struct error *error);
-/* The index of the first template that matches @text, or -1. */
+/* Returns the index of the first template that matches @text, or -1. */
 int suppressions__find(const struct suppressions *suppressions, const char *text);
 void suppressions__release(struct suppressions *suppressions);
 
-/* Matches as the sanitizers do: anywhere in @text, unless '^' begins @template (at the start) or
- * '$' ends it (at the end); '*' matches anything. */
+/* Returns whether @template matches anywhere in @text, as the sanitizers do; '^' at its beginning
+ * and '$' at its end bind it to the start and the end, and '*' matches any text. */
 bool suppression__match(const char *template, const char *text);
 
 #endif

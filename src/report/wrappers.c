@@ -18,12 +18,12 @@
 
 static const char blanks[] = " \t\r";
 
-/* The strings point into @texts. */
+/* A pattern, whose strings point into @texts. */
 struct wrapper_pattern {
 	const char *module; /* NULL: any */
 	const char *name;
-	bool folds; /* a library's internal function rather than a wrapper */
-	bool shows; /* an exception from earlier patterns of its kind */
+	bool folds; /* for a library's internal function; else for a wrapper */
+	bool shows; /* an exception to earlier patterns of its kind */
 };
 
 struct wrappers {
@@ -33,7 +33,7 @@ struct wrappers {
 	size_t n_patterns, patterns_room;
 };
 
-/* Whether @text matches @pattern, in which '*' matches any text. */
+/* Returns whether @text matches @pattern, in which '*' matches any text. */
 static bool matches(const char *pattern, const char *text)
 {
 	const char *star = NULL, *retry = NULL;
@@ -64,7 +64,7 @@ static int add_pattern(struct wrappers *wrappers, const struct wrapper_pattern *
 	return 0;
 }
 
-/* 0 also for an empty line and a comment; -EINVAL, -ENOMEM. */
+/* Parses a line. Returns 0, also for an empty line and a comment; -EINVAL, -ENOMEM. */
 static int parse_line(struct wrappers *wrappers, char *line)
 {
 	struct wrapper_pattern pattern = { 0 };
@@ -97,7 +97,7 @@ static int parse_line(struct wrappers *wrappers, char *line)
 	return add_pattern(wrappers, &pattern);
 }
 
-/* Takes ownership of @text, read from @path. */
+/* Parses @text, which was read from @path, and takes it over. */
 static int parse(struct wrappers *wrappers, char *text, const char *path, struct error *error)
 {
 	unsigned int number = 1;
@@ -136,7 +136,7 @@ static int load_file(struct wrappers *wrappers, const char *path, bool may_be_mi
 
 	if (fd < 0) {
 		err = -errno;
-		/* HOME may be another user's, as after su(1). */
+		/* HOME may be another user's, as after su(1), and not accessible. */
 		if (may_be_missing && (err == -ENOENT || err == -ENOTDIR || err == -EACCES))
 			return 0;
 	} else {

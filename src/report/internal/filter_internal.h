@@ -12,12 +12,13 @@ struct profile_lifetime;
 /* Selects counts by stack, thread, process and function. */
 struct count_filter {
 	const struct profile *profile;
-	bool *stacks;	 /* by id - 1: selected */
-	bool *threads;	 /* by id - 1: thread and its process are selected */
-	bool *functions; /* by enum ap_function */
+	bool *stacks;	 /* selected stacks, by id - 1 */
+	bool *threads;	 /* by id - 1: the thread and its process are selected */
+	bool *functions; /* selected functions, by enum ap_function */
 };
 
-/* Marks rules that match as found. 0 or a negative errno with @error set. To be released. */
+/* Marks rules that match as found. Returns 0 or a negative errno with @error set. The caller
+ * releases it. */
 int count_filter__init(struct count_filter *filter, const struct profile *profile,
 		       const struct stack_groups *groups, struct filter_options *options,
 		       struct error *error);
@@ -25,16 +26,17 @@ void count_filter__release(struct count_filter *filter);
 bool count_filter__passes(const struct count_filter *filter, const struct profile_count *count);
 
 /*
- * Index of the suppression that hides each stack, by id - 1; -1: none. To be freed; NULL on ENOMEM.
+ * Returns the index of the suppression that hides each stack, by the stack's id - 1; -1: none. The
+ * caller frees it; NULL if there is no memory.
  */
 int *filter__suppressed_stacks(const struct profile *profile,
 			       const struct suppressions *suppressions);
 
-/* Absolute limits of a run, to which shares of its duration are converted. */
+/* Limits of a run in absolute time, to which shares of its duration are converted. */
 struct block_limits {
 	struct run_clock clock;
 	__u64 born_before_ns; /* --older */
-	__u64 min_ns, max_ns; /* of lifetimes */
+	__u64 min_ns, max_ns; /* limits of lifetimes */
 	__u64 freed_from_ns;
 };
 
@@ -42,23 +44,25 @@ struct block_limits {
 struct block_filter {
 	const struct profile *profile;
 	const struct filter_options *options;
-	bool by_time;		      /* has a condition that needs epochs */
-	struct exit_frees exit_frees; /* what these freed was live; zero if that is not asked for */
-	__u64 end_ns, epoch_ns;	      /* maxima over the runs */
-	struct block_limits *limits;  /* by number of the run - 1; owned */
+	bool by_time; /* a condition needs epochs */
+	/* Frees whose blocks count as live; zero if that is not asked for. */
+	struct exit_frees exit_frees;
+	__u64 end_ns, epoch_ns;	     /* greatest values of the runs */
+	struct block_limits *limits; /* by the run's number - 1; owned */
 	struct filter_runs runs;
-	__u32 *order;	/* positions of the lifetimes for profile__next_lifetime(), sorted by
+	__u32 *order; /* positions of the lifetimes for profile__next_lifetime(), sorted by
 			 * count */
-	size_t *starts; /* by count's id - 1: its first in order; one more ends the last */
+	/* By count's id - 1: its first position in @order; one more ends the last. */
+	size_t *starts;
 };
 
 int block_filter__init(struct block_filter *filter, const struct profile *profile,
 		       const struct filter_options *options, struct error *error);
 void block_filter__release(struct block_filter *filter);
-/* The selected part of @count, with unsure blocks apart. */
+/* Stores the selected part of @count, with unsure blocks apart. */
 void block_filter__select(const struct block_filter *filter, const struct profile_count *count,
 			  struct selection *selection);
-/* Whether the epochs of @lifetime prove that its blocks are selected. */
+/* Returns whether the epochs of @lifetime prove that its blocks are selected. */
 bool block_filter__passes(const struct block_filter *filter,
 			  const struct profile_lifetime *lifetime);
 #endif
