@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Compares two profiles; and names of functions without what differs between two builds of them. */
+/* Compares two profiles, and finds names of functions without the parts that differ between two
+ * builds. */
 #include "diff.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ const char *diff__section_name(enum diff_section section)
 
 __s64 diff__difference(const __u64 costs[DIFF_SIDES])
 {
-	/* No overflow: both are at most PROFILE_MAX. */
+	/* This cannot overflow, since both are at most PROFILE_MAX. */
 	return (__s64)costs[DIFF_AFTER] - (__s64)costs[DIFF_BEFORE];
 }
 
@@ -74,7 +75,7 @@ bool diff_profile__has_range(const struct diff_profile *profile)
 	return profile->n_runs > 1 || profile->is_sampled;
 }
 
-/* Whether the ranges of both sides' runs overlap. */
+/* Returns whether the ranges of both sides' runs overlap. */
 static bool is_noise(const struct diff *diff, const struct diff_entry *entry)
 {
 	struct diff_cost before = diff_entry__cost(diff, entry, DIFF_BEFORE);
@@ -99,12 +100,13 @@ static void add_entry(struct diff *diff, __u32 before, __u32 after, __u16 simila
 	entry->is_noise = is_noise(diff, entry);
 }
 
-/* What entries are sorted by, side by side: they refer to stacks anywhere in memory. */
+/* The keys by which entries are sorted, stored side by side, since the stacks to which entries
+ * refer are scattered in memory. */
 struct entry_key {
 	enum diff_section section;
-	__u32 rank; /* of the stack, of AFTER if it is there */
+	__u32 rank; /* rank of the stack: that of AFTER if AFTER has it */
 	__u64 magnitude, cost_after;
-	size_t entry; /* index */
+	size_t entry; /* index of the entry */
 };
 
 static int compare_keys(const void *left, const void *right)
@@ -250,7 +252,7 @@ static void mark(const struct diff *diff, struct diff_mark *to, __u32 name, bool
 	*to = (struct diff_mark){ &diff->names[name], { before, after } };
 }
 
-/* Merges both stacks' frames; replaced frames come before those that replace them. */
+/* Merges the frames of both stacks; replaced frames come before those that replace them. */
 static size_t weave(const struct diff *diff, const __u32 *before, const __u32 *after,
 		    const enum diff_edit *edits, size_t n_edits, struct diff_mark *marks)
 {
@@ -290,7 +292,7 @@ static int pair_marks(const struct diff *diff, const struct diff_stack *before,
 	edits = calloc(before->n_frames + after->n_frames, sizeof(*edits));
 	if (!edits)
 		return -ENOMEM;
-	/* Pairs were aligned before, so this cannot fail. */
+	/* The pair was aligned before, so this cannot fail. */
 	if (!diff_aligner__align(diff->aligner, before - diff->stacks, after - diff->stacks,
 				 &alignment, edits, &n_edits))
 		return -EINVAL;
@@ -363,12 +365,13 @@ static void drop_brackets(const char *name, char *text)
 			text[len++] = *at;
 	}
 	text[len] = '\0';
-	/* Only brackets, such as "(anonymous namespace)", or unbalanced ones. */
+	/* The name consists only of brackets, such as "(anonymous namespace)", or they are
+	 * unbalanced. */
 	if (!len || depth)
 		strcpy(text, name);
 }
 
-/* Rust's legacy mangling ends in "::h" and 16 hexadecimal digits. */
+/* Drops the hash of Rust's legacy mangling, "::h" and 16 hexadecimal digits at the end. */
 static void drop_rust_hash(char *text)
 {
 	size_t len = strlen(text);
@@ -439,7 +442,8 @@ unsigned int diff_name__shared_pairs(const __u16 *a, size_t n_a, const __u16 *b,
 
 bool diff_name__is_comparable(const struct diff_name *a, const struct diff_name *b)
 {
-	/* Unnamed code has no comparable text, nor has a frame and the allocator's function. */
+	/* Unnamed code has no text to compare, and a frame and the allocator's function are never
+	 * alike. */
 	return *a->function != '[' && *b->function != '[' && !*a->module == !*b->module;
 }
 
@@ -451,15 +455,15 @@ static int compare_names(const void *left, const void *right)
 	return order ? order : strcmp(a->module, b->module);
 }
 
-/* Sorts the names by text, so that the result does not depend on the order of the files. Index + 1
- * in frames becomes the index. */
+/* Sorts the names by text, so that the result does not depend on the order of the files. Frames,
+ * which have index + 1, get the new index. */
 static int sort_names(struct diff *diff)
 {
 	_cleanup_(free_ptr) __u32 *ranks = calloc(diff->n_names + 1, sizeof(*ranks));
 
 	if (!ranks)
 		return -ENOMEM;
-	/* The old index is kept in a field that is filled in later. */
+	/* The old index is kept in a field that gets its value only later. */
 	for (size_t i = 0; i < diff->n_names; i++)
 		diff->names[i].canonical = i;
 	if (diff->n_names)

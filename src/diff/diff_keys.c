@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Finds what may belong together without comparing each with each: stacks with much in common, and files of two profiles. */
+/* Finds candidates without comparing each with each: stacks with much in common, and corresponding
+ * files of two profiles. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 
 /*
  * The key of a list of frames is the sum of f(frame) * BASE^index, so that the key without one
- * frame is found in one step. Collisions are sorted out when the stacks are compared; so the seed
- * can be fixed, and every run compares the same stacks.
+ * frame follows in one step. Different stacks may have the same key, since stacks are compared
+ * afterwards; so the seed can be fixed, and every run compares the same stacks.
  */
 #define BASE	     0x9e3779b97f4a7c15ULL
 #define BASE_INVERSE 0xf1de83e19937733dULL /* BASE * BASE_INVERSE = 1 */
@@ -25,7 +26,7 @@
 
 struct diff_key {
 	__u32 key;
-	__u32 rank; /* with AFTER_BIT for that side */
+	__u32 rank; /* rank, with AFTER_BIT for stacks of AFTER */
 };
 
 int diff_keys__init(struct diff_keys *keys, const struct diff *diff,
@@ -89,7 +90,7 @@ static __u64 hash_name(__u32 canonical)
 	return hash_mix(hash_mix(0x2545f4914f6cdd1dULL, canonical), canonical);
 }
 
-/* Fills keys->sums: sums[i] is the key of the first i frames. Returns their number. */
+/* Fills keys->sums: sums[i] is the key of the first i frames. Returns the number of frames. */
 static __u32 sum_frames(struct diff_keys *keys, const struct diff_stack *stack)
 {
 	const __u32 *frames = diff_stack__frames(keys->diff, stack);
@@ -127,7 +128,7 @@ static int add_ends(struct diff_keys *keys, __u32 n, __u32 rank)
 
 	for (__u32 inner = 1; inner < n; inner *= 2) {
 		for (__u32 outer = 1; inner + outer < n && !err; outer *= 2) {
-			/* Shifts the outer frames' sum to index 0. */
+			/* This shifts the sum of the outer frames to index 0. */
 			__u64 hash =
 				(keys->sums[n] - keys->sums[n - outer]) * keys->inverses[n - outer];
 
@@ -153,7 +154,7 @@ static int add_stack(struct diff_keys *keys, enum diff_side side, __u32 rank)
 	return err;
 }
 
-/* Stable sort by key. */
+/* Sorts by key, and keeps the order of equal keys. */
 static int sort_keys(struct diff_keys *keys)
 {
 	struct diff_key *other = calloc(keys->room, sizeof(*other)), *from = keys->keys;
@@ -225,7 +226,7 @@ int diff_keys__for_each_group(struct diff_keys *keys,
 	return err;
 }
 
-/* Limit of files without a counterpart that are compared with each other. */
+/* How many files without a counterpart are compared with each other. */
 #define MOST_COMPARED 512
 
 struct likeness {
@@ -248,7 +249,7 @@ static struct diff_module *find_module(const struct diff_modules *modules, enum 
 	return bsearch(&key, modules->modules[side], modules->n[side], sizeof(key), compare_bases);
 }
 
-/* Collects the base names of the files that printed frames are in. */
+/* Collects the base names of the files that contain printed frames. */
 static int list_modules(struct diff_modules *modules, const struct diff_input *input,
 			enum diff_side side)
 {
@@ -296,7 +297,7 @@ static void match_namesakes(struct diff_modules *modules)
 	}
 }
 
-/* "libm.so", "ld-2.31.so", "libc.so.6". */
+/* Returns whether the name is a library's: "libm.so", "ld-2.31.so", "libc.so.6". */
 static bool is_library(const char *base)
 {
 	for (const char *at = base; (at = strstr(at, ".so")); at++) {
@@ -307,9 +308,9 @@ static bool is_library(const char *base)
 }
 
 /*
- * The program of the first process whose file the other side lacks: complete stacks begin in the
- * program's start code or, in threads, in a library. Processes before it, such as a shell, run a
- * file that both sides have. NULL if there is none.
+ * Returns the program of the first process whose file the other side lacks; NULL if there is none.
+ * Complete stacks begin in the program's start code or, in threads, in a library. Processes before
+ * it, such as a shell, run a file that both sides have.
  */
 static struct diff_module *find_program(const struct diff_modules *modules,
 					const struct diff_input *input, enum diff_side side)

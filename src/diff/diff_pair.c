@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Finds pairs of stacks that differ in frames and are probably the same, by aligning their frames. */
+/* Finds pairs of stacks that differ in frames but probably are the same, by aligning their frames. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "diff_internal.h"
 #include "hash_table.h"
 
-/* Similarity in thousandths from which on two stacks are a pair; from DIFF_ALIGN_LEAST on they are
- * one if their costs or names support it. */
+/* Similarity in thousandths from which on two stacks are certainly a pair. From DIFF_ALIGN_LEAST
+ * on they are one if their costs or names support it. */
 #define SURE 900
 /* Costs that differ by no more than a tenth count as the same. */
 #define SAME_COST 10
@@ -19,7 +19,7 @@
 #define WINDOW	  4
 #define ALL_PAIRS 64
 
-/* About a second of comparing. */
+/* Limit of the work of comparing, about a second. */
 #define MOST_WORK    100000000ULL
 #define LOOK_UP_WORK 8
 
@@ -30,14 +30,14 @@ struct pair_candidate {
 	__u64 difference;
 };
 
-/* Unpaired stacks; a rank is an index into them, in descending order of cost. */
+/* The unpaired stacks. A rank is an index of these, which are in descending order of cost. */
 struct pairing {
 	const struct diff *diff;
 	__u32 *stacks[DIFF_SIDES];
 	bool *is_paired[DIFF_SIDES];
 	size_t n[DIFF_SIDES];
 	struct diff_keys keys;
-	__u32 (*weighed)[DIFF_SIDES]; /* pairs of ranks that were compared */
+	__u32 (*weighed)[DIFF_SIDES]; /* pairs of ranks that have been compared */
 	size_t n_weighed, weighed_room;
 	struct hash_table weighed_index; /* index + 1 */
 	struct pair_candidate *candidates;
@@ -98,7 +98,7 @@ static bool is_pair(const struct diff_alignment *alignment, bool same_cost)
 	return alignment->similarity >= SURE || alignment->is_by_name;
 }
 
-/* Whether ranks @before and @after can be a pair, and how similar they are. */
+/* Returns whether the stacks of ranks @before and @after can be a pair, and how similar they are. */
 static bool judge(struct pairing *pairing, __u32 before, __u32 after,
 		  struct pair_candidate *candidate, bool *is_sure)
 {
@@ -180,7 +180,8 @@ static bool match_weighed(const void *owner, __u32 id, const void *key)
 	return !memcmp(pairing->weighed[id - 1], key, sizeof(*pairing->weighed));
 }
 
-/* Stacks can share several keys. 1 if these two were not compared yet, 0, or -ENOMEM. */
+/* Notes that two stacks are compared, since stacks can share several keys. Returns 1 if they were
+ * not compared yet, 0, or -ENOMEM. */
 static int note_weighed(struct pairing *pairing, __u32 before, __u32 after)
 {
 	const __u32 ranks[DIFF_SIDES] = { before, after };
@@ -246,7 +247,8 @@ static int weigh_group(void *context, const struct diff_key_group *group)
 	return err;
 }
 
-/* Best first. Ties are broken by the stacks' texts, which does not depend on the sides. */
+/* Compares candidates, the best first. Ties are broken by the stacks' texts, so that they do not
+ * depend on the sides. */
 static int compare_candidates(const void *left, const void *right, void *context)
 {
 	const struct pair_candidate *candidates[2] = { left, right };
@@ -288,7 +290,7 @@ static void take_best(struct pairing *pairing)
 	pairing->n_candidates = 0;
 }
 
-/* Each round has fewer stacks left and can afford vaguer keys. */
+/* Finds pairs in rounds: each has fewer stacks left, and so can use vaguer keys. */
 static int find_pairs(struct pairing *pairing)
 {
 	static const struct {
@@ -349,18 +351,18 @@ out:
 	return err;
 }
 
-/* Cost of a frame that only one stack has. */
+/* Cost of a frame that only one of the stacks has. */
 #define GAP	   1000
 #define IMPOSSIBLE (4 * GAP)
 #define NOT_FILLED (UINT32_MAX / 2)
 
-/* Work units: one is the time of a cell, some nanoseconds. */
+/* Units of work; one is the time that a cell takes, some nanoseconds. */
 #define WORK_ALIGN   32
 #define WORK_COMPARE 64
 
 /* Similarity of names that differ in the module or in clone suffixes. */
 #define ALMOST_ALIKE 950
-/* Factor for names of different modules, in thousandths. */
+/* Factor in thousandths for names of different modules. */
 #define IN_OTHER_MODULE 800
 
 /* The part of two stacks between their common prefix and suffix. */
@@ -413,7 +415,8 @@ void diff_aligner__free(struct diff_aligner *aligner)
 	free(aligner);
 }
 
-/* On ENOMEM the name is similar to no other. */
+/* Returns the name's pairs of characters. If there is no memory, it has none, and so is similar to
+ * no other. */
 static const struct diff_align_name *pairs_of(struct diff_aligner *aligner, __u32 name)
 {
 	struct diff_align_name *to = &aligner->names[name];
@@ -430,7 +433,7 @@ static const struct diff_align_name *pairs_of(struct diff_aligner *aligner, __u3
 	return to;
 }
 
-/* Similarity of two different names, in thousandths. */
+/* Returns the similarity of two different names, in thousandths. */
 static unsigned int compare_names(struct diff_aligner *aligner, __u32 a, __u32 b)
 {
 	const struct diff_name *name_a = &aligner->diff->names[a];
@@ -459,7 +462,7 @@ static bool match_known(const void *owner, __u32 id, const void *key)
 	return !memcmp(aligner->known[id - 1].names, key, sizeof(aligner->known->names));
 }
 
-/* Cached similarity of two names. */
+/* Returns the similarity of two names, which is cached. */
 static unsigned int similarity_of(struct diff_aligner *aligner, __u32 a, __u32 b)
 {
 	struct diff_align_known known = { .names = { a < b ? a : b, a < b ? b : a } };
@@ -470,7 +473,7 @@ static unsigned int similarity_of(struct diff_aligner *aligner, __u32 a, __u32 b
 		return aligner->known[id - 1].similarity;
 	known.similarity = compare_names(aligner, known.names[0], known.names[1]);
 	aligner->work += WORK_COMPARE;
-	/* On ENOMEM the result is not cached. */
+	/* If there is no memory, the result is not cached. */
 	if (!array__reserve(&aligner->known, &aligner->known_room, aligner->n_known + 1,
 			    sizeof(known)) &&
 	    !hash_table__insert(&aligner->known_index, hash, aligner->n_known + 1))
@@ -478,7 +481,7 @@ static unsigned int similarity_of(struct diff_aligner *aligner, __u32 a, __u32 b
 	return known.similarity;
 }
 
-/* Whether each name exists on one side only, so that one may be the other's new name. */
+/* Returns whether each name exists on one side only, so that one may be the other's new name. */
 static bool may_be_renamed(const struct diff_aligner *aligner, __u32 a, __u32 b)
 {
 	__u32 x = aligner->diff->names[a].canonical, y = aligner->diff->names[b].canonical;
@@ -512,7 +515,7 @@ static __u32 *cell(const struct diff_aligner *aligner, const struct diff_region 
 	return &aligner->cells[(size_t)i * (region->n_b + 1) + j];
 }
 
-/* Only a band around the diagonal is filled. */
+/* Returns the cost of a cell. Only cells in a band around the diagonal are filled. */
 static __u32 cost_at(const struct diff_aligner *aligner, const struct diff_region *region, __u32 i,
 		     __u32 j)
 {
@@ -539,7 +542,8 @@ static __u32 cheapest(struct diff_aligner *aligner, const struct diff_region *re
 	return cost;
 }
 
-/* Returns the cost of the last cell, or any value above @most if it is greater than that. */
+/* Fills the table. Returns the cost of the last cell, or any value above @most if it is greater
+ * than that. */
 static __u32 fill_cells(struct diff_aligner *aligner, const struct diff_region *region, __u32 most)
 {
 	__u32 least = 0;
@@ -563,8 +567,9 @@ static __u32 fill_cells(struct diff_aligner *aligner, const struct diff_region *
 }
 
 /*
- * Most alignments stay near the diagonal. A path that leaves the band has more gaps than the band
- * is wide, so a cost that is not greater than those gaps is the minimum. False if it exceeds @most.
+ * Widens the band of cells around the diagonal until it suffices. A path that leaves the band has
+ * more gaps than the band is wide, so a cost that does not exceed the cost of so many gaps is the
+ * minimum. Returns false if the cost exceeds @most.
  */
 static bool widen_band(struct diff_aligner *aligner, struct diff_region *region, __u32 most)
 {
@@ -579,7 +584,7 @@ static bool widen_band(struct diff_aligner *aligner, struct diff_region *region,
 	}
 }
 
-/* Adjacent unmatched frames of both stacks, none of which is a renamed other. */
+/* Adjacent unmatched frames of both stacks, none of which is a renamed frame of the other. */
 struct gaps {
 	bool a, b;
 };

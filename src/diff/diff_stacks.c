@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads profiles as stacks of names with a cost on each side. */
+/* Reads profiles as stacks of names, with a cost on each side. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +18,7 @@ struct diff_reader {
 	struct diff *diff;
 	const struct diff_input *inputs;
 	struct diff_modules modules;
-	struct hash_table name_index,
-		stack_index; /* their values are the index in the list, plus 1 */
+	struct hash_table name_index, stack_index; /* values are the index in the list plus 1 */
 	__u64 seed;
 	size_t names_room, frames_room, stacks_room;
 };
@@ -28,7 +27,7 @@ struct diff_reader {
 struct sample {
 	__u32 stack, run;
 	__u64 cost;
-	double margin; /* of an estimated cost, else 0 */
+	double margin; /* margin of an estimated cost, else 0 */
 };
 
 /* State while a profile is read. */
@@ -38,19 +37,20 @@ struct reading {
 	const struct profile *profile;
 	enum diff_side side;
 	bool *is_same_build; /* by module: both profiles have the same build of the file */
-	/* Names, index + 1, 0 until needed: of the view's labels, of the allocator's functions, and
-	 * by id of processes and threads. */
+	/* Indexes of names + 1, 0 until needed: by the view's labels, by the allocator's
+	 * functions, and by ids of processes and threads. */
 	__u32 *labels, *processes, *threads;
 	__u32 functions[AP_FUNCTIONS];
-	__u32 *frames; /* of the current stack */
+	__u32 *frames; /* frames of the current stack */
 	size_t frames_room;
 	struct sample *samples; /* sorted by stack and run */
 	size_t n_samples;
-	__u32 *runs; /* ascending */
+	__u32 *runs; /* numbers of the runs, ascending */
 	size_t n_runs;
 };
 
-/* Grows an array by @more elements. Indexes have 32 bits, and some start at 1. */
+/* Makes room for @more elements. Fails if there would be more indexes than 32 bits hold, since
+ * some start at 1. */
 static int make_room(void *array, size_t *room, size_t n, size_t more, size_t size)
 {
 	return more >= UINT32_MAX - n ? -ENOMEM : array__reserve(array, room, n + more, size);
@@ -99,7 +99,8 @@ static const char *module_name(const struct reading *reading, __u32 module)
 }
 
 /*
- * Unnamed code is named by its module or, if both sides have the same build of it, by its address.
+ * Adds a frame. Unnamed code is called by its module or, if both sides have the same build of the
+ * module, by its address.
  */
 static int add_frame(struct reading *reading, const struct stack_label *label, __u32 *id)
 {
@@ -184,7 +185,7 @@ static int add_stack(struct diff_reader *reader, const __u32 *frames, __u32 n_fr
 	return 0;
 }
 
-/* Adds a name that belongs to no file. Keeps *@id if it is already set. */
+/* Adds a name that belongs to no file, unless *@id is already set. */
 static int plain_name(struct reading *reading, const char *name, __u32 *id)
 {
 	return *id ? 0 : add_name(reading->reader, "", name, id);
@@ -228,7 +229,7 @@ static int count_stack(struct reading *reading, const struct profile_count *coun
 	return add_stack(reading->reader, reading->frames, at, id);
 }
 
-/* The cost of @count that is compared. False if there is none. */
+/* Stores the cost of @count that is compared. Returns false if it has none. */
 static bool select_cost(const struct reading *reading, const struct profile_count *count,
 			__u64 *cost, double *margin)
 {
@@ -342,8 +343,8 @@ __u64 diff__add_up(struct diff *diff, __u64 a, __u64 b)
 	return profile__add_up(a, b);
 }
 
-/* Median of @n sorted values and @n_zeros zeros before them; the lower one of two, so that it is a
- * value of some run. */
+/* Returns the median of @n sorted values and @n_zeros zeros in front of them; of two middle values
+ * the lower one, so that it is the value of some run. */
 static struct diff_cost median_of(const __u64 *values, size_t n, size_t n_zeros)
 {
 	size_t middle = (n + n_zeros - 1) / 2;
@@ -355,7 +356,8 @@ static struct diff_cost median_of(const __u64 *values, size_t n, size_t n_zeros)
 	};
 }
 
-/* The cost of a stack from its @samples, sorted by run; adds to the runs' totals. */
+/* Returns the cost of a stack from its @samples, which are sorted by run, and adds it to the runs'
+ * totals. */
 static struct diff_cost sum_stack(struct reading *reading, const struct sample *samples, size_t n,
 				  __u64 *values, __u64 *totals)
 {
@@ -437,7 +439,7 @@ static int sum_samples(struct reading *reading)
 		widen(&total, reading->samples, reading->n_samples);
 	if (factor)
 		scale(&total, factor);
-	/* Products are rounded. */
+	/* Multiplied costs are rounded, so their sum may differ from the multiplied total. */
 	if (factor && reading->n_runs == 1) {
 		total.median = sum;
 		if (!to->is_sampled)
