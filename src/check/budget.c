@@ -35,7 +35,7 @@ const char *budget__figure_name(enum budget_figure figure)
 struct budget_context {
 	const char *path, *test;
 	const char *region; /* NULL: outside of regions */
-	const char *key;    /* NULL: the test itself */
+	const char *key;    /* NULL: the position is the test itself */
 	struct error *error;
 };
 
@@ -232,7 +232,7 @@ static int read_key(const struct budget_context *context, json_object *value,
 		    "remaining_bytes and peak_bytes");
 }
 
-/* The name becomes part of file names. */
+/* Returns whether the name is valid; it becomes part of file names. */
 static bool is_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -290,7 +290,7 @@ static int read_tests(struct budget *budget, json_object *tests, const char *pat
 		return error__set(error, -ENOMEM, "cannot read %.256s: out of memory", path);
 	json_object_object_foreach(tests, name, test)
 	{
-		/* Counted before it is complete, so that an error releases it. */
+		/* The test counts before it is complete, so that an error releases it. */
 		err = read_test(path, name, test, &budget->tests[budget->n_tests++], error);
 		if (err)
 			return err;
@@ -351,7 +351,7 @@ int budget__read(const char *path, struct budget *budget, struct error *error)
 	return budget__parse(text, size, path, budget, error);
 }
 
-/* Returns @value, which @parent now owns, or NULL on ENOMEM. */
+/* Returns @value, which @parent now owns, or NULL if there is no memory. */
 static json_object *add_member(json_object *parent, const char *key, json_object *value)
 {
 	if (parent && value && !json_object_object_add(parent, key, value))
@@ -384,7 +384,7 @@ static int check_words(char *const words[], struct error *error)
 	return 0;
 }
 
-/* The tests of the budget, which are made where there are none; NULL on ENOMEM. */
+/* Returns the tests of the budget, which are made if there are none; NULL if there is no memory. */
 static json_object *tests_of(json_object *root)
 {
 	json_object *tests = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads JSON into json-c's tree, and refuses what json-c takes for something else: a key that is there twice, and an integer
- * beyond __s64. */
+/* Reads JSON into json-c's tree, and refuses what json-c would misread: a key that occurs twice,
+ * and an integer beyond __s64. */
 #include "budget_json.h"
 
 #include <ctype.h>
@@ -14,10 +14,10 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* json-c lets objects and arrays be nested less deep. */
+/* The nesting that json-c permits for objects and arrays is one less. */
 #define MAX_DEPTH 64
 
-/* The end of the string or number that begins at @at, or of the one character that is there. */
+/* Returns the end of the string or number that begins at @at, or of the one character there. */
 static size_t token_end(const char *text, size_t size, size_t at)
 {
 	size_t end = at + 1;
@@ -33,7 +33,7 @@ static size_t token_end(const char *text, size_t size, size_t at)
 	return end;
 }
 
-/* "line 3, byte 14" of the offset @at, both from 1. */
+/* Returns the position of the offset @at, "line 3, byte 14", both from 1. */
 struct position_text {
 	char text[64];
 };
@@ -51,7 +51,7 @@ static struct position_text position_text_of(const char *text, size_t at)
 	return position;
 }
 
-/* json-c clamps such numbers or fails, depending on its version. */
+/* Refuses numbers that json-c clamps or fails at, depending on its version. */
 static int refuse_out_of_range(const char *text, size_t size, const char *path, struct error *error)
 {
 	for (size_t at = 0, end; at < size; at = end) {
@@ -63,7 +63,7 @@ static int refuse_out_of_range(const char *text, size_t size, const char *path, 
 		errno = 0;
 		(void)strtoll(text + at, NULL, 10);
 		length = 1 + strspn(text + at + 1, "0123456789");
-		/* With a fraction or an exponent it is no integer. */
+		/* A number with a fraction or an exponent is no integer. */
 		if (errno == ERANGE && !(text[at + length] && strchr(".eE", text[at + length])))
 			return error__set(error, -EINVAL,
 					  "%.256s, %s: no limit can be %.*s; it has to be from 0 "
@@ -87,7 +87,7 @@ static int tokenize(const char *text, size_t size, const char *path, json_object
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	if (size > INT_MAX - 1)
 		err = error__set(error, -EFBIG, "%.256s is too large to be a budget", path);
-	/* Include the NUL, so that a number at the end is terminated. */
+	/* The NUL is included, so that a number at the end is terminated. */
 	if (!err)
 		*root = json_tokener_parse_ex(tokener, text, size + 1);
 	what = json_tokener_get_error(tokener);
@@ -107,11 +107,12 @@ static void free_tokener(struct json_tokener **tokener)
 	json_tokener_free(*tokener);
 }
 
-/* Adds the key that is the string @quoted to @keys: -EEXIST with *@key set, to be put, if that has it. */
+/* Adds the key that is the string @quoted to @keys. Returns -EEXIST if they have it, with *@key,
+ * on which the caller calls json_object_put(). */
 static int add_key(json_object *keys, const char *quoted, size_t size, json_object **key)
 {
 	_cleanup_(free_tokener) struct json_tokener *tokener = json_tokener_new();
-	/* Resolves escapes, so that two spellings of one key are equal. */
+	/* Escapes are resolved, so that two spellings of one key are equal. */
 	json_object *name = tokener ? json_tokener_parse_ex(tokener, quoted, (int)size) : NULL;
 	int err = -ENOMEM;
 
@@ -125,11 +126,11 @@ static int add_key(json_object *keys, const char *quoted, size_t size, json_obje
 	return err;
 }
 
-/* Finds the first key in strict JSON that its object has already: -EEXIST with *@at and *@key, to be put; or -ENOMEM or
- * -E2BIG. */
+/* Finds the first key that its object has already. Reads strict JSON. Returns -EEXIST with *@at
+ * and *@key, on which the caller calls json_object_put(); or -ENOMEM or -E2BIG. */
 static int find_repeated(const char *text, size_t size, size_t *at, json_object **key)
 {
-	json_object *keys[MAX_DEPTH]; /* of what is open */
+	json_object *keys[MAX_DEPTH]; /* keys of the objects that are open */
 	size_t depth = 0, end;
 	int err = 0;
 
@@ -159,7 +160,7 @@ static int find_repeated(const char *text, size_t size, size_t *at, json_object 
 	return err;
 }
 
-/* Rejects two tests of one name, as merges leave them: json-c would silently drop one. */
+/* Refuses two tests of one name, as merges leave them: json-c would silently drop one. */
 static int refuse_repeated(const char *text, size_t size, const char *path, struct error *error)
 {
 	json_object *key = NULL;

@@ -15,7 +15,7 @@
 #include "json_text.h"
 #include "new_file.h"
 
-/* As SwiftNIO: max - 1000 < total <= max, and limits from 1000 on are multiples of 50. */
+/* As in SwiftNIO: max - 1000 < total <= max, and limits from 1000 on are multiples of 50. */
 #define SLACK_BELOW 1000
 #define SLACK_STEP  50
 
@@ -46,7 +46,7 @@ struct budget_limit budget__slack(__s64 value)
 {
 	struct budget_limit limit = { .has_max = true, .has_min = true };
 
-	/* The program freed more than it allocated, such as blocks from before the start. */
+	/* The program freed more than it allocated, for example blocks from before the start. */
 	if (value < 0)
 		return (struct budget_limit){ .has_max = true };
 	limit.max = limit.min = value;
@@ -84,7 +84,7 @@ int budget_test__read_environment(struct budget_test *test, struct error *error)
 	return 0;
 }
 
-/* An existing key keeps its position. */
+/* Sets a number. An existing key keeps its position. */
 static int set_number(json_object *object, const char *key, __s64 value, bool *changed)
 {
 	json_object *old = json_object_object_get(object, key), *fresh;
@@ -119,7 +119,8 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 			return -ENOMEM;
 		}
 	}
-	/* Adds no limit of a kind that the file lacks, and no lower limit that is 0 anyway. */
+	/* No kind of limit is added that the file lacks, nor a lower limit of 0, which has no
+	 * effect. */
 	fresh.has_max = old->has_max || is_new;
 	if (!old->has_min && (!is_new || value >= SLACK_BELOW))
 		fresh.has_min = false;
@@ -129,7 +130,8 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 		err = set_number(object, "min", fresh.min, changed);
 	else if (!err && old->has_min) {
 		*changed = true;
-		/* A lower limit cannot be below 0, and budget__parse() refuses a limit without max and min. */
+		/* A lower limit cannot be below 0, and budget__parse() refuses an object without
+		 * max and min. */
 		if (fresh.has_max)
 			json_object_object_del(object, "min");
 		else
@@ -140,7 +142,7 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 	return err;
 }
 
-/* @defaults: mask of the figures that get a limit if none has one. */
+/* Updates limits. @defaults is a mask of the figures that get a limit if none has one. */
 static int update_limits(json_object *parent, struct budget_limit limits[BUDGET_FIGURES],
 			 const __s64 values[BUDGET_FIGURES], unsigned int defaults, bool *changed)
 {

@@ -7,8 +7,9 @@
 
 struct error;
 
-/* Reads @size bytes of @text, after which a NUL stands; @path is used in messages. 0 with *@root, to be put, or -EINVAL, -EFBIG
- * or -ENOMEM with @error set. */
+/* Reads @size bytes of @text, which a NUL must follow; @path is for messages. Returns 0 with
+ * *@root, on which the caller calls json_object_put(), or -EINVAL, -EFBIG or -ENOMEM with @error
+ * set. */
 int budget_json__read(const char *text, size_t size, const char *path, json_object **root,
 		      struct error *error);
 
