@@ -13,15 +13,17 @@ struct error;
 struct profile;
 struct stack_view;
 
-/* The pointers are the caller's. */
+/* The input of an export. The pointers belong to the caller. */
 struct export_input {
 	const struct profile *profile;
-	const struct stack_view *view;	/* of @profile; with_locations, but for EXPORT_COLLAPSED */
-	const struct selection *counts; /* filtered, by count's id - 1 */
+	/* View of @profile, with_locations except for EXPORT_COLLAPSED. */
+	const struct stack_view *view;
+	const struct selection *counts; /* filtered costs by count's id - 1 */
 	const struct selection *total;	/* the sum of @counts */
 	bool selects_blocks;		/* filter__selects_blocks() */
-	__u64 end_ns;			/* duration of the recording, or of its longest run */
-	enum cost cost;			/* what EXPORT_COLLAPSED counts */
+	/* Duration of the recording, or of the longest of its runs. */
+	__u64 end_ns;
+	enum cost cost; /* the cost that EXPORT_COLLAPSED writes */
 };
 
 enum export_format {
@@ -30,25 +32,26 @@ enum export_format {
 	EXPORT_COLLAPSED,
 	EXPORT_JSON,
 	EXPORT_DHAT,
-	EXPORT_HEAPTRACK, /* needs the numbers of COST_PEAK */
+	EXPORT_HEAPTRACK, /* needs the figures of COST_PEAK */
 	EXPORT_FIREFOX,
-	EXPORT_EVENTS, /* not of a profile: export_events__write() */
+	EXPORT_EVENTS, /* is not made of a profile: export_events__write() */
 	EXPORT_FORMATS,
 };
 
 const char *export__format_name(enum export_format format);
-/* The format called @name, or -ENOENT. */
+/* Returns the format called @name, or -ENOENT. */
 int export__format_by_name(const char *name);
-/* Whether a terminal cannot show it. */
+/* Returns whether the format cannot be shown on a terminal. */
 bool export__is_binary(enum export_format format);
 
-/* Whether @input can be written in @format, before anything is. 0, or a negative errno with @error set. */
+/* Checks whether @input can be written in @format, before anything is written. Returns 0, or a
+ * negative errno with @error set. */
 int export__check(enum export_format format, const struct export_input *input, struct error *error);
 
 /*
- * Writes @input, which was checked, to @to, in a format other than EXPORT_EVENTS, and flushes it, piece by piece: what it
- * needs beside @input are tables of the names and locations that occur. 0, -ENOMEM, or the negative errno
- * of the write.
+ * Writes @input, which export__check() has accepted, to @to, in a format other than EXPORT_EVENTS,
+ * and flushes. Writes piece by piece: beside @input only tables of the names and locations that
+ * occur are in memory. Returns 0, -ENOMEM, or the negative errno of the write.
  */
 int export__write(enum export_format format, const struct export_input *input, FILE *to);
 

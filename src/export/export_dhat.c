@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The file of valgrind's DHAT, version 2, which its dh_view.html reads; dhat/dh_main.c of valgrind
- * describes the fields. It asserts that no two of its program points have the same frames, so samples
- * are sorted by them and added up.
+ * Writes the file of valgrind's DHAT, version 2, which its dh_view.html reads; dhat/dh_main.c of
+ * valgrind describes the fields. DHAT asserts that no two of its program points have the same
+ * frames, so samples are sorted by them and added up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,22 +18,22 @@
 #define UNIT_NS 1000
 
 struct point {
-	size_t at;	/* of the sample: for export__next() */
-	__u32 function; /* number of its name */
+	size_t at;	/* position of the sample for export__next() */
+	__u32 function; /* number of the function's name */
 };
 
 struct dhat {
 	const struct export_input *input;
 	FILE *to;
-	__u32 *frames; /* numbers of frames, by location */
+	__u32 *frames; /* numbers of frames by location */
 	size_t n_frames;
-	struct string_ids names; /* of functions; their frames follow */
+	struct string_ids names; /* names of functions, which the frames follow */
 	struct point *points;
 	size_t n_points;
-	double *lifetimes; /* in units, by count's id - 1; NULL without bklt */
+	double *lifetimes; /* lifetimes in units of time by count's id - 1; NULL without bklt */
 };
 
-/* "bklt": whether there are lifetimes, and what was live at the peak and at the end. */
+/* Returns whether the file has lifetimes, and what was live at the peak and at the end ("bklt"). */
 static bool has_lifetimes(const struct dhat *dhat)
 {
 	return export__has_live(dhat->input) && !dhat->input->selects_blocks;
@@ -84,7 +84,7 @@ static int collect_points(struct dhat *dhat)
 	return err;
 }
 
-/* How long the blocks of each count lived, by the epochs of their birth and death. */
+/* Computes how long the blocks of each count lived, by the epochs of their birth and death. */
 static int sum_lifetimes(struct dhat *dhat)
 {
 	const struct profile *profile = dhat->input->profile;
@@ -115,7 +115,7 @@ static int sum_lifetimes(struct dhat *dhat)
 	return err;
 }
 
-/* The sample of the time line in which most was live, in units. */
+/* Returns the time of the sample of the time line in which most was live, in units of time. */
 static __u64 peak_time(const struct profile *profile)
 {
 	__u32 run = profile__peak_run(profile);
@@ -162,7 +162,7 @@ static void print_frames(const struct dhat *dhat, const struct point *point)
 {
 	struct export_sample sample = sample_of(dhat, point);
 
-	/* 0 is the root. */
+	/* Frame 0 is the root. */
 	fprintf(dhat->to, "\"fs\":[%zu", dhat->n_frames + point->function);
 	for (size_t i = 0; i < sample.n_frames; i++)
 		fprintf(dhat->to, ",%u", dhat->frames[sample.locations[i]] + 1);
@@ -174,8 +174,8 @@ static void print_point(const struct dhat *dhat, const struct point *point,
 {
 	fprintf(dhat->to, "{\"tb\":%llu,\"tbk\":%llu,", sum->size_bytes, sum->allocations);
 	if (has_lifetimes(dhat)) {
-		/* The most that each stack had by itself is not recorded: of the two samples that
-		 * are known, the one with more. */
+		/* The largest value that each stack had by itself is not recorded, so the larger
+		 * of the two values that are known is written. */
 		bool at_end = sum->live_bytes > sum->peak_bytes;
 
 		fprintf(dhat->to,
@@ -213,7 +213,8 @@ static void print_points(const struct dhat *dhat)
 	fputs("]", dhat->to);
 }
 
-/* As valgrind prints them: "0x1234: name (file.c:12)", "0x1234: ??? (in /usr/lib/libfoo.so.1)". */
+/* Returns the frame's text in valgrind's form: "0x1234: name (file.c:12)", "0x1234: ??? (in
+ * /usr/lib/libfoo.so.1)". */
 static char *frame_text(const struct dhat *dhat, __u32 location)
 {
 	const struct export_input *input = dhat->input;

@@ -14,7 +14,7 @@
 #include "path.h"
 #include "profile.h"
 
-/* Texts of stacks and sites are kept up to this sum: most events are of a few. */
+/* How many bytes of texts of stacks and sites are kept: most events have a few of them. */
 #define MOST_KEPT_BYTES (256 << 20)
 
 static const char *const backtraces[BACKTRACES] = {
@@ -52,16 +52,16 @@ static const char *const starts[] = {
 };
 
 struct kept {
-	char *text; /* NULL: not made yet */
+	char *text; /* NULL: the text has not been made yet */
 };
 
 struct events_writer {
 	struct event_log_reader *log;
 	const struct profile *names;
-	__u32 n_named; /* stacks of the log that @names has, too: the first ids */
+	__u32 n_named; /* number of the log's first stacks that @names has under the same ids */
 	enum backtrace backtrace;
 	FILE *to;
-	struct kept *sites; /* by id - 1 */
+	struct kept *sites; /* sites by id - 1 */
 	size_t n_sites;
 	size_t kept_bytes;
 };
@@ -73,7 +73,8 @@ static void release(struct events_writer *writer)
 	free(writer->sites);
 }
 
-/* "libfoo.so.1+0x1234", or the address where no file is known; in brackets in place of a name. */
+/* Returns "libfoo.so.1+0x1234", or the address if no file is known; in brackets if it stands for a
+ * name. */
 static json_object *location_text(const char *module, __u64 offset, bool in_brackets)
 {
 	_cleanup_(free_ptr) char *text = NULL;
@@ -104,7 +105,7 @@ static json_object *full_frame(const char *module, __u64 offset)
 	return object;
 }
 
-/* Adds the functions of @frame, from the innermost of those that were inlined. */
+/* Adds the functions of @frame, beginning with the innermost inlined one. */
 static void add_named(const struct events_writer *writer, const struct profile_frame *frame,
 		      json_object *frames)
 {
@@ -144,7 +145,7 @@ static void add_logged(const struct events_writer *writer, __u32 id, json_object
 							      writer->backtrace == BACKTRACE_NAME));
 }
 
-/* The frames of @stack, innermost first. */
+/* Returns the frames of @stack, innermost first. */
 static json_object *backtrace_of(const struct events_writer *writer, __u32 id)
 {
 	json_object *frames = json_object_new_array();
@@ -163,7 +164,8 @@ static json_object *backtrace_of(const struct events_writer *writer, __u32 id)
 	return frames;
 }
 
-/* Members of an event that its site has, from a comma on; to be freed. NULL on ENOMEM. */
+/* Returns the members of an event that its site determines, beginning with a comma. The caller
+ * frees the text; NULL if there is no memory. */
 static char *make_site_text(const struct events_writer *writer, __u32 id)
 {
 	const struct event_log_site *site = event_log_reader__site(writer->log, id);
@@ -217,7 +219,8 @@ static int print_site(struct events_writer *writer, __u32 id)
 		return -ENOMEM;
 	fputs(text, writer->to);
 	writer->kept_bytes += strlen(text);
-	/* An event whose stack is not known yet may still get it. */
+	/* The text is kept only if the site's stack is known, since otherwise it may still become
+	 * known. */
 	if (writer->kept_bytes < MOST_KEPT_BYTES &&
 	    event_log_reader__site(writer->log, id)->stack) {
 		kept->text = text;

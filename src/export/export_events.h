@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The event log of a recording as JSON lines: allocprof-export(1). */
+/* Writes the event log of a recording as JSON lines: allocprof-export(1). */
 #ifndef ALLOCPROF_EXPORT_EVENTS_H
 #define ALLOCPROF_EXPORT_EVENTS_H
 
@@ -18,13 +18,13 @@ enum backtrace {
 };
 
 const char *backtrace__name(enum backtrace backtrace);
-/* The one called @name, or -ENOENT. */
+/* Returns the form called @name, or -ENOENT. */
 int backtrace__by_name(const char *name);
 
 /*
- * Writes all that @log has to @to. @names: a profile of the same recording, or NULL: then addresses
- * take the place of names. 0; -ENOMEM; the error of the log, with @error set; errors of @to are the
- * caller's to find.
+ * Writes everything in @log to @to. @names is a profile of the same recording, or NULL: then
+ * addresses replace names. Returns 0, -ENOMEM, or the error of the log with @error set; the caller
+ * checks @to for errors.
  */
 int export_events__write(struct event_log_reader *log, const struct profile *names,
 			 enum backtrace backtrace, FILE *to, struct error *error);

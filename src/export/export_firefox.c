@@ -24,7 +24,7 @@
 #include "stack_view.h"
 
 #define VERSION 48
-/* Version of Firefox's own format ("gecko"), from which none of our files was converted. */
+/* Version of Firefox's own format ("gecko"), from which no file of ours was converted. */
 #define GECKO_VERSION 30
 
 #define NS_PER_MS 1e6
@@ -36,7 +36,8 @@ void firefox__list(struct firefox *firefox, const char *key)
 	firefox->in_list = false;
 }
 
-/* There may be millions of numbers; printf(3) takes three times as long. */
+/* Prints a number. There may be millions of numbers, for which printf(3) takes three times as
+ * long. */
 void firefox__number(struct firefox *firefox, __s64 number)
 {
 	__u64 rest = number < 0 ? -(__u64)number : (__u64)number;
@@ -77,7 +78,8 @@ static void print_text(struct firefox *firefox, const char *key, const char *tex
 		firefox->err = json__print_string(text, firefox->to);
 }
 
-/* The next part of the sample's stack after @depth, from the outermost; false at its end. */
+/* Stores the part of the sample's stack that follows @depth, counted from the outermost one.
+ * Returns false at its end. */
 static bool frame_at(const struct firefox *firefox, const struct firefox_sample *sample,
 		     size_t depth, __u32 *frame)
 {
@@ -167,7 +169,8 @@ void firefox__walk_all(struct firefox *firefox, const struct firefox_thread *thr
 		firefox__walk(firefox, &thread->samples[i], visit);
 }
 
-/* The identifier that symbol servers know a file by: its build id as a GUID, and an age of 0. */
+/* Writes the identifier by which symbol servers know a file: its build id as a GUID, and an age of
+ * 0. */
 static void breakpad_id(const char *build_id, char id[34])
 {
 	static const unsigned char order[] = {
@@ -242,7 +245,7 @@ static void print_meta(struct firefox *firefox)
 	fputs("}", firefox->to);
 }
 
-/* The time line of live bytes, each sample as the difference from that before it. */
+/* Prints the time line of live bytes; each sample is the difference from the one before it. */
 static void print_counter(struct firefox *firefox)
 {
 	const struct profile *profile = firefox->input->profile;
@@ -273,7 +276,7 @@ static void print_threads(struct firefox *firefox)
 	const char *comma = "\n";
 
 	fputs(",\n\"threads\":[", firefox->to);
-	/* The viewer refuses a profile that has no thread. */
+	/* There must be one thread at least: the viewer refuses a profile without threads. */
 	do {
 		size_t left = firefox->n_samples - (thread.samples - firefox->samples);
 

@@ -10,9 +10,9 @@
 #include "path.h"
 #include "stack_view.h"
 
-/* resourceTypes.library of src/profile-logic/data-structures.ts */
+/* resourceTypes.library of src/profile-logic/data-structures.ts. */
 #define RESOURCE_LIBRARY "1"
-/* From here on JavaScript's numbers are not exact. */
+/* From this value on JavaScript's numbers are not exact. */
 #define MAX_INTEGER	   (1ULL << 53)
 #define CATEGORY_OTHER	   0
 #define CATEGORY_ALLOCATOR 1
@@ -33,7 +33,7 @@ static void forget_numbers(struct firefox_numbers *numbers)
 		numbers->of[numbers->used[--numbers->n]] = FIREFOX_NONE;
 }
 
-/* False if it had a number. */
+/* Numbers an id. Returns false if it had a number already. */
 static bool number(struct firefox_numbers *numbers, __u32 id)
 {
 	if (numbers->of[id] != FIREFOX_NONE)
@@ -100,7 +100,7 @@ static const char *name_of(const struct firefox *firefox, __u32 frame)
 					  frame - firefox->first_function);
 }
 
-/* 0: unknown */
+/* Returns the frame's module; 0: it is unknown. */
 static __u32 module_of(const struct firefox *firefox, __u32 frame)
 {
 	const struct profile_frame *of = profile_frame_of(firefox, frame);
@@ -317,7 +317,7 @@ static const struct selection *selection_of(const struct firefox *firefox,
 	return &firefox->input->counts[sample->at];
 }
 
-/* Allocations, as so many samples. */
+/* Prints allocations as that many samples. */
 static void print_samples(struct firefox *firefox, const struct firefox_thread *thread)
 {
 	begin_table(firefox, "samples", thread->n);
@@ -336,8 +336,8 @@ static void print_samples(struct firefox *firefox, const struct firefox_thread *
 }
 
 /*
- * The rows of a sample: bytes that stayed, and those that were freed, which the third row frees. An
- * address ties the last two together; it is a number that no other has.
+ * The rows of a sample: bytes that stayed, bytes that were freed, and a third row that frees the
+ * second. An address ties these two together; it is a number that nothing else has.
  */
 struct rows {
 	__u64 stayed, freed;
@@ -399,7 +399,7 @@ static size_t print_column(struct firefox *firefox, const struct firefox_thread 
 
 	if (key)
 		firefox__list(firefox, key);
-	/* Times must ascend, so that the frees come last. */
+	/* Times must ascend, so the frees come last. */
 	for (enum part part = 0; part < PARTS; part++) {
 		firefox->n_steps = firefox->n_stacks = 0;
 		for (size_t i = 0; i < thread->n; i++) {
@@ -407,7 +407,7 @@ static size_t print_column(struct firefox *firefox, const struct firefox_thread 
 			struct rows rows = rows_of(firefox, sample);
 			__u64 bytes = part == PART_STAYED ? rows.stayed : rows.freed;
 
-			/* All are walked, for the numbers of the stacks. */
+			/* Every sample is walked, so that its stacks get their numbers. */
 			if (!bytes && column == COLUMN_STACK)
 				firefox__walk(firefox, sample, NULL);
 			if (!bytes)
@@ -430,7 +430,7 @@ static void print_allocations(struct firefox *firefox, const struct firefox_thre
 	print_column(firefox, thread, "time", COLUMN_TIME);
 	print_column(firefox, thread, "weight", COLUMN_WEIGHT);
 	print_column(firefox, thread, "stack", COLUMN_STACK);
-	/* Without them the viewer does not ask what stayed. */
+	/* Without addresses the viewer does not offer to show what stayed. */
 	if (export__has_live(firefox->input)) {
 		print_column(firefox, thread, "memoryAddress", COLUMN_ADDRESS);
 		print_column(firefox, thread, "threadId", COLUMN_THREAD);
@@ -457,7 +457,7 @@ static void print_strings(struct firefox *firefox)
 	fputc(']', firefox->to);
 }
 
-/* Whether it is the first of its process. */
+/* Returns whether the thread is the first of its process. */
 static bool is_main(const struct profile *profile, const struct profile_thread *thread)
 {
 	return thread->id == 1 || profile->threads[thread->id - 2].process != thread->process;
@@ -476,7 +476,7 @@ static void print_head(struct firefox *firefox, const struct firefox_thread *of)
 	fputs(",\"processName\":", firefox->to);
 	if (!firefox->err)
 		firefox->err = json__print_string(process ? process->comm : "nothing", firefox->to);
-	/* After an exec the process has the same number. */
+	/* Programs of one process have the same number. */
 	fprintf(firefox->to, ",\"pid\":\"%u", process ? process->pid : 0);
 	if (process && process->parent &&
 	    profile->processes[process->parent - 1].pid == process->pid)

@@ -32,7 +32,8 @@
 #include "stack_view.h"
 #include "text.h"
 
-/* Each block is a line or two: so many take a minute, and their viewers more. The numbers of a damaged file go up to 2^63. */
+/* Largest number of blocks: each takes a line or two, so that so many take a minute, and longer in
+ * viewers. Numbers of a damaged file go up to 2^63. */
 #define MOST_BLOCKS 1000000000ULL
 
 #define PAGE_BYTES 4096
@@ -41,9 +42,9 @@
 enum fate {
 	FATE_TEMPORARY,
 	FATE_PASSED,  /* freed, and not live at the peak */
-	FATE_AT_PEAK, /* and freed later */
+	FATE_AT_PEAK, /* live at the peak, and freed later */
 	FATE_STAYED,  /* live at the peak and at the end */
-	FATE_AT_END,  /* and not at the peak */
+	FATE_AT_END,  /* live at the end, and not at the peak */
 	FATES,
 };
 
@@ -56,7 +57,7 @@ static __u64 least(__u64 a, __u64 b)
 	return a < b ? a : b;
 }
 
-/* Takes what fits from @rest. */
+/* Takes up to so many blocks and bytes from @rest. */
 static struct blocks take(struct blocks *rest, __u64 n, __u64 size_bytes)
 {
 	struct blocks taken = { least(n, rest->n), least(size_bytes, rest->size_bytes) };
@@ -67,8 +68,9 @@ static struct blocks take(struct blocks *rest, __u64 n, __u64 size_bytes)
 }
 
 /*
- * A recording does not say which blocks of the peak were still live at the end. This takes as many as
- * possible for the same, and one less if their bytes cannot fit both sums.
+ * Divides a sample's blocks by their fate. A recording does not say which blocks of the peak were
+ * still live at the end. As many as possible are taken for the same, and one less if their bytes
+ * cannot fit both sums.
  */
 static void divide(const struct selection *selected, struct blocks fates[FATES])
 {
@@ -89,45 +91,46 @@ static void divide(const struct selection *selected, struct blocks fates[FATES])
 	fates[FATE_PASSED] = rest;
 }
 
-/* Neighbouring locations of one frame: those that one address of the file stands for. */
+/* Neighbouring locations of one frame, for which one address of the file stands. */
 struct location_range {
 	__u32 first, n;
 };
 
-/* A frame of the last stack that was written, and the number of the stack that ends there. */
+/* A frame of the last written stack, and the number of the stack that ends there. */
 struct step {
 	struct location_range locations;
 	__u32 trace;
 };
 
-/* A sample and its locations, by which the stacks are sorted. */
+/* A sample, and the locations by which stacks are sorted. */
 struct sorted {
-	const __u32 *locations; /* innermost first */
+	const __u32 *locations; /* locations, innermost first */
 	__u32 n_locations;
-	__u32 at; /* count's id - 1 */
+	__u32 at; /* the count's id - 1 */
 };
 
 struct heaptrack {
 	const struct export_input *input;
 	struct gzip gzip;
 	struct string_ids strings;
-	struct location_range *ranges; /* by number - 1 */
+	struct location_range *ranges; /* ranges by number - 1 */
 	size_t n_ranges, ranges_room;
 	struct hash_table range_index;
 	__u64 seed;
 	struct sorted *sorted;
 	size_t n_sorted;
-	struct step *steps; /* from the outermost frame */
+	struct step *steps; /* steps from the outermost frame on */
 	size_t n_steps, steps_room;
 	__u32 n_traces;
-	__u32 *trace_of;   /* by count's id - 1 */
-	__u64 *at_peak_of; /* the same: the first info of FATE_AT_PEAK */
+	__u32 *trace_of;   /* stacks by count's id - 1 */
+	__u64 *at_peak_of; /* by count's id - 1: the first info of FATE_AT_PEAK */
 	__u64 n_infos;
-	__u64 no_info; /* has no size and no stack, and no block of it begins */
-	int err;       /* the first; nothing is written after it */
+	__u64 no_info; /* an info without size and stack, of which no block begins */
+	int err;       /* the first error, after which nothing is written */
 };
 
-/* There is a line for each block, and printf(3) would take most of the time. */
+/* A line that is being made. There is a line for each block, and printf(3) would take most of the
+ * time. */
 struct line {
 	char text[96];
 	size_t size;
@@ -186,7 +189,7 @@ static void print_numbers(struct heaptrack *track, const char *kind, __u64 first
 	print_line(track, &line);
 }
 
-/* Prints @text with its length; lines end where it does. */
+/* Prints @text with its length, and truncates it at a newline, since lines end there. */
 static void print_text(struct heaptrack *track, const char *prefix, const char *text, bool sized)
 {
 	_cleanup_(free_ptr) char *safe = utf8__from_bytes(text);
@@ -273,7 +276,8 @@ static bool match_range(const void *owner, __u32 id, const void *key)
 	return !memcmp(range, key, sizeof(*range));
 }
 
-/* The number of the range; where it is new its line is printed. 0 with the error set. */
+/* Returns the number of the range; a new one gets its line printed. Returns 0 with the error set
+ * if that fails. */
 static __u32 range_of(struct heaptrack *track, const struct location_range *range)
 {
 	__u64 hash = hash_mix(hash_mix(track->seed, range->first), range->n);
@@ -292,7 +296,7 @@ static __u32 range_of(struct heaptrack *track, const struct location_range *rang
 	return track->n_ranges;
 }
 
-/* The range that ends before @end, which is not 0. */
+/* Returns the range that ends before @end, which must not be 0. */
 static struct location_range range_before(const struct heaptrack *track, const __u32 *locations,
 					  size_t end)
 {
@@ -306,8 +310,8 @@ static struct location_range range_before(const struct heaptrack *track, const _
 }
 
 /*
- * The number of the sample's stack. Stacks come sorted from the outermost frame, so that what one has
- * in common with any before it, it has with the last.
+ * Returns the number of the sample's stack. Stacks come sorted from the outermost frame on, so the
+ * frames that a stack shares with any earlier one it shares with the last one.
  */
 static __u32 trace_of(struct heaptrack *track, const struct sorted *sample)
 {
@@ -365,13 +369,13 @@ static void sort(struct heaptrack *track)
 	qsort(track->sorted, track->n_sorted, sizeof(*track->sorted), compare_sorted);
 }
 
-/* The number of the infos of a group: one for each size that occurs. */
+/* Returns the number of infos of a group, one for each size that occurs. */
 static __u64 count_infos(const struct blocks *blocks)
 {
 	return !blocks->n ? 0 : blocks->size_bytes % blocks->n ? 2 : 1;
 }
 
-/* The info of block @at: the larger ones come first. */
+/* Returns the info of block @at; those of larger blocks come first. */
 static __u64 info_at(const struct blocks *blocks, __u64 first, __u64 at)
 {
 	__u64 n_larger = blocks->size_bytes % blocks->n;
@@ -390,7 +394,7 @@ static void print_infos(struct heaptrack *track, __u32 trace, const struct block
 	track->n_infos += n;
 }
 
-/* Whether a block of no bytes has to have info 0, since no temporary one does. */
+/* Returns whether a block of no bytes must have info 0, since no temporary block does. */
 static bool needs_first(const struct heaptrack *track)
 {
 	struct blocks fates[FATES];
@@ -403,7 +407,8 @@ static bool needs_first(const struct heaptrack *track)
 	return track->n_sorted;
 }
 
-/* Stacks, and the infos in the order in which blocks of them begin first, as heaptrack_gui expects. */
+/* Prints stacks and infos, in the order in which the first blocks of infos begin, as heaptrack_gui
+ * expects. */
 static void print_tables(struct heaptrack *track)
 {
 	struct blocks fates[FATES];
@@ -411,8 +416,8 @@ static void print_tables(struct heaptrack *track)
 
 	for (size_t i = 0; i < track->n_sorted && !track->err; i++)
 		track->trace_of[track->sorted[i].at] = trace_of(track, &track->sorted[i]);
-	/* The infos of no block name a stack that the file has: heaptrack_gui reports a file as corrupt if their trace is
-	 * 0. */
+	/* Infos without blocks must name a stack that the file has: heaptrack_gui reports a file
+	 * as corrupt if their trace is 0. */
 	first = track->n_sorted ? track->trace_of[track->sorted[0].at] : 0;
 	if (needs_first(track))
 		print_infos(track, first, &(struct blocks){ .n = 1 });
@@ -429,13 +434,15 @@ static void print_tables(struct heaptrack *track)
 	track->n_infos = 0;
 }
 
-/* Between the begin of a block and its end: it is not temporary. */
+/* Prints an event between the begin and the end of a block, so that the block does not count as
+ * temporary. */
 static void print_nothing(struct heaptrack *track)
 {
 	print_number(track, "- ", track->no_info);
 }
 
-/* Begins the blocks of one fate; those that are live neither at the peak nor at the end end at once. */
+/* Begins the blocks of one fate. Those that are live neither at the peak nor at the end also end
+ * at once. */
 static void print_fate(struct heaptrack *track, enum fate fate)
 {
 	struct blocks fates[FATES];
@@ -476,14 +483,15 @@ static void end_peak(struct heaptrack *track)
 	}
 }
 
-/* Prints the sample's time, and its resident memory in pages of the size that print_all() states. */
+/* Prints the sample's time, and its resident memory in pages of the size that print_all() writes. */
 static void print_sample(struct heaptrack *track, const struct timeline_sample *sample)
 {
 	print_number(track, "c ", sample->time_ns / NS_PER_MS);
 	print_number(track, "R ", sample->rss_bytes / PAGE_BYTES);
 }
 
-/* When most was live, and when most memory was resident. Samples of several runs are in no order. */
+/* The samples in which most was live, and most memory was resident. Samples of several runs are in
+ * no order. */
 struct peaks {
 	const struct timeline_sample *live, *resident; /* NULL: unknown */
 };
@@ -514,7 +522,7 @@ static void print_all(struct heaptrack *track)
 	sort(track);
 	print_fixed(track, "v 10400 3\n");
 	print_text(track, "X", headline, false);
-	/* The size of a page, and how many the machine has, which a recording does not know. */
+	/* The size of a page; and how many pages the machine has, which a recording does not know. */
 	print_numbers(track, "I ", PAGE_BYTES, 0);
 	print_fixed(track, "c 0\n");
 	print_tables(track);
@@ -554,7 +562,7 @@ int export_heaptrack__write(const struct export_input *input, FILE *to)
 	track.sorted = calloc(n, sizeof(*track.sorted));
 	track.trace_of = calloc(n, sizeof(*track.trace_of));
 	track.at_peak_of = calloc(n, sizeof(*track.at_peak_of));
-	/* There are ten times as many lines as in other formats. */
+	/* The fastest level is used, since the file has ten times as many lines as other formats. */
 	track.err = gzip__open(&track.gzip, to, Z_BEST_SPEED);
 	if (!track.sorted || !track.trace_of || !track.at_peak_of)
 		track.err = -ENOMEM;

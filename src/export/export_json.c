@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* allocprof's own format, which data/export-1.schema.json describes. */
+/* Writes allocprof's own format, which data/export-1.schema.json describes. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 struct cursor {
 	const struct export_input *input;
-	const __u32 *numbers; /* of locations */
+	const __u32 *numbers; /* numbers of locations */
 	size_t at;
 };
 
@@ -52,7 +52,7 @@ static json_object *next_module(void *context)
 	return object;
 }
 
-/* The index of the element with @id, null for id 0. */
+/* Returns the index of the element with @id; null for id 0. */
 static json_object *json_index(__u32 id)
 {
 	return id ? json__count(id - 1) : NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * pprof's profile.proto, compressed (pprof_tables.h). Samples are written as they come, and after
- * them what they refer to. The messages are two levels deep and are made by struct protobuf (export_internal.h): a generated
- * writer such as protobuf-c's needs a message and all below it in memory as structures.
+ * Writes pprof's profile.proto, compressed (pprof_tables.h). Samples are written as they come, and
+ * the data to which they refer after them. The messages are two levels deep, and made by struct
+ * protobuf (export_internal.h): a generated writer such as protobuf-c's needs a message and all
+ * below it in memory as structures.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static const struct {
 } sample_types[] = {
 	{ "alloc_objects", "count" },
 	{ "alloc_space", "bytes" },
-	/* Only with --live. */
+	/* These only with --live. */
 	{ "inuse_objects", "count" },
 	{ "inuse_space", "bytes" },
 };
@@ -40,11 +41,11 @@ struct pprof {
 	const struct export_input *input;
 	struct pprof_tables tables;
 	struct gzip gzip;
-	/* Kept for the room that they have. */
+	/* Kept so that their memory is reused. */
 	struct protobuf piece, sample, inner;
 };
 
-/* Writes @piece, fields of Profile, and empties it. */
+/* Writes @piece, which has fields of Profile, and empties it. */
 static int write_piece(struct protobuf *piece, void *context)
 {
 	struct pprof *pprof = context;
@@ -75,8 +76,8 @@ static int add_value_type(struct pprof *pprof, unsigned int field, const char *t
 	return 0;
 }
 
-/* Whether the recording is of a part of the program's run; the profile of all of it has no duration,
- * as those of Go's heap. */
+/* Returns whether the recording covers a part of the program's run. The profile of a whole run has
+ * no duration, like those of Go's heap. */
 static bool is_delta(const struct profile *profile)
 {
 	static const char *const keys[] = { "attached_pid", "window_opened", "stops", "resets" };
@@ -111,7 +112,7 @@ static int write_head(struct pprof *pprof)
 	return write_piece(&pprof->piece, pprof);
 }
 
-/* A comment for each line of @text, in which newlines become ends of strings. */
+/* Adds a comment for each line of @text. Changes newlines in @text to ends of strings. */
 static int add_comments(struct pprof *pprof, char *text)
 {
 	char *rest = text, *line;
@@ -127,7 +128,7 @@ static int add_comments(struct pprof *pprof, char *text)
 	return err;
 }
 
-/* @title and @remarks must outlive the tables. */
+/* Adds the comments. @title and @remarks must outlive the tables. */
 static int write_comments(struct pprof *pprof, char *title, char *remarks)
 {
 	int err = add_comments(pprof, title);
@@ -138,7 +139,7 @@ static int write_comments(struct pprof *pprof, char *title, char *remarks)
 	return err ? err : write_piece(&pprof->piece, pprof);
 }
 
-/* @text NULL: the label is @number. */
+/* Adds a label; if @text is NULL its value is @number. */
 static int add_label(struct pprof *pprof, const char *name, const char *text, __u64 number)
 {
 	__u64 key, string = 0;
@@ -170,7 +171,7 @@ static int add_labels(struct pprof *pprof, const struct export_sample *sample)
 	return err;
 }
 
-/* The locations of a frame make one Location of pprof, the inlined ones its Lines. */
+/* Adds the locations of a frame as one Location of pprof, in which inlined ones are Lines. */
 static int add_locations(struct pprof *pprof, const struct export_sample *sample)
 {
 	const struct stack_location *locations = pprof->input->view->locations;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The selected stacks of an export one after the other, and the numbers of texts. */
+/* Iterates over the selected stacks of an export, and numbers texts. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The file format of https://www.speedscope.app, as
- * https://www.speedscope.app/file-format-schema.json describes it: a profile for each kind of number,
- * with the same frames. speedscope has no labels, so a stack begins with the name of the process and
- * ends with the allocator's function, as folded stacks do.
+ * Writes the file format of https://www.speedscope.app, as
+ * https://www.speedscope.app/file-format-schema.json describes it: a profile for each kind of
+ * number, with the same frames. speedscope has no labels, so a stack begins with the name of the
+ * process and ends with the allocator's function, like folded stacks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const struct {
 } kinds[] = {
 	{ "bytes allocated", "bytes", COST_BYTES },
 	{ "allocations", "none", COST_ALLOCATIONS },
-	/* Only with --live; the last two only if blocks are not selected one by one. */
+	/* These only with --live; the last two only if blocks are not selected one by one. */
 	{ "live bytes", "bytes", COST_LIVE_BYTES },
 	{ "live blocks", "none", COST_LIVE },
 	{ "temporary allocations", "none", COST_TEMPORARY },
@@ -31,9 +31,9 @@ struct speedscope {
 	const struct export_input *input;
 	FILE *to;
 	__u32 *labels;		 /* indexes of frames, by label */
-	size_t n_labels;	 /* that are used; the frames of other names follow */
+	size_t n_labels;	 /* number of labels that are used; frames of other names follow */
 	__u32 *locations;	 /* the first location of each label */
-	struct string_ids names; /* of processes and functions */
+	struct string_ids names; /* names of processes and functions */
 };
 
 static size_t n_kinds(const struct speedscope *scope)
@@ -89,7 +89,7 @@ static int print_frames(const struct speedscope *scope)
 	return err;
 }
 
-/* A frame for a process or a function; all are in the table already. */
+/* Prints a frame for a process or a function; the table already has all of them. */
 static int print_name(struct speedscope *scope, const char *name)
 {
 	__u32 id;

@@ -9,7 +9,7 @@ int gzip__open(struct gzip *gzip, FILE *to, int level)
 	gzip->stream = (z_stream){ 0 };
 	gzip->to = to;
 	gzip->n_in = 0;
-	/* 16: with the header of gzip, in which zlib writes no time. */
+	/* 16 selects gzip's header, in which zlib writes no time. */
 	return deflateInit2(&gzip->stream, level, Z_DEFLATED, MAX_WBITS + 16, 8,
 			    Z_DEFAULT_STRATEGY) == Z_OK
 		       ? 0

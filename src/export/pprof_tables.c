@@ -75,7 +75,7 @@ void protobuf__release(struct protobuf *message)
 	free(message->bytes);
 }
 
-/* No program has an address beyond it; the ranges of larger ones end here. */
+/* No program has a higher address; the ranges of larger files end here. */
 #define MAX_ADDRESS	(1ULL << 47)
 #define RANGE_ALIGNMENT (1ULL << 20)
 
@@ -101,8 +101,8 @@ enum {
 	MAPPING_HAS_INLINE_FRAMES = 10,
 };
 
-/* The file that the command line of an attached process begins with, all of whose threads may have begun in the C library; 0:
- * it is in no stack, or the process was not attached to. */
+/* Returns the file with which the command line of an attached process begins, all of whose threads
+ * may have begun in the C library; 0: it is in no stack, or the process was not attached to. */
 static __u32 find_attached(const struct profile *profile)
 {
 	const char *command = profile__meta(profile, "attached_command") ?: "", *name = command;
@@ -122,8 +122,8 @@ static __u32 find_attached(const struct profile *profile)
 }
 
 /*
- * Data files do not say which file is the main program. It is the one in which most stacks of the
- * first process have their outermost frame: those of other threads have it in the C library, so
+ * Returns the main program, which data files do not name: the file in which most stacks of the
+ * first process have their outermost frame. In other threads that frame is in the C library, so
  * libraries count only if there is nothing else.
  */
 static __u32 find_program(const struct export_input *input, __u64 *votes)
@@ -166,7 +166,7 @@ static void look_at_lines(const struct profile_frame *frame, struct pprof_mappin
 	}
 }
 
-/* Room for @module behind *@end, the end of the last range. */
+/* Gives @module a range behind *@end, which is the end of the last range. */
 static void set_mapping_range(struct pprof_tables *tables, __u32 module, __u32 id, __u64 *end)
 {
 	struct pprof_mapping *mapping = &tables->mappings[module - 1];
@@ -203,7 +203,7 @@ static int make_mappings(struct pprof_tables *tables)
 			mapping->limit = frame->offset + 1;
 		look_at_lines(frame, mapping);
 	}
-	/* At 0, so that the program's addresses are those of its file. */
+	/* The program is at 0, so that its addresses are those of its file. */
 	program = find_program(tables->input, votes);
 	if (program)
 		set_mapping_range(tables, program, id++, &end);
@@ -314,8 +314,9 @@ static int add_location_line(struct pprof_tables *tables, __u32 at,
 	const char *name = input->view->labels[input->view->locations[at].label].text;
 
 	/*
-	 * pprof looks for debug files by build id, but only for locations without lines: so a file
-	 * without any names gets none. In other files pprof would merge all unnamed locations.
+	 * pprof looks for debug files by build id, but only for locations without lines: so a
+	 * location of a file without any names gets none. In other files pprof would merge all
+	 * unnamed locations.
 	 */
 	if (!line && mapping && !mapping->has_functions)
 		return 0;
@@ -424,7 +425,7 @@ int pprof_tables__write(struct pprof_tables *tables,
 			int (*write)(struct protobuf *piece, void *context), void *context)
 {
 	const struct writer writer = { write, context };
-	/* Each table may add to those below it. */
+	/* Writing a table may add elements to those after it. */
 	int err = write_table(tables, PPROF_LOCATION, &tables->n_locations, make_location, &writer);
 
 	if (!err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A file of the Firefox Profiler while it is written; for export_firefox*.c only. */
+/* Writes a file of the Firefox Profiler; for export_firefox*.c only. */
 #ifndef ALLOCPROF_EXPORT_FIREFOX_H
 #define ALLOCPROF_EXPORT_FIREFOX_H
 
@@ -10,14 +10,14 @@
 
 #include "export_internal.h"
 
-/* No stack, and no number. */
+/* Stands for no stack, and for no number. */
 #define FIREFOX_NONE UINT32_MAX
 
 /* A sample, as it is sorted. */
 struct firefox_sample {
-	const __u32 *locations; /* innermost first */
+	const __u32 *locations; /* locations, innermost first */
 	__u32 n_locations;
-	__u32 thread;	/* id */
+	__u32 thread;	/* id of the thread */
 	__u32 at;	/* count's id - 1 */
 	__u32 function; /* enum ap_function */
 };
@@ -33,17 +33,18 @@ struct firefox_step {
 	__u32 frame, stack;
 };
 
-/* Numbers of what a thread uses, in the order of its first use. */
+/* Numbers of the things that a thread uses, in the order of their first use. */
 struct firefox_numbers {
-	__u32 *of;   /* by id: the number, or FIREFOX_NONE */
-	__u32 *used; /* by number: the id */
+	__u32 *of;   /* numbers by id, or FIREFOX_NONE */
+	__u32 *used; /* ids by number */
 	size_t n;
 };
 
 /*
- * Frames have ids: a location of the view its index, a function of the allocator, which is the innermost
- * frame of each stack, first_function and its number, and what stands for a stack without frames
- * no_frame. The first error is kept in err, after which nothing is to be written.
+ * The writer's state. Frames have ids: the id of a location of the view is its index; that of a
+ * function of the allocator, which is the innermost frame of each stack, is first_function plus
+ * its number; no_frame stands for a stack without frames. The first error is kept in err, after
+ * which nothing must be written.
  */
 struct firefox {
 	const struct export_input *input;
@@ -54,12 +55,13 @@ struct firefox {
 	size_t n_samples;
 	struct firefox_step *steps;
 	size_t n_steps, steps_room;
-	__u32 n_stacks;			       /* of the thread, so far */
-	struct firefox_numbers frames;	       /* by id of frames */
-	struct firefox_numbers funcs, modules; /* by label and the rest of the ids; by id - 1 */
-	__u32 *frame_of_func;		       /* by number: the id of its first frame */
+	__u32 n_stacks;			       /* number of stacks of the thread so far */
+	struct firefox_numbers frames;	       /* numbers by id of frames */
+	struct firefox_numbers funcs, modules; /* numbers by label and the other ids; by id - 1 */
+	/* By number of the function: the id of its first frame. */
+	__u32 *frame_of_func;
 	struct string_ids strings;
-	bool in_table, in_list; /* whether an element comes before the next */
+	bool in_table, in_list; /* an element precedes the next one in the table or list */
 	int err;
 };
 
@@ -67,20 +69,20 @@ struct firefox {
 void firefox__list(struct firefox *firefox, const char *key);
 void firefox__number(struct firefox *firefox, __s64 number);
 void firefox__null(struct firefox *firefox);
-/* The list @key of @n times @value. */
+/* Prints the list @key, with @n times @value. */
 void firefox__same(struct firefox *firefox, const char *key, size_t n, const char *value);
 
 /*
- * Calls @visit, which may be NULL, for each part of the sample's stack that no sample of the walk
- * before it had: each is a new stack, of the next number. Returns the number of the whole stack.
+ * Calls @visit, which may be NULL, for each part of the sample's stack that no earlier sample of
+ * the walk has: each is a new stack with the next number. Returns the number of the whole stack.
  */
 __u32 firefox__walk(struct firefox *firefox, const struct firefox_sample *sample,
 		    void (*visit)(struct firefox *firefox, __u32 frame, __u32 prefix));
-/* A walk of all samples from the first; n_stacks is their number then. */
+/* Walks all samples from the first one on. n_stacks is their number of stacks afterwards. */
 void firefox__walk_all(struct firefox *firefox, const struct firefox_thread *thread,
 		       void (*visit)(struct firefox *firefox, __u32 frame, __u32 prefix));
 
-/* 0 or -ENOMEM; to be released in either case. */
+/* Returns 0 or -ENOMEM; the caller releases it in either case. */
 int firefox__init_tables(struct firefox *firefox);
 void firefox__release_tables(struct firefox *firefox);
 /* Prints a thread with its tables. */

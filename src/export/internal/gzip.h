@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compresses into a FILE, as gzip(1) does; the same bytes give the same file at any time. */
+/* Compresses into a FILE, as gzip(1) does. The same bytes always give the same file. */
 #ifndef ALLOCPROF_GZIP_H
 #define ALLOCPROF_GZIP_H
 
@@ -10,14 +10,14 @@
 struct gzip {
 	z_stream stream;
 	FILE *to;
-	unsigned char in[65536]; /* what is to be compressed next */
+	unsigned char in[65536]; /* bytes that are to be compressed next */
 	size_t n_in;
-	unsigned char out[65536]; /* what was compressed last */
+	unsigned char out[65536]; /* bytes that were compressed last */
 };
 
-/* @level: of zlib. 0 or -ENOMEM. To be closed in either case. */
+/* Begins a file. @level is zlib's. Returns 0 or -ENOMEM. The caller closes it in either case. */
 int gzip__open(struct gzip *gzip, FILE *to, int level);
-/* 0 or the negative errno of the write. */
+/* Returns 0 or the negative errno of the write. */
 int gzip__write(struct gzip *gzip, const void *bytes, size_t size);
 /* Writes what is left. */
 int gzip__finish(struct gzip *gzip);
