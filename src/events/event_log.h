@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The log of all events of a recording, allocprof-events(5): compressed blocks of items. It defines
- * all that its events refer to, so that it can be read without the data file, up to its last block.
- * Ids of modules, frames, stacks and processes are those of the data file; all count from 1.
+ * The log of all events of a recording, allocprof-events(5), in compressed blocks of items. It
+ * defines everything to which its events refer, so that it can be read without the data file, up
+ * to its last block. Ids of modules, frames, stacks and processes are those of the data file; all
+ * count from 1.
  */
 #ifndef ALLOCPROF_EVENT_LOG_H
 #define ALLOCPROF_EVENT_LOG_H
@@ -15,34 +16,35 @@
 
 struct error;
 
-/* Bytes of the id by which a data file and its log know each other. */
+/* Bytes of the id by which a data file and its log recognise each other. */
 #define EVENT_LOG_ID_BYTES 16
 
 struct event_log_id {
 	unsigned char bytes[EVENT_LOG_ID_BYTES];
 };
 
-/* The id as 32 hexadecimal digits, as the data file's meta "events_id" has it. */
+/* The id as 32 hexadecimal digits, as in the data file's meta "events_id". */
 struct event_log_id_text {
 	char text[2 * EVENT_LOG_ID_BYTES + 1];
 };
 
 struct event_log_id_text event_log_id__text(const struct event_log_id *id);
 
-/* The log's path for a data file, to be freed; NULL on ENOMEM. */
+/* Returns the path of a data file's log, which the caller frees; NULL if there is no memory. */
 char *event_log__path(const char *data_path);
 
-/* A realloc that moved a block, or left it where it was: AP_EVENT_MOVED and AP_EVENT_ALLOC in one. */
+/* A realloc that has moved a block, or left it where it was: AP_EVENT_MOVED and AP_EVENT_ALLOC in
+ * one. */
 #define EVENT_LOG_REALLOC AP_EVENT_MOVED
 
 struct event_log_event {
 	__u8 kind;	/* enum ap_event_kind or EVENT_LOG_REALLOC */
 	bool temporary; /* the block that ended was freed before the thread's next allocation */
-	__u32 thread;	/* id */
+	__u32 thread;	/* id of the thread */
 	__u32 process;	/* 0: unknown */
-	__u32 site;	/* that of the call, or of the block that ended; 0: none */
+	__u32 site;	/* site of the call, or of the block that ended; 0: none */
 	__u64 time_ns;	/* CLOCK_MONOTONIC */
-	__u64 id;	/* of the block, 0: none */
+	__u64 id;	/* id of the block; 0: none */
 	__u64 address;
 	__u64 size_bytes;
 	/* The block as it was before an EVENT_LOG_REALLOC; 0 for other kinds. */
@@ -50,16 +52,16 @@ struct event_log_event {
 	__u64 old_address, old_size_bytes;
 };
 
-/* Where calls come from: what a count of the data file is of. */
+/* The place of calls: what a count of the data file counts. */
 struct event_log_site {
 	__u32 process;
 	__u32 stack;	      /* 0: not known when the log ended */
-	const char *thread;   /* name */
-	const char *function; /* of the allocator */
+	const char *thread;   /* name of the thread */
+	const char *function; /* function of the allocator */
 };
 
 enum event_log_start {
-	EVENT_LOG_SEEN, /* it ran before the recording, or its start was not noticed */
+	EVENT_LOG_SEEN, /* the program ran before the recording, or its start was not noticed */
 	EVENT_LOG_FORKED,
 	EVENT_LOG_EXECED,
 };
@@ -70,65 +72,68 @@ struct event_log_process {
 	__u32 parent; /* program that forked or executed it, or 0 */
 	__u32 pid;
 	__u32 space; /* number of its address space */
-	__u32 ended_space; /* EXECED: address space of the program before, whose blocks ended with it; else 0 */
+	/* EXECED: address space of the program before, whose blocks ended with it; else 0. */
+	__u32 ended_space;
 	__u64 time_ns;
 	const char *comm;
 };
 
-/* The end of a program that no exec follows. */
+/* The end of a program that no exec has ended. */
 struct event_log_exit {
 	__u32 process;
 	__u32 ended_space; /* address space that no process uses any more, or 0 */
 	__u64 time_ns;
 };
 
-/* What became of a recording's log. */
+/* Results of a recording's log. */
 struct event_log_results {
-	bool is_logged; /* there is a log; else all is 0 */
-	__u64 logged;	/* events in the file */
-	__u64 lost;	/* events that did not get into the log */
+	bool is_logged; /* there is a log; else all fields are 0 */
+	__u64 logged;	/* number of events in the file */
+	__u64 lost;	/* number of events that did not get into the log */
 	int err;	/* negative errno of the write that ended the log early, or 0 */
 	struct event_log_id_text id;
 };
 
 struct event_log_writer;
 
-/* Creates a log that gets the name @path with its first block; an older one becomes "<path>.old" then. 0
- * or a negative errno with @error set. */
+/* Creates a log, which gets the name @path with its first block; an older one then becomes
+ * "<path>.old". Returns 0 or a negative errno with @error set. */
 int event_log_writer__new(const char *path, struct event_log_writer **out, struct error *error);
-/* Writes nothing more. NULL is ignored. */
+/* Frees @writer, without writing anything. Accepts NULL. */
 void event_log_writer__free(struct event_log_writer *writer);
 const struct event_log_id *event_log_writer__id(const struct event_log_writer *writer);
 
 /*
- * Each adds a definition, whose id is the next one, or another item. 0, -ENOMEM, or the negative errno of
- * the first write that failed: from then on nothing is written.
+ * Each function adds a definition, which gets the next id, or another item. Returns 0, -ENOMEM, or
+ * the negative errno of the first write that failed; after that nothing is written.
  */
 int event_log_writer__module(struct event_log_writer *writer, const char *path,
 			     const char *build_id);
 int event_log_writer__frame(struct event_log_writer *writer, __u32 module, __u64 offset,
 			    bool interrupted);
-/* @end: name of an enum ap_stack_end. */
+/* @end is the name of an enum ap_stack_end. */
 int event_log_writer__stack(struct event_log_writer *writer, const char *end, const __u32 *frames,
 			    __u32 n_frames);
 int event_log_writer__process(struct event_log_writer *writer,
 			      const struct event_log_process *process);
 int event_log_writer__site(struct event_log_writer *writer, const struct event_log_site *site);
-/* The stack of a site that had none. */
+/* Adds the stack of a site that had none. */
 int event_log_writer__set_stack(struct event_log_writer *writer, __u32 site, __u32 stack);
 int event_log_writer__exit(struct event_log_writer *writer, const struct event_log_exit *exit);
 int event_log_writer__event(struct event_log_writer *writer, const struct event_log_event *event);
-/* Writes what was added to the file. */
+/* Writes the items that were added to the file. */
 int event_log_writer__flush(struct event_log_writer *writer);
-/* The log is complete but for @n_lost events. */
+/* Ends the log, which is complete except for @n_lost events. */
 int event_log_writer__end(struct event_log_writer *writer, __u64 n_lost);
-/* Events in the file, and those that were not written because of an error. */
+/* Returns the number of events in the file; *@n_failed: of those that were not written because of
+ * an error. */
 __u64 event_log_writer__written(const struct event_log_writer *writer, __u64 *n_failed);
 
-/* The first error of the functions above, or 0. */
+/* Returns the first error of the functions above, or 0. */
 int event_log_writer__error(const struct event_log_writer *writer);
 
-/* Opens a log for reading. 0 or a negative errno with @error set; -EINVAL: damaged, or no log. */
+/* Opens a log for reading. Returns 0 or a negative errno with @error set; -EINVAL: it is damaged,
+ * or no log. */
 struct event_log_reader;
 int event_log_reader__open(const char *path, struct event_log_reader **out, struct error *error);
 void event_log_reader__free(struct event_log_reader *reader);
@@ -140,7 +145,7 @@ struct event_log_item {
 		EVENT_LOG_PROCESS,
 		EVENT_LOG_EXIT,
 	} what;
-	__u32 process_id; /* of EVENT_LOG_PROCESS */
+	__u32 process_id; /* id of the process, for EVENT_LOG_PROCESS */
 	union {
 		struct event_log_event event;
 		struct event_log_process process;
@@ -148,23 +153,24 @@ struct event_log_item {
 	};
 };
 
-/* The next item; definitions of others are taken in silently. 1, 0 at the end, -EINVAL if the log is damaged
- * there, or another negative errno; @error is set. */
+/* Stores the next item; other definitions are taken in without being returned. Returns 1, 0 at the
+ * end, -EINVAL if the log is damaged there, or another negative errno; @error is set. */
 int event_log_reader__next(struct event_log_reader *reader, struct event_log_item *item,
 			   struct error *error);
-/* After the end: how many events were read, and whether the log says that it is complete; then *@n_lost
- * events are missing. Else it was cut off, and what was read is up to its last whole block. */
+/* To be called at the end. Stores how many events were read, and returns whether the log says that
+ * it is complete; then *@n_lost events are missing. Otherwise it was cut off, and only its whole
+ * blocks were read. */
 bool event_log_reader__is_complete(const struct event_log_reader *reader, __u64 *n_events,
 				   __u64 *n_lost);
 
-/* What ids of items mean, as far as the log was read; NULL for 0 and for unknown ids. */
+/* Return what ids of items mean, as far as the log was read; NULL for 0 and for unknown ids. */
 const struct event_log_site *event_log_reader__site(const struct event_log_reader *reader,
 						    __u32 id);
 const struct event_log_process *event_log_reader__process(const struct event_log_reader *reader,
 							  __u32 id);
 
 struct event_log_frame {
-	__u32 module; /* 0: unknown, then @offset is an address of the process */
+	__u32 module; /* 0: it is unknown, and @offset is an address of the process */
 	bool interrupted;
 	__u64 offset; /* ELF virtual address */
 };
@@ -179,7 +185,7 @@ bool event_log_reader__stack(const struct event_log_reader *reader, __u32 id,
 			     struct event_log_stack *out);
 const struct event_log_frame *event_log_reader__frame(const struct event_log_reader *reader,
 						      __u32 id);
-/* A module's path. */
+/* Returns a module's path. */
 const char *event_log_reader__module(const struct event_log_reader *reader, __u32 id);
 
 #endif

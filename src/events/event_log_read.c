@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A log may be hostile: all numbers have bounds, and what it defines may take MOST_DEFINED bytes, and less in a small log. */
+/* Reads a log of events, which may be hostile: all numbers have bounds, and its definitions may
+ * take at most MOST_DEFINED bytes, and less if the log is small. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,16 +18,17 @@
 
 #define MOST_DEFINED (1ULL << 30)
 /*
- * A log's definitions may take DEFINED_AT_LEAST bytes of memory and so many more for each byte of the log. Logs of compilers and
- * interpreters take 2 to 4, of recursions by random paths 11, and of a program that calls once from each of 62,000 stacks of 500
- * frames, any two of which differ in four, 98. Compression alone would allow for thousands.
+ * A log's definitions may take DEFINED_AT_LEAST bytes of memory, and so many more for each byte of
+ * the log. Logs of compilers and interpreters take 2 to 4, those of recursions by random paths 11,
+ * and that of a program that calls once from each of 62,000 stacks of 500 frames, any two of which
+ * differ in four, 98. Compression alone would permit thousands.
  */
 #define DEFINED_PER_BYTE 256
 #define DEFINED_AT_LEAST (16ULL << 20)
 
 struct stack {
 	const char *end;
-	size_t first; /* in frame_ids */
+	size_t first; /* index of the first frame in frame_ids */
 	__u32 n_frames;
 };
 
@@ -35,7 +37,8 @@ struct event_log_reader {
 	char *path;
 	struct event_log_id id;
 	struct arena texts;
-	__u64 defined_bytes, read_bytes; /* in memory; of the file's blocks */
+	/* Bytes of definitions in memory; bytes of the file's blocks that were read. */
+	__u64 defined_bytes, read_bytes;
 	const char **modules;
 	struct event_log_frame *frames;
 	struct stack *stacks;
@@ -44,10 +47,10 @@ struct event_log_reader {
 	struct event_log_site *sites;
 	size_t n_modules, n_frames, n_stacks, n_frame_ids, n_processes, n_sites;
 	size_t modules_room, frames_room, stacks_room, frame_ids_room, processes_room, sites_room;
-	/* The block that is read. */
+	/* The block that is being read. */
 	unsigned char *stored, bytes[EVENT_LOG_MOST_BYTES];
 	size_t stored_room, n_bytes, at;
-	__u64 block_offset; /* in the file */
+	__u64 block_offset; /* offset of the block in the file */
 	__u32 events_left;
 	struct event_log_last last;
 	__u64 n_events, n_lost;
@@ -106,7 +109,7 @@ int event_log_reader__open(const char *path, struct event_log_reader **out, stru
 	reader->path = strdup(path);
 	if (!reader->path)
 		err = fail_to_read(path, -ENOMEM, error);
-	/* A pipe would be waited for. */
+	/* Only a regular file is opened, since opening a pipe would wait. */
 	if (!err &&
 	    (stat(path, &st) || (S_ISREG(st.st_mode) && !(reader->file = fopen(path, "re")))))
 		err = fail_to_read(path, -errno, error);
@@ -144,7 +147,8 @@ const struct event_log_id *event_log_reader__id(const struct event_log_reader *r
 	return &reader->id;
 }
 
-/* Reads the next block: 1, 0 at the end of the file, -EINVAL if it is damaged, or a negative errno. */
+/* Reads the next block. Returns 1, 0 at the end of the file, -EINVAL if it is damaged, or a
+ * negative errno. */
 static int read_block(struct event_log_reader *reader)
 {
 	uLongf unpacked = sizeof(reader->bytes);
@@ -188,7 +192,8 @@ static int read_block(struct event_log_reader *reader)
 	return 1;
 }
 
-/* The functions below read from the block; each is false if it does not go on so. */
+/* The functions below read from the block. Each returns false if the block does not continue with
+ * such a value. */
 
 static bool get(struct event_log_reader *reader, __u64 most, __u64 *value)
 {
@@ -228,7 +233,7 @@ static bool get_difference(struct event_log_reader *reader, __u64 before, __u64 
 	return true;
 }
 
-/* -EINVAL if the block does not go on so; -ENOMEM. */
+/* Reads a text. -EINVAL: the block does not continue with one; -ENOMEM. */
 static int get_text(struct event_log_reader *reader, const char **text)
 {
 	const char *at;
@@ -427,7 +432,7 @@ static int read_event(struct event_log_reader *reader, __u8 tag, struct event_lo
 	return 0;
 }
 
-/* 1 with an item that the caller gets, 0 with a definition, or a negative errno. */
+/* Reads an item. Returns 1 if the caller gets it, 0 if it is a definition, or a negative errno. */
 static int read_item(struct event_log_reader *reader, struct event_log_item *item)
 {
 	__u8 tag = reader->bytes[reader->at++];
@@ -472,7 +477,7 @@ int event_log_reader__next(struct event_log_reader *reader, struct event_log_ite
 			more = read_item(reader, item);
 			continue;
 		}
-		/* The number of events is in the header of the block. */
+		/* The header of the block has the number of its events. */
 		more = reader->events_left ? -EINVAL : read_block(reader);
 		if (!more)
 			return 0;

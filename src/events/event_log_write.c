@@ -19,19 +19,19 @@
 #include "leb128.h"
 #include "new_file.h"
 
-/* The fastest: a busy thread makes a million events in two seconds. */
+/* zlib's fastest level: a busy thread makes a million events in two seconds. */
 #define COMPRESSION 1
 
 struct event_log_writer {
 	char *path;
 	struct new_file file;
-	bool is_named; /* at its path, with the first block */
-	int err;       /* of the first write that failed */
+	bool is_named; /* the file is at its path, which it gets with the first block */
+	int err;       /* error of the first write that failed */
 	struct event_log_id id;
 	struct event_log_last last;
 	unsigned char *bytes, *stored;
 	size_t n_bytes, room, stored_room;
-	__u32 n_events; /* in the block */
+	__u32 n_events; /* number of events in the current block */
 	__u64 n_written, n_failed;
 };
 
@@ -62,7 +62,7 @@ static int fail_to_create(const char *path, int err, struct error *error)
 		new_file__reason(err));
 }
 
-/* An older log stays until this one has a block. */
+/* Creates the log. An older log is kept until this one has a block. */
 static int create(struct event_log_writer *writer, const char *path, struct error *error)
 {
 	struct stat st;
@@ -155,7 +155,8 @@ static int write_block(struct event_log_writer *writer)
 		.stored_crc = crc32(0, (const unsigned char *)(block + 1), stored),
 	};
 	block->crc = crc32(0, (const unsigned char *)block, offsetof(struct event_log_block, crc));
-	/* In one piece: a reader finds a block that was cut off, but not the one behind it. */
+	/* Header and data are written together: a reader recognises a block that was cut off, but
+	 * not blocks behind it. */
 	err = fd__write_all(writer->file.fd, block, sizeof(*block) + stored);
 	if (!err && !writer->is_named) {
 		err = new_file__finish_keeping(&writer->file);
@@ -180,7 +181,7 @@ int event_log_writer__flush(struct event_log_writer *writer)
 	return writer->err;
 }
 
-/* Where @size bytes of an item can be written, or NULL. */
+/* Returns where @size bytes of an item can be written, or NULL. */
 static unsigned char *begin(struct event_log_writer *writer, size_t size)
 {
 	if (writer->n_bytes >= EVENT_LOG_FULL_BYTES)
@@ -349,7 +350,7 @@ int event_log_writer__end(struct event_log_writer *writer, __u64 n_lost)
 {
 	unsigned char *to;
 
-	/* So that the number of events that could not be written is known. */
+	/* This makes known how many events could not be written. */
 	event_log_writer__flush(writer);
 	to = begin(writer, 1 + LEB128_MAX);
 	if (!to)

@@ -7,19 +7,19 @@
 
 #define EVENT_LOG_MAGIC	      "aprfevts"
 #define EVENT_LOG_VERSION     1
-#define EVENT_LOG_BLOCK_MAGIC 0x62747665 /* "evtb" */
+#define EVENT_LOG_BLOCK_MAGIC 0x62747665 /* "evtb" as little-endian number */
 
 struct event_log_header {
 	char magic[8];
 	__u32 version;
-	__u32 bytes; /* of this header */
+	__u32 bytes; /* size of this header */
 	unsigned char id[16];
 	__u64 start_realtime_ns;
 	__u8 unused[20]; /* 0 */
-	__u32 crc;	 /* CRC-32 of what is before */
+	__u32 crc;	 /* CRC-32 of the fields before */
 };
 
-/* Precedes the stored bytes of a block, which are compressed as RFC 1950 says. */
+/* Precedes the data of a block, which are compressed as RFC 1950 describes. */
 struct event_log_block {
 	__u32 magic;
 	__u32 stored_bytes;
@@ -27,14 +27,15 @@ struct event_log_block {
 	__u32 n_events;
 	__u64 first_event; /* number of events in the blocks before */
 	__u32 stored_crc;
-	__u32 crc; /* of what is before */
+	__u32 crc; /* CRC-32 of the fields before */
 };
 
 _Static_assert(sizeof(struct event_log_header) == 64, "headers have no padding");
 _Static_assert(sizeof(struct event_log_block) == 32, "headers have no padding");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are written as they are");
 
-/* A writer ends a block when it has this size; a reader takes no larger one than the second. */
+/* A writer ends a block when it has reached the first size; a reader accepts none that is larger
+ * than the second. */
 #define EVENT_LOG_FULL_BYTES (256 << 10)
 #define EVENT_LOG_MOST_BYTES (1 << 20)
 
@@ -55,10 +56,11 @@ enum event_log_tag {
 	TAG_END,
 };
 
-/* Upper bound of a text. */
+/* Longest text in bytes. */
 #define EVENT_LOG_MOST_TEXT 4096
 
-/* What the numbers of events in a block are differences to; zeroed where it begins. */
+/* The values from which the numbers of events in a block are stored as differences; zeroed where a
+ * block begins. */
 struct event_log_last {
 	__u32 thread, process;
 	__u64 time_ns, id, address;
