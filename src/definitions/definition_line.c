@@ -8,7 +8,7 @@
 #include "error.h"
 #include "definitions.h"
 
-/* Highest argument number of functions (in registers), and of USDT probes. */
+/* Highest argument number of functions, whose arguments are in registers, and of USDT probes. */
 #define MAX_ARGUMENT	  5
 #define MAX_USDT_ARGUMENT 11
 /* Maximum of a constant size. */
@@ -60,9 +60,9 @@ static bool word__is(const char *word, size_t len, const char *text)
 	return strlen(text) == len && !strncmp(word, text, len);
 }
 
-/* An argument, the value that it points to, or the return value. */
+/* The place of a value: an argument, the memory to which it points, or the return value. */
 struct value_location {
-	__u8 argument; /* from 1; 0: the return value */
+	__u8 argument; /* number of the argument, from 1; 0: the return value */
 	bool is_behind;
 };
 
@@ -168,7 +168,7 @@ static int parse_number(struct cursor *cursor, __u32 *number)
 	return 0;
 }
 
-/* A constant is the size, and an argument beside it the count, in any order. */
+/* Adds a number: a constant is the size, and an argument beside it is the count, in any order. */
 static int set_number(struct cursor *cursor, struct interface_function *interface)
 {
 	struct value_location location = { interface->size, interface->behind & AP_BEHIND_SIZE };
@@ -303,7 +303,7 @@ static int check_function(struct cursor *cursor, enum ap_defined_kind kind,
 	return 0;
 }
 
-/* Takes "pool_get", or "pool:get" of a USDT probe; returns its length. */
+/* Takes a name such as "pool_get" or, of a USDT probe, "pool:get". Returns its length. */
 static size_t take_name(struct cursor *cursor, const char **name)
 {
 	const char *probe;
@@ -316,7 +316,8 @@ static size_t take_name(struct cursor *cursor, const char **name)
 	return cursor__take_word(cursor, &probe) ? (size_t)(cursor->at - *name) : 0;
 }
 
-/* A definition has either functions or USDT probes, since these are found in different ways. */
+/* Checks that a definition has only functions or only USDT probes, since these are found in
+ * different ways. */
 static int check_kind(const struct definition *definition, const struct cursor *cursor)
 {
 	if (!definition->n_functions || definition->is_usdt == cursor->is_usdt)
@@ -419,7 +420,7 @@ static int parse_modules(struct definition *definition, char *value, struct curs
 	return err;
 }
 
-/* The index of @value among @words. */
+/* Returns the index of @value among @words. */
 static int choose(const char *key, const char *value, const char *const *words,
 		  const struct cursor *cursor)
 {

@@ -54,7 +54,7 @@ static int begin_definition(struct definitions *definitions, const char *name, c
 	*definition = (struct definition){
 		.text = strdup(name),
 		.index = index,
-		.nesting = AP_NESTING_NONE, /* unknown so far */
+		.nesting = AP_NESTING_NONE, /* not known so far */
 		.blocks = index + 1,
 	};
 	if (!definition->text)
@@ -212,7 +212,7 @@ static enum ap_nesting take_nesting(char *name)
 	return nesting;
 }
 
-/* With nesting = beside, blocks that were malloc's become the definition's own. */
+/* Sets the nesting. With nesting = beside, blocks that were malloc's become the definition's own. */
 static void set_nesting(struct definition *definition, enum ap_nesting nesting)
 {
 	definition->nesting = nesting;
@@ -260,7 +260,7 @@ int definitions__add_files(struct definitions *definitions, const char *list, st
 	return err;
 }
 
-/* The next comma outside of parentheses, or the end of the text. */
+/* Returns the next comma outside of parentheses, or the end of the text. */
 static char *find_comma(char *text)
 {
 	unsigned int depth = 0;
@@ -272,7 +272,7 @@ static char *find_comma(char *text)
 	return text;
 }
 
-/* "probe", or "probe2" and so on if that is taken. */
+/* Chooses the name "probe", or "probe2" and so on if that is taken. */
 static void choose_name(const struct definitions *definitions, char *name, size_t size)
 {
 	snprintf(name, size, "probe");
@@ -333,8 +333,8 @@ int definitions__add_probe(struct definitions *definitions, const char *text,
 	return err ? err : end_definition(definition, "--probe", error);
 }
 
-/* The colon between file and definition, which begins with a word and '='; NULL if there is
- * none. */
+/* Returns the colon between file and definition (which begins with a word and '='); NULL if there
+ * is none. */
 static const char *find_definition(const char *text)
 {
 	for (const char *at = strchr(text, ':'); at; at = strchr(at + 1, ':')) {

@@ -24,9 +24,9 @@ struct definition_function {
 };
 
 struct definition {
-	const char *name; /* from the section head */
+	const char *name; /* name in the section's head */
 	char *text;	  /* owns @name */
-	__u32 index;	  /* in definitions.names */
+	__u32 index;	  /* its index in definitions.names */
 	enum ap_nesting nesting;
 	__u8 blocks;	     /* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or index + 1 */
 	bool is_usdt;	     /* its functions are USDT probes, "provider:name" */
@@ -41,47 +41,50 @@ struct definitions {
 	struct definition list[AP_MAX_DEFINITIONS];
 	size_t n;
 	struct definition_names names;
-	bool mappings; /* count anonymous mappings; not with live */
+	bool mappings; /* count anonymous mappings, too; not with --live */
 };
 
 /*
- * Adds a comma-separated list of definitions: names of those shipped with allocprof, or paths, each
- * with an optional ":beside" or ":outermost" that overrides its nesting. With *@error set: -EINVAL
- * for a malformed definition, -ENOENT, -EFBIG, or the error of reading; or -ENOMEM.
+ * Adds a comma-separated list of definitions: names of those shipped with allocprof, or paths,
+ * each with an optional ":beside" or ":outermost" that overrides its nesting. Returns 0; with
+ * @error set -EINVAL for a malformed definition, -ENOENT, -EFBIG, or the error of reading; or
+ * -ENOMEM.
  */
 int definitions__add_files(struct definitions *definitions, const char *list, struct error *error);
 
 /*
  * Adds the argument of --probe: lines of a definition, separated by commas. @modules,
- * NULL-terminated, are the files to search unless the text names any. Errors as above.
+ * NULL-terminated, are the files to search unless the text names any. Errors as of
+ * definitions__add_files().
  */
 int definitions__add_probe(struct definitions *definitions, const char *text,
 			   const char *const *modules, struct error *error);
 
 /*
- * Adds the argument of --usdt: a file, a colon, and lines of a definition of USDT probes, separated
- * by commas. Errors as above.
+ * Adds the argument of --usdt: a file, a colon, and lines of a definition of USDT probes,
+ * separated by commas. Errors as of definitions__add_files().
  */
 int definitions__add_usdt(struct definitions *definitions, const char *text, struct error *error);
 
 void definitions__release(struct definitions *definitions);
 
-/* Whether anything counts besides the allocators. */
+/* Returns whether anything but the known allocators counts. */
 bool definitions__any(const struct definitions *definitions);
 bool definitions__has_mappings(const struct definitions *definitions);
 bool definitions__any_usdt(const struct definitions *definitions);
 
-/* Whether some definition is AP_NESTING_OUTERMOST. */
+/* Returns whether some definition has AP_NESTING_OUTERMOST. */
 bool definitions__any_outermost(const struct definitions *definitions);
 
-/* Whether the file at @path with @soname ("" if it has none) matches the definition's modules. */
+/* Returns whether the definition's modules match the file at @path with @soname ("" if it has
+ * none). */
 bool definition__is_in(const struct definition *definition, const char *path, const char *soname);
 
-/* The definition's function @name, or NULL. */
+/* Returns the definition's function @name, or NULL. */
 const struct definition_function *definition__find(const struct definition *definition,
 						   const char *name);
 
-/* Names of the definitions shipped with allocprof, NULL-terminated. */
+/* Returns the names of the definitions shipped with allocprof, NULL-terminated. */
 const char *const *definitions__shipped(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names of functions that hand out or take memory. */
+/* Finds functions that hand out or take memory by their names. */
 #ifndef ALLOCPROF_INTERFACE_H
 #define ALLOCPROF_INTERFACE_H
 
@@ -9,14 +9,15 @@
 
 #include "interface_abi.h"
 
-/* The function @name and its family; NULL if the table has none. */
+/* Returns the function @name and its family; NULL if the table has none. */
 const struct interface_function *interface__find(const char *name, enum interface_family *family);
 
-/* The function's number in the table, -1 if it is none of the table; and back, NULL if there is none. */
+/* Return the function's number in the table, -1 if it is not of the table; and the function of a
+ * number, NULL if there is none. */
 int interface_function__number(const struct interface_function *function);
 const struct interface_function *interface__at(size_t number);
 
-/* Whether the programs have its arguments built in, as for a C library. */
+/* Returns whether the programs have its arguments built in, as for a C library. */
 bool interface_function__is_classic(const struct interface_function *function);
 
 #endif

@@ -6,7 +6,7 @@
 struct error;
 struct definition;
 
-/* Adds the line to @definition; modifies @line. @where begins the message of an error. -EINVAL,
+/* Adds the line to @definition, and changes @line. @where begins the message of an error. -EINVAL,
  * -ENOMEM. */
 int definition__parse_line(struct definition *definition, char *line, const char *where,
 			   struct error *error);
