@@ -6,7 +6,7 @@
 
 #include "array.h"
 
-/* A number may follow each: ".isra.0". LLVM's is hexadecimal. */
+/* Suffixes, each of which a number may follow: ".isra.0". LLVM's number is hexadecimal. */
 static const char *const marks[] = { ".cold", ".isra",	   ".constprop",  ".part",
 				     ".llvm", ".lto_priv", ".localalias", ".clone" };
 

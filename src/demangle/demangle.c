@@ -20,10 +20,11 @@
 struct demangler {
 	char *command;
 	unsigned int timeout_ms;
-	/* Names that need another process; @symbol is owned and has no clone suffix. */
+	/* Names that have to be demangled in another process. @symbol is owned and has no clone
+	 * suffix. */
 	struct isolated_name *names;
 	size_t n_names, names_room;
-	size_t n_run;		 /* the first ones, already processed */
+	size_t n_run;		 /* number of the first names, which have been processed */
 	struct hash_table index; /* names by symbol: index + 1 */
 	__u64 seed;
 };
@@ -31,7 +32,7 @@ struct demangler {
 /* A symbol, split into its name and its suffixes. */
 struct parts {
 	char *base;	   /* owned */
-	const char *clone; /* borrowed from the symbol: ".isra.0", or "" */
+	const char *clone; /* suffix, borrowed from the symbol: ".isra.0", or "" */
 	size_t clone_len;
 };
 
@@ -76,11 +77,11 @@ void demangler__free(struct demangler *demangler)
 	free(demangler);
 }
 
-/* 0 or -ENOMEM. */
+/* Splits a symbol. Returns 0 or -ENOMEM. */
 static int split(const char *symbol, struct parts *parts)
 {
 	/*
-	 * .symtab has versions in names: memcpy@@GLIBC_2.14. Swift has names that begin with '@'.
+	 * In .symtab names have versions: memcpy@@GLIBC_2.14. Swift has names that begin with '@'.
 	 */
 	const char *version = *symbol ? strchr(symbol + 1, '@') : NULL;
 	size_t len = version ? (size_t)(version - symbol) : strnlen(symbol, DEMANGLED_SIZE);
@@ -92,7 +93,8 @@ static int split(const char *symbol, struct parts *parts)
 	return parts->base ? 0 : -ENOMEM;
 }
 
-/* @name with the clone suffix in @format, to be freed; NULL on ENOMEM. */
+/* Returns @name with the clone suffix in @format, which the caller frees; NULL if there is no
+ * memory. */
 static char *with_clone(const char *name, const struct parts *parts, const char *format)
 {
 	char *text;
@@ -131,14 +133,15 @@ bool demangle__looks_mangled(const char *symbol)
 	return false;
 }
 
-/* Whether the worker is to look at @base; names that are already listed are not sent again. */
+/* Returns whether @base is for the worker. Names that are already listed are not sent again. */
 static bool is_for_worker(const struct demangler *demangler, const char *base)
 {
 	return !find(demangler, base) &&
 	       (demangle__looks_mangled(base) || demangle_base__is_cxx_text(base));
 }
 
-/* Whether the filter gets what the worker could not demangle. Requests are lines. */
+/* Returns whether the filter gets the name, which the worker could not demangle. Requests are
+ * lines. */
 static bool is_for_command(const struct isolated_name *name)
 {
 	return !name->name && demangle__looks_mangled(name->symbol) &&
@@ -261,7 +264,7 @@ int demangler__run(struct demangler *demangler, struct error *error)
 	return err;
 }
 
-/* Both forms of @base: 1, 0 if it cannot be demangled, or -ENOMEM. */
+/* Stores both forms of @base. Returns 1, 0 if it cannot be demangled, or -ENOMEM. */
 static int name_base(const struct demangler *demangler, const char *base, char **name,
 		     char **full_name)
 {

@@ -10,36 +10,39 @@ struct error;
 
 struct demangle_options {
 	/*
-	 * A filter for names that look mangled and that we cannot demangle, or NULL: a command for
-	 * /bin/sh that prints a line for each line it reads, such as "swift demangle --simplified".
+	 * A filter for names that look mangled and cannot be demangled here, or NULL: a command
+	 * for /bin/sh that prints a line for each line that it reads, such as "swift demangle
+	 * --simplified".
 	 */
 	const char *command;
-	unsigned int timeout_ms; /* for all names together; 0: half a minute */
+	unsigned int timeout_ms; /* time limit for all names together; 0: half a minute */
 };
 
-/* 0, -ENOMEM, or -EINVAL with @error set. */
+/* Makes a demangler. Returns 0, -ENOMEM, or -EINVAL with @error set. */
 int demangler__new(const struct demangle_options *options, struct demangler **out,
 		   struct error *error);
 void demangler__free(struct demangler *demangler);
 
 /*
- * Announces @symbol. What has been announced is demangled together by demangler__run(), in other processes, and stays
- * mangled before. Of C++ and Rust what has not been announced is demangled in this process. 0 or -ENOMEM.
+ * Announces @symbol. Announced symbols are demangled together by demangler__run(), in other
+ * processes, and stay mangled until then. C++ and Rust symbols that were not announced are
+ * demangled in this process. Returns 0 or -ENOMEM.
  */
 int demangler__add(struct demangler *demangler, const char *symbol);
-/* 0, -ENOMEM, or, if the filter failed, a negative errno with @error set: the names for the filter
- * then stay mangled, all others are demangled. */
+/* Demangles the announced symbols. Returns 0, -ENOMEM or, if the filter failed, a negative errno
+ * with @error set: then the names for the filter stay mangled, and all others are demangled. */
 int demangler__run(struct demangler *demangler, struct error *error);
 
 /*
- * @full_name has all that @symbol encodes; @name is short enough for a report: no parameters,
- * return types, default template arguments, hashes and clone suffixes. The caller frees both. They
- * equal @symbol without its version if that is not mangled or cannot be demangled. 0 or -ENOMEM.
+ * Stores the names of @symbol: @full_name has everything that @symbol encodes; @name is short
+ * enough for a report: without parameters, return types, default template arguments, hashes and
+ * clone suffixes. The caller frees both. They equal @symbol without its version if it is not
+ * mangled or cannot be demangled. Returns 0 or -ENOMEM.
  */
 int demangler__names(const struct demangler *demangler, const char *symbol, char **name,
 		     char **full_name);
 
-/* Whether @symbol has the prefix of a known mangling. */
+/* Returns whether @symbol has the prefix of a known mangling. */
 bool demangle__looks_mangled(const char *symbol);
 
 #endif

@@ -14,15 +14,17 @@
 #include "demangle_internal.h"
 #include "worker.h"
 
-/* Names of a request, and how long it may take. A usual name takes microseconds. */
+/* Number of names of a request, and how long it may take. An ordinary name takes microseconds. */
 #define AT_ONCE	   256
 #define TIMEOUT_MS 2000
-/* Each costs the time of a request at most; bounds what a hostile file can cost. */
+/* How many failures are tolerated. Each costs at most the time of a request, so this limits what a
+ * hostile file can cost. */
 #define MAX_FAILURES 8
 #define MEMORY_BYTES (256UL << 20)
 #define SWIFT_SIZE   65536
 
-/* Returns the size of the text, 0 if @symbol cannot be demangled; truncates at @size. */
+/* Demangles @symbol. Returns the size of the text, 0 if @symbol cannot be demangled; truncates the
+ * text to @size. */
 typedef size_t (*swift_demangle_fn)(const char *symbol, char *text, size_t size);
 
 struct swift {
@@ -30,7 +32,8 @@ struct swift {
 };
 
 /*
- * The paths at which Debian and Swift's own packages install the library. No other directory is searched: we may be root.
+ * The paths at which Debian and Swift's own packages install the library. No other directory is
+ * searched, since this process may be root's.
  */
 static const char *const swift_libraries[] = {
 	"/usr/libexec/swift/lib/libswiftDemangle.so",
@@ -85,11 +88,11 @@ static struct swift load_swift(void)
 }
 
 struct demanglers {
-	bool has_swift; /* among the names */
+	bool has_swift; /* a name is Swift's */
 	struct swift swift;
 };
 
-/* The library, which is of tens of megabytes, is loaded before the worker may not open files any more. */
+/* Loads the library, which has tens of megabytes, before the worker loses the right to open files. */
 static void prepare(void *context)
 {
 	struct demanglers *demanglers = context;
@@ -105,7 +108,7 @@ static void clean(char *text)
 			*text = '?';
 }
 
-/* NULL: it cannot be demangled, or is too long. */
+/* Writes the names to the reply; NULL: the name cannot be demangled, or is too long. */
 static void put_names(struct wire_writer *reply, char *name, char *full_name)
 {
 	bool fits = name && full_name && *name && strlen(name) < DEMANGLED_SIZE &&
@@ -148,7 +151,7 @@ static int put_other(const char *symbol, struct wire_writer *reply)
 	return status < 0 ? status : 0;
 }
 
-/* Runs in the worker. */
+/* Demangles the names of a request, in the worker. */
 static int serve(struct worker_call *call)
 {
 	const struct demanglers *demanglers = call->context;
@@ -170,7 +173,7 @@ static int serve(struct worker_call *call)
 	return err;
 }
 
-/* 0, -EPROTO, or -ENOMEM. */
+/* Reads the names of a reply. Returns 0, -EPROTO or -ENOMEM. */
 static int take_names(struct wire_reader *reply, struct isolated_name *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -196,7 +199,8 @@ static void forget_names(struct isolated_name *names, size_t n)
 	}
 }
 
-/* 0, -ENOMEM of our own, or -ECHILD if the worker failed. */
+/* Has the worker demangle names. Returns 0, -ENOMEM if this process has no memory, or -ECHILD if
+ * the worker failed. */
 static int run(struct worker *worker, struct isolated_name *names, size_t n)
 {
 	struct wire_writer request = { 0 };
@@ -229,7 +233,7 @@ static int run_all(struct worker *worker, struct isolated_name *names, size_t n)
 	for (size_t i = 0, size; i < n && failures <= MAX_FAILURES; i += size) {
 		size = n - i < AT_ONCE ? n - i : AT_ONCE;
 		err = run(worker, names + i, size);
-		/* Which of them is it? */
+		/* Tries the names one by one, to find the one at which the worker fails. */
 		for (size_t j = i; err == -ECHILD && j < i + size && failures <= MAX_FAILURES;
 		     j++) {
 			int one = run(worker, names + j, 1);
@@ -266,7 +270,7 @@ int demangle_isolated__run(struct isolated_name *names, size_t n)
 	return err;
 }
 
-/* Without DMGL_NO_RECURSE_LIMIT: nested names must not overflow the stack. */
+/* DMGL_NO_RECURSE_LIMIT is not used, so that nested names do not overflow the stack. */
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP)
 
 struct demangled {
@@ -283,7 +287,7 @@ static void take_demangled(const char *text, size_t size, void *opaque)
 	 * it is the only way to stop one whose output doubles with every few bytes of input. */
 	if (size >= sizeof(demangled->text) - demangled->size)
 		longjmp(demangled->full, 1);
-	/* @text may be NULL then, which memcpy() does not allow. */
+	/* @text may be NULL if @size is 0, which memcpy() does not permit. */
 	if (!size)
 		return;
 	memcpy(demangled->text + demangled->size, text, size);
@@ -293,7 +297,8 @@ static void take_demangled(const char *text, size_t size, void *opaque)
 typedef int (*language_fn)(const char *symbol, int options, demangle_callbackref callback,
 			   void *opaque);
 
-/* 1 with @text set, to be freed; 0 if @symbol is not of @language; or -ENOMEM. */
+/* Demangles a symbol. Returns 1 with @text, which the caller frees; 0 if @symbol is not of
+ * @language; or -ENOMEM. */
 static int demangle(language_fn language, const char *symbol, char **text)
 {
 	struct demangled *demangled = malloc(sizeof(*demangled));
@@ -314,7 +319,7 @@ static int demangle(language_fn language, const char *symbol, char **text)
 	return status;
 }
 
-/* Rust's names look alike except for what is excluded here. */
+/* Returns whether the name is C++; Rust's names look alike except for what is excluded here. */
 bool demangle_base__is_cxx_text(const char *base)
 {
 	size_t len = strlen(base), call_len = strlen("operator()");

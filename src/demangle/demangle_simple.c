@@ -7,7 +7,7 @@
 #include "array.h"
 #include "demangle_internal.h"
 
-/* libiberty stops at 2048 levels of the mangled name. */
+/* How deep names may be nested; libiberty stops at 2048 levels of the mangled name. */
 #define MAX_DEPTH 256
 #define MAX_ARGS  16
 
@@ -20,15 +20,15 @@ struct simplifier {
 };
 
 enum context {
-	FUNCTION, /* the function's own name: drops parameters and return types */
-	TYPE,	  /* inside of brackets: keeps them, as part of a type */
+	FUNCTION, /* the function's own name: parameters and return types are dropped */
+	TYPE,	  /* inside of brackets: they are kept, as part of a type */
 };
 
 /* The parser's state within a name. */
 struct position {
 	enum context context;
-	size_t start; /* output offset of the current element */
-	size_t name;  /* output offset of the current qualified name */
+	size_t start; /* where the current element begins in the output */
+	size_t name;  /* where the current qualified name begins in the output */
 	bool named;   /* template arguments or parameters may follow */
 };
 
@@ -55,7 +55,7 @@ static void take(struct simplifier *s, size_t n)
 
 static bool is_name_char(char c)
 {
-	/* Compilers make up names with '.'. */
+	/* Compilers make up names that contain '.'. */
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || (c & 0x80);
 }
 
@@ -68,7 +68,7 @@ static size_t name_length(const struct simplifier *s)
 	return len;
 }
 
-/* Copies a bracket, its contents, and the closing bracket. */
+/* Copies a bracket, its contents, and the closing bracket. Returns false if it is not closed. */
 static bool parse_group(struct simplifier *s, char closing)
 {
 	take(s, 1);
@@ -102,7 +102,7 @@ static bool abbreviate(struct simplifier *s, size_t name, size_t open, size_t ar
 	return true;
 }
 
-/* Whether the output ends in an operator to which a '>' must not be joined. */
+/* Returns whether the output ends in an operator to which a '>' must not be appended directly. */
 static bool ends_in_operator(const struct simplifier *s, size_t from)
 {
 	size_t at = s->size;
@@ -149,7 +149,7 @@ static bool parse_arguments(struct simplifier *s, size_t name)
 	return true;
 }
 
-/* "<lambda(int, char)>" and "<unnamed struct>", as GCC writes them in DWARF. */
+/* Parses "<lambda(int, char)>" and "<unnamed struct>", as GCC writes them in DWARF. */
 static bool parse_unnamed(struct simplifier *s)
 {
 	take(s, 1);
@@ -201,7 +201,7 @@ static bool parse_parameters(struct simplifier *s, struct position *position)
 }
 
 /* Handles a function that returns a pointer to a function or array: its name is in parentheses,
- * between that type's own return type and parameters, which are dropped. */
+ * between the return type and the parameters of that type, which are dropped. */
 static bool enter_declarator(struct simplifier *s, struct position *position, const char *group,
 			     const char *group_end)
 {
@@ -262,7 +262,7 @@ static bool parse_conversion(struct simplifier *s)
 /* Parses what follows "operator". */
 static bool parse_operator(struct simplifier *s)
 {
-	/* Longest first. */
+	/* Operators, the longest first. */
 	static const char *const symbols[] = {
 		" new[]", " delete[]", " new", " delete", " co_await", "<=>", "<<=",  ">>=",
 		"->*",	  "()",	       "[]",   "<<",	  ">>",	       "<=",  ">=",   "->",
@@ -316,7 +316,7 @@ static bool parse_name(struct simplifier *s, struct position *position)
 static bool parse_space(struct simplifier *s, struct position *position)
 {
 	if (position->context == FUNCTION) {
-		/* The text so far was a return type. */
+		/* The text so far was a return type, so it is dropped. */
 		s->at++;
 		s->size = position->start;
 	} else if (peek(s, 1) == '>') {
@@ -377,8 +377,8 @@ static bool parse_token(struct simplifier *s, struct position *position)
 	return true;
 }
 
-/* Parses up to the end or, outside of inner brackets, @closing; among template arguments also up to
- * a comma. */
+/* Parses up to the end or, outside of inner brackets, up to @closing; among template arguments
+ * also up to a comma. */
 static bool parse(struct simplifier *s, enum context context, char closing)
 {
 	struct position position = { context, s->size, s->size, false };
@@ -393,7 +393,7 @@ static bool parse(struct simplifier *s, enum context context, char closing)
 	return true;
 }
 
-/* Length of a prefix such as "vtable for ", which is kept. */
+/* Returns the length of a prefix such as "vtable for ", which is kept. */
 static size_t prefix_length(const char *name)
 {
 	static const char *const prefixes[] = {
@@ -443,7 +443,7 @@ char *demangle_simple__cxx(const char *full)
 	return simplify(full, full + prefix_length(full), clone ? clone : full + strlen(full));
 }
 
-/* The end of the parenthesis at @at, or NULL if it is not closed. */
+/* Returns the end of the parenthesis that begins at @at, or NULL if it is not closed. */
 static const char *d_group_end(const char *at)
 {
 	unsigned int depth = 0;
@@ -501,7 +501,8 @@ char *demangle_simple__d(const char *full)
 		end = d_group_end(at);
 		if (!end)
 			return strcpy(simple, full);
-		/* Template arguments follow an exclamation mark; parameters are dropped. */
+		/* Template arguments that follow an exclamation mark are kept; parameters are
+		 * dropped. */
 		if (at > full && at[-1] == '!') {
 			memcpy(to, at, end - at);
 			to += end - at;
@@ -517,7 +518,7 @@ char *demangle_simple__d(const char *full)
 #define MAX_DEFAULTS 11
 
 /* Default values of a template's last parameters, from index @first on. "$1" stands for the first
- * argument, '|' separates alternatives, '*' matches the rest. */
+ * argument, '|' separates alternatives, and '*' matches the rest of the text. */
 struct defaults {
 	const char *name;
 	size_t first;
@@ -692,7 +693,7 @@ static bool equals(struct slice slice, const char *text)
 	return !strncmp(slice.at, text, slice.len) && !text[slice.len];
 }
 
-/* Whether @text matches the alternative of @pattern that ends at @end. */
+/* Returns whether @text matches the alternative of @pattern that ends at @end. */
 static bool matches_one(const char *pattern, const char *end, struct slice text,
 			const struct slice *args, size_t n)
 {
