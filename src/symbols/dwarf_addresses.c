@@ -18,7 +18,7 @@
 #include "mapped_file.h"
 #include "symbol_table.h"
 
-/* Finds the functions that have an address in DWARF, with those that were inlined there. */
+/* Finds in DWARF the functions that contain an address, and the functions that were inlined there. */
 
 /* Limits of nested scopes, and of nested blocks and inlined functions. */
 #define MAX_SCOPES 64
@@ -104,7 +104,7 @@ struct inline_search {
 	struct dwarf_budget *budget;
 };
 
-/* Adds @die as an inlining level of the query, unless a neighbouring query already added it. */
+/* Adds @die as an inlining level of the query, unless a neighbouring query has already added it. */
 static int add_level(const struct inline_search *search, struct query *query, const Dwarf_Die *die,
 		     __u32 level)
 {
@@ -197,16 +197,16 @@ int dwarf_functions__find_inlined(Dwarf_Die *function, struct query *query, size
 /* The line table of a split unit's file has only file names. */
 #define MAX_SPLIT_LINE_BYTES (4ULL << 20)
 
-/* Limit of what is unpacked of .dwo files, likewise. */
+/* Limit of what is unpacked of .dwo files, which libdw keeps, too. */
 #define MAX_SPLIT_BYTES (128ULL << 20)
 
-/* An open Dwarf with its files; it caches what it reads until it is closed. */
+/* An open Dwarf with its files. It caches what it reads until it is closed. */
 struct dwarf_handle {
 	struct debug_file file, alt_file;
 	Dwarf *dwarf, *alt;
 	struct dwarf_sections sections;
 	size_t kept_rows;
-	__u64 split_bytes; /* unpacked of .dwo files, which stay open */
+	__u64 split_bytes; /* bytes unpacked from .dwo files, which stay open */
 };
 
 struct finder {
@@ -216,7 +216,7 @@ struct finder {
 	struct dwarf_names names;
 	struct code_ranges code;
 	bool is_damaged;
-	char missing[PATH_MAX]; /* the first split file that is not there; "": none */
+	char missing[PATH_MAX]; /* the first split file that does not exist; "": none */
 };
 
 /* The current unit. */
@@ -239,7 +239,8 @@ static void close_handle(struct dwarf_handle *handle)
 	*handle = (struct dwarf_handle){ .file.fd = -1, .alt_file.fd = -1 };
 }
 
-/* Has libdw pass over the sections that names do not need: it unpacks all others when it opens a file. */
+/* Makes libdw skip the sections that names do not need: it unpacks all others when it opens a
+ * file. */
 static void leave_out(Elf *elf)
 {
 	static const char *const unneeded[] = { "aranges", "frame", "loc",     "loclists",
@@ -283,7 +284,7 @@ static int open_handle(struct finder *finder)
 	return 0;
 }
 
-/* Whether libdw may read the line table of @unit. One that is not sound is damage. */
+/* Returns whether libdw may read the line table of @unit. An unsound table counts as damage. */
 static bool may_read_lines(struct finder *finder, Dwarf_Die *unit)
 {
 	Dwarf_Attribute attribute;
@@ -302,7 +303,7 @@ static bool may_read_lines(struct finder *finder, Dwarf_Die *unit)
 	return size <= MAX_LINE_PROGRAM_BYTES;
 }
 
-/* Whether libdw can open the file; adds to *@bytes what it unpacks then. */
+/* Returns whether libdw can open the file. Adds to *@bytes what libdw unpacks then. */
 static bool is_fit(int fd, const char *path, __u64 *bytes)
 {
 	struct debug_file file = DEBUG_FILE_NONE;
@@ -320,7 +321,8 @@ static bool is_fit(int fd, const char *path, __u64 *bytes)
 	return fit;
 }
 
-/* 1: safe to open, 0: not, -ENOENT. libdw maps the file: if it shrinks meanwhile, SIGBUS ends this worker. */
+/* Returns 1 if the file is safe to open, 0 if not, or -ENOENT. libdw maps the file: if it shrinks
+ * meanwhile, SIGBUS kills this worker. */
 static int check_split_file(struct finder *finder, const char *path)
 {
 	int fd = regular_file__open(path);
@@ -339,7 +341,7 @@ static bool check_whole_path(struct finder *finder, const char *name)
 	return answer == 1;
 }
 
-/* Whether the .dwo file of the skeleton unit is safe to open; libdw opens it unchecked. */
+/* Returns whether the .dwo file of the skeleton unit is safe to open; libdw opens it unchecked. */
 static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 {
 	char dirs[2][PATH_MAX] = { "", "" };
@@ -347,7 +349,7 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 	char *slash;
 	bool fit = false;
 
-	/* libdw reads these itself, too. */
+	/* libdw reads these attributes itself, too. */
 	if (!dwarf_sound__may_read(skeleton, DW_AT_dwo_name) ||
 	    !dwarf_sound__may_read(skeleton, DW_AT_GNU_dwo_name) ||
 	    !dwarf_sound__may_read(skeleton, DW_AT_comp_dir))
@@ -359,7 +361,7 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 		return false;
 	if (*name == '/')
 		return check_whole_path(finder, name);
-	/* libdw looks in the file's directory, then in DW_AT_comp_dir. */
+	/* libdw looks in the file's directory, then in DW_AT_comp_dir, so both are checked. */
 	mapped_file__path(finder->handle.file.fd, dirs[0], sizeof(dirs[0]));
 	slash = strrchr(dirs[0], '/');
 	if (slash)
@@ -385,7 +387,8 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 	return fit;
 }
 
-/* The unit of the .dwo file that @skeleton refers to; libdw opens it. False if there is none that it may read. */
+/* Stores the unit of the .dwo file to which @skeleton refers, which libdw opens. Returns false if
+ * there is none that it may read. */
 static bool open_split(struct finder *finder, Dwarf_Die *skeleton, Dwarf_Die *split)
 {
 	struct dwarf_sections sections;
@@ -566,7 +569,7 @@ static bool lacks_function(const struct query *query, size_t n)
 	return false;
 }
 
-/* The @n queries are sorted by address; their order is lost. */
+/* Looks up the queries of one unit. The @n queries are sorted by address; afterwards they are not. */
 static int look_into_unit(struct finder *finder, Dwarf_Off offset, struct query *query, size_t n)
 {
 	struct unit unit;
@@ -696,7 +699,7 @@ static bool is_compressed_by_zstd(Elf *elf)
 	return false;
 }
 
-/* The sentence on what the DWARF cannot give, if there is one. */
+/* Sets the sentence on what the DWARF lacks, if there is one. */
 static void explain(const struct finder *finder, int err, struct error *error)
 {
 	const char *path = finder->input->file->path;
@@ -744,7 +747,8 @@ int dwarf_addresses__find(const struct dwarf_addresses_input *input, struct addr
 
 		if (!debug_file__section(finder.handle.file.elf, ".debug_info", &header))
 			debug_file__section(finder.handle.file.elf, ".zdebug_info", &header);
-		/* Each DIE has some bytes and is visited a few times. */
+		/* The budget follows from the size: each DIE has some bytes and is visited a few
+		 * times. */
 		finder.budget.dies = 10000000 + 2 * header.sh_size;
 		err = find_all(&finder, query, n);
 		finder.is_damaged |= !finder.budget.dies;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Names of functions in DWARF. */
+/* Finds names of functions in DWARF. */
 #include "dwarf_internal.h"
 
 #include <dwarf.h>
@@ -14,10 +14,10 @@
 
 #define MAX_SCOPES 64
 
-/* libdw reads so many bytes in the time of one DIE. */
+/* How many bytes libdw reads in the time that it takes for one DIE. */
 #define BYTES_PER_DIE 32
 
-/* Longer names are not useful. */
+/* Longest name that is used. */
 #define MAX_NAME_SIZE 8192
 
 struct known_name {
@@ -54,7 +54,7 @@ bool dwarf_die__next(Dwarf_Die *die, struct dwarf_budget *budget)
 
 	if (!spend(budget) || dwarf_siblingof(die, die) || (const char *)die->addr <= was)
 		return false;
-	/* Without DW_AT_sibling libdw reads everything in between. */
+	/* Without DW_AT_sibling libdw reads everything in between, which is charged to the budget. */
 	skipped = ((const char *)die->addr - was) / BYTES_PER_DIE;
 	budget->dies -= skipped < budget->dies ? skipped : budget->dies;
 	return true;
@@ -115,7 +115,7 @@ static bool has_scopes(Dwarf_Die *unit)
 	case DW_LANG_D:
 	case DW_LANG_Swift:
 	case DW_LANG_ObjC_plus_plus:
-	/* C++17, C++20 and Zig, as DWARF 6 numbers them. */
+	/* Codes of C++17, C++20 and Zig, as DWARF 6 numbers them. */
 	case 0x2a:
 	case 0x2b:
 	case 0x27:
@@ -184,7 +184,8 @@ static size_t write_scopes(struct dwarf_names *names, Dwarf_Die *unit, const Dwa
 	return size;
 }
 
-/* In C a linkage name is an alias from the source, such as __GI_strlen for strlen. */
+/* Returns whether the unit is C, where a linkage name is an alias from the source, such as
+ * __GI_strlen for strlen. */
 static bool is_c(Dwarf_Die *unit)
 {
 	switch (dwarf_srclang(unit)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Checks what libdw takes on trust, before it reads that. */
+/* Checks what libdw trusts, before libdw reads it. */
 #include <dwarf.h>
 #include <string.h>
 
@@ -7,11 +7,13 @@
 #include "dwarf_cursor.h"
 #include "dwarf_internal.h"
 
-/* A DIE with more is refused: libdw goes through all of them to find one. Compilers write some twenty. */
+/* How many attributes a DIE may have: libdw goes through all of them to find one. Compilers write
+ * some twenty. */
 #define MAX_ATTRIBUTES 512
 
-/* DWARF 5, section 7.5.3: code, tag, whether there are children; pairs of name and form, and two zeros. A code of 0
- * ends a table, which another may follow. libdw finds out by itself what is cut off. */
+/* Returns whether no abbreviation has too many attributes. DWARF 5, section 7.5.3: code, tag,
+ * whether there are children; pairs of name and form, and two zeros. A code of 0 ends a table,
+ * which another may follow. libdw notices itself if the data are cut off. */
 static bool abbreviations_are_short(const Elf_Data *data)
 {
 	struct dwarf_cursor c = { data->d_buf, (const __u8 *)data->d_buf + data->d_size };
@@ -36,8 +38,9 @@ static bool abbreviations_are_short(const Elf_Data *data)
 	return true;
 }
 
-/* Finds the kind of a section by its name without ".debug_" or ".zdebug_", without the ".dwo" of split files, and without the
- * prefix for link time optimization: libdw takes all of these names for the same. -1: another section. */
+/* Finds the kind of a section by its name without ".debug_" or ".zdebug_", without the ".dwo" of
+ * split files, and without the prefix for link time optimization: libdw treats all of these names
+ * alike. -1: another section. */
 static int find_kind(const char *name)
 {
 	static const char *const names[DWARF_KINDS] = {
@@ -104,7 +107,8 @@ bool dwarf_sound__check(Elf *elf, struct dwarf_sections *sections)
 		data = elf_rawdata(section, NULL);
 		if (!data || !data->d_buf || !data->d_size)
 			continue;
-		/* libdw takes one of two sections of a kind, and does not say which. */
+		/* If there are two sections of a kind, libdw uses one of them, and does not tell
+		 * which. */
 		if (found.data[kind] || !is_sound(kind, data))
 			return false;
 		found.data[kind] = data;
@@ -113,7 +117,7 @@ bool dwarf_sound__check(Elf *elf, struct dwarf_sections *sections)
 	return true;
 }
 
-/* Whether a NUL follows in the section that @text is in. */
+/* Returns whether a NUL follows in the section that contains @text. */
 static bool ends_in_section(Elf *elf, const char *text)
 {
 	Elf_Scn *section = NULL;
@@ -123,7 +127,7 @@ static bool ends_in_section(Elf *elf, const char *text)
 		const char *start;
 		Elf_Data *data;
 
-		/* Sections that libdw has not read hold none of its strings. */
+		/* Sections that libdw has not read contain none of its strings. */
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS ||
 		    header.sh_flags & (SHF_ALLOC | SHF_COMPRESSED))
 			continue;
@@ -135,7 +139,8 @@ static bool ends_in_section(Elf *elf, const char *text)
 	return false;
 }
 
-/* Sets *@text to the string attribute @name, or to NULL if @die has none. False if it does not end in its section. */
+/* Sets *@text to the string attribute @name, or to NULL if @die has none. Returns false if the
+ * string does not end in its section. */
 static bool read_string(Dwarf_Die *die, unsigned int name, const char **text)
 {
 	Dwarf_Attribute attribute;
@@ -149,7 +154,7 @@ static bool read_string(Dwarf_Die *die, unsigned int name, const char **text)
 	form = dwarf_whatform(&attribute);
 	if (form == DW_FORM_GNU_strp_alt || form == DW_FORM_strp_sup)
 		dwarf = dwarf_getalt(dwarf);
-	/* libdw 0.188 also returns the end of a section of strings. */
+	/* libdw 0.188 also returns the end of a section of strings, so the text is checked. */
 	return ends_in_section(dwarf_getelf(dwarf), *text);
 }
 
@@ -168,17 +173,17 @@ bool dwarf_sound__may_read(Dwarf_Die *die, unsigned int name)
 }
 
 /*
- * Headers of line tables (DWARF 5, section 6.2.4), of which libdw believes that their strings end in their sections
- * (0.188), and that the header ends in its section (later versions).
+ * Checks headers of line tables (DWARF 5, section 6.2.4). libdw trusts that their strings end in
+ * their sections (0.188), and that the header ends in its section (later versions).
  */
 
 #define MAX_FORMS 255
 
-/* Begins a length of 64 bits. */
+/* This value precedes a length of 64 bits. */
 #define LENGTH_IS_64 0xffffffffu
 
 struct header {
-	struct dwarf_cursor c; /* what is left of it */
+	struct dwarf_cursor c; /* the part of it that has not been read */
 	bool is_64;	       /* offsets have 64 bits */
 	const struct dwarf_sections *sections;
 };
@@ -190,7 +195,7 @@ static void skip_string(struct dwarf_cursor *c)
 	dwarf_cursor__skip(c, end ? (__u64)(end + 1 - c->pos) : UINT64_MAX);
 }
 
-/* An offset into the strings of @kind. */
+/* Skips an offset into the strings of @kind. */
 static bool skip_offset(struct header *header, int kind)
 {
 	const Elf_Data *data = header->sections->data[kind];
@@ -200,7 +205,7 @@ static bool skip_offset(struct header *header, int kind)
 	return data && offset < data->d_size;
 }
 
-/* False for forms that no compiler uses here. */
+/* Skips a value. Returns false for forms that no compiler uses here. */
 static bool skip_value(struct header *header, __u64 form)
 {
 	struct dwarf_cursor *c = &header->c;
@@ -239,7 +244,8 @@ static bool skip_value(struct header *header, __u64 form)
 	}
 }
 
-/* Directories or files since DWARF 5: kinds of content and their forms, and values of these for each entry. */
+/* Skips directories or files since DWARF 5: kinds of content and their forms, and values of these
+ * for each entry. */
 static bool skip_entries(struct header *header)
 {
 	struct dwarf_cursor *c = &header->c;
@@ -260,7 +266,8 @@ static bool skip_entries(struct header *header)
 	return true;
 }
 
-/* The same before DWARF 5: strings, the last of which is empty. Of a file there are three numbers more. */
+/* Skips the same before DWARF 5: strings, the last of which is empty. A file has three numbers,
+ * too. */
 static void skip_old_entries(struct dwarf_cursor *c, unsigned int n_numbers)
 {
 	while (c->pos < c->end && *c->pos) {
@@ -279,7 +286,7 @@ static __u64 read_length(struct dwarf_cursor *c, bool *is_64)
 	return *is_64 ? dwarf_cursor__u64(c) : length;
 }
 
-/* @c becomes what follows in the @size bytes from its offset on. */
+/* Limits @c to the @size bytes from its offset on. */
 static void cut(struct dwarf_cursor *c, __u64 size)
 {
 	struct dwarf_cursor rest = *c;
@@ -304,11 +311,12 @@ bool dwarf_lines__are_sound(const struct dwarf_sections *sections, __u64 offset,
 	size = read_length(c, &header.is_64);
 	cut(c, size);
 	version = dwarf_cursor__u16(c);
-	/* The sizes of addresses and of segment selectors. */
+	/* Skips the sizes of addresses and of segment selectors. */
 	if (version >= 5)
 		dwarf_cursor__skip(c, 2);
 	cut(c, header.is_64 ? dwarf_cursor__u64(c) : dwarf_cursor__u32(c));
-	/* The least length of an instruction, how many it has, whether lines are statements, two numbers about lines. */
+	/* Skips the least length of an instruction, the number of operations, whether lines are
+	 * statements, and two numbers about lines. */
 	dwarf_cursor__skip(c, version >= 4 ? 5 : 4);
 	n_opcodes = dwarf_cursor__u8(c);
 	if (c->bad || version < 2 || version > 5 || !n_opcodes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Finds the compilation units that addresses belong to. */
+/* Finds the compilation units to which addresses belong. */
 #include <dwarf.h>
 #include <errno.h>
 #include <gelf.h>
@@ -59,7 +59,7 @@ static void give_unit(struct query *query, size_t n, __u64 start, __u64 end, Dwa
 	}
 }
 
-/* Returns whether the unit has ranges. */
+/* Assigns the unit to queries in its ranges. Returns whether the unit has ranges. */
 static bool assign_unit(Dwarf_Die *unit, const struct code_ranges *code, struct query *query,
 			size_t n, struct dwarf_budget *budget)
 {

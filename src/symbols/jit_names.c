@@ -15,7 +15,7 @@
 #include "profile.h"
 #include "worker.h"
 
-/* A worker reads a perf map: the questions and answers. */
+/* A worker reads perf maps; these are its requests and replies. */
 
 void perf_map__put_queries(struct wire_writer *writer, const struct perf_map_query *queries,
 			   size_t n)
@@ -57,15 +57,15 @@ int perf_map__serve(struct worker_call *call)
 
 /* Limit of open files; the maps of further processes are opened at the end. */
 #define MAX_OPEN 256
-/* Maps that delay the worker shall not keep it busy for ever. */
+/* How many maps may delay the worker, so that they do not keep it busy for ever. */
 #define MAX_LATE 4
 
 struct process {
 	__u32 program, pid;
-	pid_t own_pid; /* in its own PID namespace */
+	pid_t own_pid; /* its number in its own PID namespace */
 	uid_t uid;
 	bool is_known; /* own_pid and uid are set */
-	int fd;	       /* of the map; -1: not open */
+	int fd;	       /* descriptor of the map; -1: it is not open */
 };
 
 struct frame {
@@ -213,7 +213,7 @@ struct look_up {
 	struct worker *worker;
 	const struct process *process;
 	struct profile *profile;
-	unsigned int n_late; /* maps that took too long */
+	unsigned int n_late; /* number of maps that took too long */
 };
 
 static int note_unread(const struct look_up *look_up, int err)
@@ -275,7 +275,7 @@ static int name_frames(struct look_up *look_up, struct wanted *wanted, size_t n)
 	return err ? note_unread(look_up, err) : apply_names(look_up->profile, wanted, queries, n);
 }
 
-/* All @n frames are of this process. */
+/* Names the frames of one process. */
 static int apply_process(struct look_up *look_up, const struct frame *frames, size_t n_frames)
 {
 	_cleanup_(free_ptr) struct wanted *wanted = calloc(n_frames + 1, sizeof(*wanted));

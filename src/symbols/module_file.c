@@ -24,10 +24,11 @@ char *module_file__build_id_name(const char *build_id)
 	return name;
 }
 
-/* Processes that are asked for a root directory of their own. */
+/* How many processes are looked at for root directories of their own. */
 #define MAX_ROOTS 256
 
-/* Takes the opened file, or the error of opening it, and gives it back if it is the module's. */
+/* Takes the opened file, or the error of opening it. Returns the file if it is the module's, else
+ * a negative errno. */
 static int check(int opened, const char *path, const struct profile_module *module,
 		 struct error *error)
 {
@@ -81,8 +82,9 @@ static int try_below(const char *directory, const char *format, const char *name
 	return try(path, module, NULL);
 }
 
-/* @path as it is called below @root, /proc/PID/root. Where allocprof runs in a chroot, the kernel names a file that
- * another mount namespace has by its path from that namespace's own root, which the link names as well. */
+/* Returns @path as it is called below @root, a link /proc/PID/root. If allocprof runs in a chroot,
+ * the kernel names a file of another mount namespace by its path from that namespace's own root,
+ * and the link's target has the same form. */
 static const char *path_below(const char *root, const char *path)
 {
 	char own[PATH_MAX];
@@ -93,8 +95,8 @@ static const char *path_below(const char *root, const char *path)
 	return path;
 }
 
-/* The same below the root directories of recorded processes that still run, as in containers. By its name alone it is the
- * file only if there is a build id to compare. */
+/* Tries the path below the root directories of recorded processes that still run, as in
+ * containers. A file is only known to be the same by its build id, so without one none is taken. */
 static int try_roots(const struct profile *profile, const struct profile_module *module)
 {
 	size_t tried = 0;
@@ -130,7 +132,8 @@ int module_file__open(const struct profile *profile, const struct profile_module
 			fd = try_below(*debug_dirs, "%s/.build-id/%s", name, module);
 		if (fd < 0)
 			fd = try_below(*debug_dirs, "%s%s", module->path, module);
-		/* A file of the same name in another directory is only trusted if there is a build id to compare. */
+		/* A file of the same name in another directory is trusted only if there is a build
+		 * id to compare. */
 		if (fd < 0 && name)
 			fd = try_below(*debug_dirs, "%s/%s", path__name(module->path), module);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The job of one module on its way to a worker, and what came of it on its way back. */
+/* Passes the job of one module to a worker, and its results back. */
 #include "symbols_module.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "debug_file.h"
 #include "worker.h"
 
-/* With NUL, of names and of paths. */
+/* Longest text, a name or a path, with its NUL. */
 #define MAX_TEXT_SIZE 8193
-/* Index, for a text that is NULL. */
+/* The index that stands for a text that is NULL. */
 #define NO_STRING UINT32_MAX
 
 _Static_assert(MAX_TEXT_SIZE > PATH_MAX, "paths are among the texts");
@@ -32,7 +32,7 @@ void module_wire__put_job(struct wire_writer *writer, const struct module_job *j
 		wire__put_u64(writer, job->addresses[i].vaddr);
 }
 
-/* In the worker: asks the parent. */
+/* Runs in the worker: asks the parent for a debug file. */
 static int ask_parent(const char *build_id)
 {
 	struct wire_writer question = { 0 };
@@ -70,7 +70,7 @@ static __u32 index_of(const struct numbered *strings, size_t n, const char *text
 	return found ? found->index : NO_STRING;
 }
 
-/* Each text once: those of the arena are unique, so their addresses are, too. */
+/* Writes the results, each text once: texts of the arena are unique, so their addresses are, too. */
 static int put_result(struct wire_writer *writer, const struct module_job *job)
 {
 	size_t n = job->arena.n_strings;

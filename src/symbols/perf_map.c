@@ -16,7 +16,7 @@
 #include "cleanup.h"
 #include "file.h"
 
-/* A large node program writes some 10 MiB. */
+/* Largest map that is read; a large node program writes some 10 MiB. */
 #define MAX_FILE_BYTES (128UL << 20)
 
 struct entry {
@@ -26,7 +26,7 @@ struct entry {
 
 struct perf_map {
 	char *text;
-	struct entry *entries; /* in file order */
+	struct entry *entries; /* in the order of the file */
 	size_t n, room;
 };
 
@@ -140,7 +140,7 @@ void perf_map__free(struct perf_map *map)
 	free(map);
 }
 
-/* The first query from @i on without a name; @next caches links that skip named ones. */
+/* Returns the first query from @i on without a name. @next caches links that skip named ones. */
 static size_t find_open(size_t *next, size_t i)
 {
 	size_t open = i;

@@ -26,7 +26,7 @@
 
 struct installed_debug {
 	char *path;	/* the separate debug file; NULL: none is installed, or none is needed */
-	char *alt_path; /* dwz's file that the debug information refers to; NULL: none */
+	char *alt_path; /* dwz's file to which the debug information refers; NULL: none */
 	char alt_build_id[BUILD_ID_SIZE]; /* lower-case hex */
 };
 
@@ -45,7 +45,7 @@ static const struct wire_struct installed_debug_type = {
 	},
 };
 
-/* In the worker: fills @found, whose paths are those of @debug and @alt. */
+/* Runs in the worker: fills @found, whose paths are those of @debug and @alt. */
 static int find_files(struct debug_search *search, const struct debug_file *file,
 		      struct debug_file *debug, struct debug_file *alt,
 		      struct installed_debug *found)
@@ -85,7 +85,7 @@ static int find_and_put(struct debug_search *search, const struct debug_file *fi
 	return 0;
 }
 
-/* In the worker. The parameters are the parent's, so to be trusted. */
+/* Runs in the worker. The parameters come from the parent, so they are trusted. */
 static int find_for_task(struct parser_task *task)
 {
 	_cleanup_(close_debug) struct debug_file file = DEBUG_FILE_NONE;
@@ -109,7 +109,8 @@ static int find_for_task(struct parser_task *task)
 	return find_and_put(&search, &file, task->result);
 }
 
-/* Nothing can be opened below a directory whose own path is too long: it has no files. */
+/* Returns whether a directory can have files: below one whose own path is too long nothing can be
+ * opened. */
 static bool can_have_files(const char *dir)
 {
 	return strlen(dir) < PATH_MAX;
@@ -130,9 +131,10 @@ static void put_parameters(struct wire_writer *parameters, const struct profile_
 }
 
 /*
- * Finds the files of @module, whose ELF file is @fd, which stays the caller's. @dirs are searched first. 0, with @out
- * released by the caller; -ECHILD: the file could not be read safely; or another negative errno; each with @error set,
- * which says that it is about the debug files of @module.
+ * Finds the debug files of @module, whose ELF file is @fd, which stays the caller's. @dirs are
+ * searched first. Returns 0, with @out, which the caller releases; -ECHILD: the file could not be
+ * read safely; or another negative errno; in both cases with @error, which says that it is about
+ * the debug files of @module.
  */
 static int installed_debug__find(struct parser *parser, int fd, const struct profile_module *module,
 				 const char *const *dirs, size_t n_dirs,
@@ -165,7 +167,7 @@ static int installed_debug__find(struct parser *parser, int fd, const struct pro
 	return 0;
 }
 
-/* Accepts a zeroed one. */
+/* Releases @debug, which may be zeroed. */
 static void installed_debug__release(struct installed_debug *debug)
 {
 	free(debug->path);
@@ -174,7 +176,7 @@ static void installed_debug__release(struct installed_debug *debug)
 }
 
 #define COPY_BYTES 65536
-/* Hex digits; debug files are not looked for by shorter build ids. */
+/* Least number of hex digits of a build id by which debug files are looked for. */
 #define MIN_ID 6
 
 struct packing {
@@ -202,7 +204,8 @@ static int fail(struct error *error, const struct packing *packing, const char *
 			  strerror(-err));
 }
 
-/* Writes exactly @size bytes. *@read_err: 0, or why zeros were written in place of the file's end. */
+/* Writes exactly @size bytes. *@read_err is 0, or says why zeros were written in place of the
+ * file's end. */
 static int copy(struct packing *packing, int fd, __u64 size, int *read_err)
 {
 	_cleanup_(free_ptr) char *buffer = calloc(1, COPY_BYTES);
@@ -253,7 +256,7 @@ static void leave_out(struct packing *packing, const struct profile_module *modu
 	packing->options->missing(module->path, why->text, packing->options->context);
 }
 
-/* Adds the data file, whole or not at all: what is left of it would be read as a damaged one. */
+/* Adds the data file as a whole or not at all: a part of it would be read as a damaged one. */
 static int add_data(struct packing *packing)
 {
 	const char *path = packing->options->data_path;
@@ -298,7 +301,7 @@ static int add_file(struct packing *packing, const char *name, int fd,
 	return write_header(packing, name, &st, 0);
 }
 
-/* The name of a module's file in the archive; to be freed. */
+/* Returns the name of a module's file in the archive; the caller frees it. */
 static char *entry_name(const struct profile_module *module)
 {
 	_cleanup_(free_ptr) char *id = module_file__build_id_name(module->build_id);
@@ -320,10 +323,10 @@ enum match {
 	MATCH_CHECKSUM
 };
 
-/* A worker has found a file for a module, which has to match these, whatever the worker says. */
+/* What a file that a worker has found for a module must match, whatever the worker says. */
 struct wanted_debug {
 	const struct profile_module *module;
-	const char *path;     /* NULL: none was found */
+	const char *path;     /* path; NULL: none was found */
 	const char *build_id; /* "": none */
 	int linked_from; /* the module's file, if its .gnu_debuglink has the checksum; else -1 */
 };
@@ -348,8 +351,8 @@ static enum match compare(const struct wanted_debug *wanted, int fd)
 	return MATCH_CHECKSUM;
 }
 
-/* Returns the name in the archive, to be freed. A file without a build id of its own is found by the module's path, and by the
- * checksum. */
+/* Returns the name in the archive, which the caller frees. A file without a build id of its own is
+ * found by the module's path and the checksum. */
 static char *debug_entry_name(const struct wanted_debug *wanted, enum match match)
 {
 	_cleanup_(free_ptr) char *id = module_file__build_id_name(wanted->build_id);
@@ -416,7 +419,7 @@ static int add_debug_files(struct packing *packing, int fd, const struct profile
 	return err ? err : add_debug_file(packing, &common);
 }
 
-/* Whether the path names a file, and by no step up. */
+/* Returns whether the path names a file, without "..". */
 static bool is_plain(const char *path)
 {
 	return *path && path[strlen(path) - 1] != '/' && !path__has_parent(path);
@@ -452,7 +455,7 @@ static int write_archive(struct packing *packing, int fd, const struct profile *
 	struct archive *archive = packing->archive;
 	int err = 0;
 
-	/* Pipes and devices get no zeros after the end either. */
+	/* Pipes and devices get no zeros after the end, either. */
 	if (library->archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
 	    library->archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
 	    library->archive_write_add_filter_gzip(archive) != ARCHIVE_OK ||
@@ -498,7 +501,7 @@ static int write_file(struct packing *packing, struct new_file *file, const stru
 	return err ? fail_to_open(error, err, path) : 0;
 }
 
-/* Into a pipe, a device, or an open file. */
+/* Writes into a pipe, a device, or an open file. */
 static int write_through(struct packing *packing, const struct profile *profile, const char *path,
 			 struct error *error)
 {

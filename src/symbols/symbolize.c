@@ -17,8 +17,9 @@
 
 /* Demangles the names of a profile's functions. */
 
-/* Sets @linked[id - 1] of each function that a frame in a file has. Those of perf maps alone have names, not symbols, but
- * for what runtimes compile from programs of other languages (WebAssembly). */
+/* Sets @linked[id - 1] of each function that has a frame in a file. Functions of perf maps alone
+ * have names, not symbols, except those that runtimes compile from programs of other languages
+ * (WebAssembly). */
 static void find_linked(const struct profile *profile, bool *linked)
 {
 	for (size_t i = 0; i < profile->n_frames; i++) {
@@ -29,7 +30,7 @@ static void find_linked(const struct profile *profile, bool *linked)
 	}
 }
 
-/* Whether the function is to be demangled: it has the name that it is linked by. */
+/* Returns whether the function has its linker name, and so is to be demangled. */
 static bool is_symbol(const struct profile_function *function, const bool *linked)
 {
 	return !strcmp(function->name, function->symbol) &&
@@ -136,7 +137,8 @@ static int convert_lines(struct naming *naming, const struct symbols_line *lines
 	return err;
 }
 
-/* Several frames may have one address: interrupted there, or returning to the next one. */
+/* Sets the lines of all frames of an address: the thread may have been interrupted there, or may
+ * return to the next address. */
 static int set_lines(void *context, const struct symbols_query *query,
 		     const struct symbols_line *lines, size_t n_lines)
 {
@@ -164,7 +166,8 @@ static int set_texts(struct profile *profile, const struct symbols *symbols)
 	return err;
 }
 
-/* Keeps lines about perf maps and of earlier runs, which are not looked up again. */
+/* Sets the files that could not be read. Lines about perf maps, and of earlier runs, stay, since
+ * these are not looked up again. */
 static int set_unread(struct profile *profile, const struct symbols *symbols)
 {
 	int err = 0;
@@ -194,7 +197,8 @@ int profile__symbolize(struct profile *profile, struct symbols *symbols)
 
 		if (frame->n_lines || !frame->module || !frame->offset)
 			continue;
-		/* A return address may be the first byte of the next function. */
+		/* A return address may be the first byte of the next function, so the byte before
+		 * is looked up. */
 		naming.wanted[naming.n++] = (struct wanted){
 			.query = { frame->module, frame->offset - !frame->interrupted },
 			.frame = frame->id,
@@ -215,8 +219,8 @@ out:
 	return err;
 }
 
-/* Lines from an earlier look-up, which may be better than the new ones if a debug file is missing
- * now. */
+/* Lines from an earlier look-up, which may be better than the new ones if a debug file has been
+ * removed. */
 struct saved_lines {
 	struct profile_line *lines;
 	__u32 n_lines;
@@ -237,7 +241,7 @@ struct saved {
 
 static bool is_usable(const struct profile_module *module)
 {
-	/* [vdso] and the like are named during the recording or never. */
+	/* Pseudo files such as [vdso] are named during the recording or never. */
 	return *module->path == '/';
 }
 
@@ -272,7 +276,7 @@ static __u32 count_files(const struct profile_line *lines, __u32 n_lines)
 	return n;
 }
 
-/* More source lines are better, then more inlined functions. */
+/* Compares lines: those with more source lines are better, then those with more inlined functions. */
 static int compare_lines(const struct profile_line *a, __u32 n_a, const struct profile_line *b,
 			 __u32 n_b)
 {
@@ -334,7 +338,7 @@ static int take_texts(struct saved *saved)
 	return 0;
 }
 
-/* A module that keeps its earlier source lines keeps the text about their origin. */
+/* Restores texts: a module that keeps its earlier source lines keeps the text about their origin. */
 static int give_back_texts(const struct saved *saved)
 {
 	int err = 0;

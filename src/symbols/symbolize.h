@@ -12,14 +12,14 @@ struct symbols;
 
 struct profile_offline_options {
 	const char *const *debug_dirs; /* as for module_file__open() */
-	/* Called for each module whose file cannot be used, with the reason; its existing names
+	/* Called with the reason for each module whose file cannot be used; its existing names
 	 * stay. */
 	void (*missing)(const char *why, void *context);
 	void *context;
 };
 
-/* Looks up all frames without a source line in their modules' files. Existing names stay if nothing
- * better is found. @symbols must have no modules yet. 0 or -ENOMEM. */
+/* Looks up all frames without a source line in their modules' files. Existing names stay if no
+ * better ones are found. @symbols must have no modules yet. Returns 0 or -ENOMEM. */
 int profile__symbolize_offline(struct profile *profile, struct symbols *symbols,
 			       const struct profile_offline_options *options);
 

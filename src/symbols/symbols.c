@@ -43,11 +43,11 @@ static struct named_module *symbols__find_module(const struct symbols *symbols, 
 #define DEBUGINFOD_TIMEOUT_MS 5000
 #define DEBUGINFOD_TOTAL_MS   300000
 #define MAX_WORKERS	      64
-/* Interval between the callbacks. */
+/* Time between two callbacks. */
 #define TICK_MS 100
-/* Files that delay their workers shall not keep the look-up busy for ever. */
+/* How many files may delay their workers, so that they do not keep the look-up busy for ever. */
 #define MAX_LATE 4
-/* What reading takes beyond debug sections in memory. */
+/* Memory that reading takes in addition to debug sections. */
 #define SPARE_MEMORY (1UL << 30)
 
 _Static_assert(sizeof(struct symbols_line) == sizeof(struct address_line), "they are the same");
@@ -57,19 +57,19 @@ struct job {
 	struct named_module *module;
 	struct module_job run;
 	struct module_job better; /* second pass, with fetched files */
-	size_t n_noted;		  /* addresses already counted in n_done */
-	bool is_better;		  /* apply better instead */
+	size_t n_noted;		  /* number of addresses that already count in n_done */
+	bool is_better;		  /* the results of @better are applied */
 };
 
-/* A worker and what it is at. */
+/* A worker and the job that it does. */
 struct slot {
 	struct look_up *look_up;
 	struct worker *worker;
 	struct job *job; /* NULL: idle */
 };
 
-/* First all modules are looked up in local files, then those again for which a server may have a file; if that fails,
- * the first results stand. */
+/* The look-up. All modules are first looked up in local files, then again those for which a server
+ * may have a file; if that fails, the first results are kept. */
 struct look_up {
 	struct symbols *symbols;
 	struct job *jobs;
@@ -77,10 +77,10 @@ struct look_up {
 	struct slot slots[MAX_WORKERS];
 	size_t n_slots;
 	size_t next_job;
-	bool is_fetching;    /* in the second pass */
+	bool is_fetching;    /* the second pass is running */
 	bool is_over;	     /* start no more jobs */
-	unsigned int n_late; /* workers that were ended for the time they took */
-	bool has_ended;	     /* the client of the servers, and why has been said */
+	unsigned int n_late; /* number of workers that were killed for taking too long */
+	bool has_ended;	     /* the client of the servers has ended, and the reason was reported */
 	size_t n_done, n_addresses, reported_done;
 	__u64 reported_ms;
 	struct debuginfod *debuginfod;
@@ -115,7 +115,8 @@ static int note_fetched(void *context, long done_bytes, long total_bytes)
 	return look_up->is_over;
 }
 
-/* Says why nothing more is fetched: @err of debuginfod__fetch() that ended the client. */
+/* Reports why nothing more is fetched: @err is the error of debuginfod__fetch() that ended the
+ * client. */
 static void explain_end(struct look_up *look_up, const char *path, int err)
 {
 	struct symbols *symbols = look_up->symbols;
@@ -143,7 +144,7 @@ static void explain_end(struct look_up *look_up, const char *path, int err)
 			 "crashed");
 }
 
-/* Says why this file was not fetched, unless that was said of another one. */
+/* Reports why this file was not fetched, unless that was reported of another one. */
 static void explain_file(struct look_up *look_up, const char *path, int err)
 {
 	char *text = look_up->symbols->fetch_problem;
@@ -170,7 +171,7 @@ static void explain_file(struct look_up *look_up, const char *path, int err)
 			 path, strerror(-err));
 }
 
-/* worker_options.answer: the debug file of the build id that is asked for. */
+/* worker_options.answer: returns the debug file of the build id for which the worker asks. */
 static int fetch(void *context, struct wire_reader *question)
 {
 	struct slot *slot = context;
@@ -191,7 +192,7 @@ static int fetch(void *context, struct wire_reader *question)
 	return fd;
 }
 
-/* worker_options.note: @n_done further addresses. */
+/* worker_options.note: counts @n_done further addresses. */
 static void note_done(void *context, __u64 n_done)
 {
 	struct slot *slot = context;
@@ -219,7 +220,7 @@ static struct module_job *run_of(const struct look_up *look_up, struct job *job)
 	return look_up->is_fetching ? &job->better : &job->run;
 }
 
-/* Takes back what there is of the results of @run, and says why there is none. */
+/* Drops the results of @run, and notes why there are none. */
 static void note_failure(const struct slot *slot, struct module_job *run, int err)
 {
 	for (size_t i = 0; i < run->n_addresses; i++)
@@ -272,7 +273,8 @@ static void start_job(struct slot *slot, struct job *job)
 		finish_job(slot, err);
 }
 
-/* 0, -ENOMEM of our own, or -EAGAIN while there is no result. */
+/* Receives the result of a job. Returns 0, -ENOMEM if this process has no memory, or -EAGAIN while
+ * there is no result. */
 static int receive(struct slot *slot)
 {
 	struct module_job *run = run_of(slot->look_up, slot->job);
@@ -304,7 +306,7 @@ static void wait_for_slots(const struct look_up *look_up)
 	poll(polled, n, TICK_MS);
 }
 
-/* Gives work to all that are idle. Whether any is at work. */
+/* Gives jobs to all idle workers. Returns whether any worker has one. */
 static bool start_jobs(struct look_up *look_up)
 {
 	bool is_busy = false;
@@ -320,7 +322,7 @@ static bool start_jobs(struct look_up *look_up)
 	return is_busy;
 }
 
-/* Runs the jobs of one pass. 0, -EINTR if it was stopped before all were run, or -ENOMEM. */
+/* Runs the jobs of one pass. Returns 0, -EINTR if it was stopped before all were done, or -ENOMEM. */
 static int run_jobs(struct look_up *look_up)
 {
 	look_up->next_job = 0;
@@ -462,7 +464,7 @@ static int compare_queries(const void *left, const void *right)
 	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
-/* Jobs that take longest start first. */
+/* Compares jobs, so that those that take longest start first. */
 static int compare_jobs(const void *left, const void *right)
 {
 	const struct job *a = left, *b = right;
@@ -584,7 +586,7 @@ static bool match_module(const void *owner, __u32 at, const void *key)
 	return ((const struct symbols *)owner)->modules[at - 1].id == *(const __u32 *)key;
 }
 
-/* NULL: there is none. */
+/* Returns the module; NULL if there is none. */
 static struct named_module *symbols__find_module(const struct symbols *symbols, __u32 id)
 {
 	__u32 at = hash_table__find(&symbols->index, hash_mix(0, id), match_module, symbols, &id);

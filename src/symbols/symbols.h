@@ -16,17 +16,16 @@ struct symbols_options {
 	 * DIR/<path>[.debug] and DIR/<basename>[.debug]. Borrowed. */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
-	/* Whether to query debuginfod for files that are not installed, after all local files; and
-	 * after which time without data to give up all servers (0: 5 s). */
+	/* Whether debuginfod servers are queried for files that are not installed, after all local
+	 * files; and after how many ms without data all servers are given up (0: 5 s). */
 	bool debuginfod;
 	unsigned int debuginfod_timeout_ms;
 	unsigned int workers; /* maximum of processes; 0: the number of processors */
-	/* The following callbacks may be NULL. @done of @total
-	 * addresses have been looked up. */
+	/* The callbacks below may be NULL. @done of @total addresses have been looked up. */
 	void (*progress)(void *context, size_t done, size_t total);
-	/* Progress of the download of @path's debug file (0 and 0: unknown). */
+	/* Reports the progress of the download of @path's debug file (0 and 0: unknown). */
 	void (*fetching)(void *context, const char *path, long done_bytes, long total_bytes);
-	/* Called some times a second. True aborts the look-up: a download is given up, a look-up in
+	/* Called some times a second. If it returns true, a download is given up, and a look-up in
 	 * local files ends with -EINTR. */
 	bool (*stop)(void *context);
 	void *context;
@@ -35,7 +34,7 @@ struct symbols_options {
 /* A function at an address: inlined functions from the innermost outwards, then, with inlined =
  * false, the function that contains the code. */
 struct symbols_line {
-	const char *symbol; /* as linked, else a qualified name; NULL: unknown */
+	const char *symbol; /* linker name, else a qualified name; NULL: unknown */
 	const char *file;   /* NULL: unknown */
 	__u32 line;	    /* 0: unknown */
 	bool inlined;
@@ -50,51 +49,56 @@ struct symbols_query {
 typedef int (*symbols_found_fn)(void *context, const struct symbols_query *query,
 				const struct symbols_line *lines, size_t n_lines);
 
-/* Copies @options, which may be NULL: all zeros. NULL on ENOMEM. */
+/* Makes a look-up with a copy of @options, which may be NULL: all zeros. Returns NULL if there is
+ * no memory. */
 struct symbols *symbols__new(const struct symbols_options *options);
 void symbols__free(struct symbols *symbols);
 
 /*
  * Adds the file of module @id (not 0, once each): @fd, which is duplicated, or, if that is -1,
- * @path, which also says where its debug file may be. A file with another build id than @build_id
- * (lower-case hex; "": unknown) is not used. The file is read on the first look-up. 0, -EEXIST,
- * -EINVAL, -ENOMEM or the error of dup().
+ * @path, which also tells where its debug file may be. A file with another build id than @build_id
+ * (lower-case hex; "": unknown) is not used. The file is read on the first look-up. Returns 0,
+ * -EEXIST, -EINVAL, -ENOMEM or the error of dup().
  */
 int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *path,
 			const char *build_id);
 
 /*
- * Looks up @n @queries, in any order, and calls @found in this thread for each with a result; those
- * of a module in order of address. The order of modules depends only on the queries. 0, -ENOMEM,
- * -EINTR by stop(), before any call of @found, or the error of @found. Files are read by workers
- * (worker.h): what a damaged one does to its reader affects only its own module.
+ * Looks up @n @queries, which may be in any order, and calls @found in this thread for each one
+ * with a result, those of a module in order of address. The order of modules depends only on the
+ * queries. Returns 0, -ENOMEM, -EINTR if stop() returned true (before any call of @found), or the
+ * error of @found. Files are read by workers (worker.h): what a damaged file does to its reader
+ * affects only its own module.
  */
 int symbols__look_up(struct symbols *symbols, const struct symbols_query *queries, size_t n,
 		     symbols_found_fn found, void *context);
 
-/* Opens the file of module @id, which symbols__is_file() has to check. A descriptor, -ENOENT or the error of open(). */
+/* Opens the file of module @id, which the caller has to check by symbols__is_file(). Returns a
+ * descriptor, -ENOENT or the error of open(). */
 int symbols__open_file(const struct symbols *symbols, __u32 id);
-/* Whether the file has the build id of module @id. */
+/* Returns whether the file has the build id of module @id. */
 bool symbols__is_file(const struct symbols *symbols, __u32 id, const struct elf_file *elf);
 
-/* The source of module @id's names, or why it has none: a sentence without full stop. "" before a
- * look-up. */
+/* Returns the source of module @id's names, or why it has none: a sentence without full stop. ""
+ * before a look-up. */
 const char *symbols__module_text(const struct symbols *symbols, __u32 id);
 
-/* Whether it has none since what read its file failed; the text says how. */
+/* Returns whether it has no names because the process that read its file failed; the text says
+ * how. */
 bool symbols__is_unread(const struct symbols *symbols, __u32 id);
 
-/* Why servers were not queried for all files, likewise; "" if they were. */
+/* Returns why servers were not queried for all files, as such a sentence; "" if they were. */
 const char *symbols__fetch_problem(const struct symbols *symbols);
 
 /*
- * Sets the lines of all frames that have none, with mangled names (profile__demangle() does the
- * rest), and the text of their modules. 0, -ENOMEM, or -EINTR if it was stopped, with nothing
- * changed.
+ * Sets the lines of all frames that have none, with mangled names, which profile__demangle()
+ * demangles, and the text of their modules. Returns 0, -ENOMEM, or -EINTR if it was stopped, with
+ * nothing changed.
  */
 int profile__symbolize(struct profile *profile, struct symbols *symbols);
 
-/* Whether debuginfod servers are named, which symbols_options.debuginfod would query. */
+/* Returns whether the environment names debuginfod servers, which symbols_options.debuginfod would
+ * query. */
 bool symbols__have_servers(void);
 
 #endif

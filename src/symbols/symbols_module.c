@@ -37,7 +37,8 @@ static void close_sources(struct name_sources *sources)
 	debug_file__close(&sources->file);
 }
 
-/* -ENOENT, with the problem set, if there is no such file or it has another build id. */
+/* Opens the module's file. Returns -ENOENT, with the problem set, if there is no such file or it
+ * has another build id. */
 static int open_file(const struct module_job *job, struct name_sources *sources)
 {
 	int fd, err;
@@ -95,7 +96,7 @@ static int fetch(struct module_job *job, const char *build_id, struct debug_file
 	return 0;
 }
 
-/* Finds the file with the DWARF; *@dwarf is NULL if none has any. 0 or -ENOMEM. */
+/* Finds the file with the DWARF; *@dwarf is NULL if no file has any. Returns 0 or -ENOMEM. */
 static int find_dwarf(struct module_job *job, struct name_sources *sources,
 		      struct debug_file **dwarf)
 {
@@ -132,7 +133,7 @@ static int find_dwarf(struct module_job *job, struct name_sources *sources,
 		err = fetch(job, alt_id, &sources->alt, &sources->problem);
 	if (err != -ENOENT)
 		return err;
-	/* Do not use the file: most names would be missing, and libdw would open any file at that
+	/* The file is not used: most names would be missing, and libdw would open any file at that
 	 * path. */
 	if (!sources->problem.text[0])
 		error__set(
@@ -143,7 +144,7 @@ static int find_dwarf(struct module_job *job, struct name_sources *sources,
 	return 0;
 }
 
-/* Stripped Go programs still have the function names of Go's runtime. */
+/* Reads function names of Go's runtime, which stripped Go programs still have. */
 static int read_go_table(struct name_sources *sources)
 {
 	struct go_function function;

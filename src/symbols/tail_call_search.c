@@ -8,11 +8,11 @@
 #include "code_map.h"
 #include "profile.h"
 
-/* Limits: tail calls of one function, and functions to search. */
+/* Limits of the tail calls of one function, and of the functions to search. */
 #define MAX_EXITS  16
 #define MAX_LOOKED 64
 
-/* A function of a module, or one of the allocator, of which only the name is known. */
+/* A function of a module, or a function of the allocator, of which only the name is known. */
 struct function {
 	__u32 module;
 	__u64 entry;
@@ -41,7 +41,7 @@ struct chain_search {
 	bool is_uncertain;
 };
 
-/* NULL if the module's file is not available. */
+/* Stores the module's map; NULL if the module's file is not available. */
 static int get_map(struct finder *finder, __u32 module, struct code_map **map)
 {
 	struct elf_file *elf;
@@ -67,7 +67,7 @@ static bool is_same(const struct function *a, const struct function *b)
 	return a->module == b->module && a->entry == b->entry && a->module;
 }
 
-/* The function that @name refers to, if exactly one of the profile's modules exports it. */
+/* Stores the function to which @name refers, if exactly one of the profile's modules exports it. */
 static int resolve_name(struct finder *finder, const char *name, struct function *out)
 {
 	*out = (struct function){ .name = name };
@@ -99,8 +99,8 @@ static int resolve(struct finder *finder, __u32 module, const struct code_target
 	return 0;
 }
 
-/* Whether @function, the target of a call or jump, is the function of the next frame or the
- * allocator's. */
+/* Returns whether @function, the target of a call or jump, is the function of the next frame or
+ * the allocator's. */
 static bool is_reached(struct finder *finder, const struct function *function,
 		       const struct function *to)
 {
@@ -121,7 +121,8 @@ static bool is_reached(struct finder *finder, const struct function *function,
 	       code_map__is_named(finder->maps[function->module - 1], function->entry, to->name);
 }
 
-/* Notes a path. As in gdb, of several paths the sites are certain that all have in common at both ends. */
+/* Notes a path. If there are several paths, those sites are certain that all have in common at
+ * either end, as in gdb. */
 static void note_way(struct chain_search *search)
 {
 	__u32 n = search->depth, same;
@@ -196,7 +197,8 @@ static int search_ways(struct finder *finder, const struct function *from,
 
 	if (err || search.is_uncertain || !search.n_found)
 		return err;
-	/* Innermost first; if all paths are equal, both ends have the whole path. */
+	/* Stores the calls, innermost first. If all paths are equal, both ends have the whole
+	 * path. */
 	if (search.common_inner == search.length)
 		search.common_outer = 0;
 	for (__u32 i = 0; i < search.common_inner; i++)
@@ -254,7 +256,7 @@ static int look_between(struct finder *finder, __u32 inner, __u32 outer, enum ap
 	return err ? err : tail_call_pairs__add(finder->pairs, &pair);
 }
 
-/* How many of the outermost frames two stacks have in common. */
+/* Returns how many of the outermost frames two stacks have in common. */
 static __u32 n_common(const struct profile_stack *a, const struct profile_stack *b)
 {
 	__u32 n = 0;
@@ -265,7 +267,8 @@ static __u32 n_common(const struct profile_stack *a, const struct profile_stack 
 	return n;
 }
 
-/* @before: a stack that has been looked into, or NULL; many have most of their frames in common. */
+/* Looks into a stack. @before is a stack that has been looked into, or NULL; many stacks have most
+ * of their frames in common with the one before. */
 static int look_into_stack(struct finder *finder, const struct profile_stack *stack,
 			   const struct profile_stack *before, __u64 functions)
 {

@@ -91,16 +91,16 @@ struct insertion {
 	struct profile *profile;
 	const struct symbols *symbols;
 	struct tail_call_pairs pairs;
-	/* Ids of the frames of pairs.list[i].calls, and their number, which is smaller where there is another frame at
-	 * the address of a call. */
+	/* Ids of the frames of pairs.list[i].calls. Their number is smaller than that of the calls
+	 * if there is another frame at the address of a call. */
 	struct inserted {
 		__u32 n;
 		__u32 frames[TAIL_CALLS_MAX];
 	} * inserted;
-	bool *is_outer; /* by frame id - 1: of one of the pairs */
+	bool *is_outer; /* by frame id - 1: it is the outer frame of a pair */
 };
 
-/* In the worker: the parent opens the file. */
+/* Runs in the worker: the parent opens the file. */
 static int open_file(void *context, __u32 module, struct elf_file **out)
 {
 	const struct insertion *insertion = context;
@@ -129,7 +129,7 @@ static int answer(void *context, struct wire_reader *question)
 	return wire__is_read(question) ? symbols__open_file(insertion->symbols, id) : -EPROTO;
 }
 
-/* In the worker. */
+/* Runs in the worker. */
 static int search(struct worker_call *call)
 {
 	struct insertion *insertion = call->context;
@@ -155,7 +155,7 @@ static bool is_valid(const struct profile *profile, const struct tail_call_pair 
 	return true;
 }
 
-/* -EPROTO if the worker did not write it. */
+/* Reads the pairs. -EPROTO: the worker did not write them. */
 static int take_pairs(struct insertion *insertion, struct wire_reader *reply)
 {
 	struct tail_call_pair pair;
@@ -175,7 +175,7 @@ static int take_pairs(struct insertion *insertion, struct wire_reader *reply)
 	return err;
 }
 
-/* Without an answer the frames of tail calls are missing, which the report says. */
+/* Notes that the worker failed: then frames of tail calls are missing, which the report says. */
 static int note_failure(struct insertion *insertion, const struct worker *worker, int err)
 {
 	char why[256];
@@ -244,7 +244,7 @@ static int add_frames(struct insertion *insertion)
 	return 0;
 }
 
-/* Appends the frames between @inner and @outer, which is none of those that were added, to @frames. */
+/* Appends the frames between @inner and @outer, which is no frame that was inserted, to @frames. */
 static void append(const struct insertion *insertion, __u32 inner, __u32 outer,
 		   enum ap_function function, __u32 *frames, size_t *n)
 {

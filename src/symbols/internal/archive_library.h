@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* libarchive, loaded when an archive is written: it and what it needs (libxml2, ICU and others) took half of the time
- * in which any command starts. */
+/* Loads libarchive when an archive is written: it and the libraries that it needs (libxml2, ICU
+ * and others) took half of the time in which any command starts. */
 #ifndef ALLOCPROF_ARCHIVE_LIBRARY_H
 #define ALLOCPROF_ARCHIVE_LIBRARY_H
 
 #include <archive.h>
 #include <archive_entry.h>
 
-/* Calls X with each function that archives take. */
+/* Calls X with each function of libarchive that is used. */
 #define ARCHIVE_FUNCTIONS(X)                                                                       \
 	X(archive_entry_free)                                                                      \
 	X(archive_entry_new)                                                                       \
@@ -35,7 +35,8 @@ struct archive_library {
 
 struct error;
 
-/* 0; -ENOENT with @error set: it is not installed, or lacks a function. The library stays loaded. */
+/* Returns 0; -ENOENT with @error set: the library is not installed, or lacks a function. The
+ * library stays loaded. */
 int archive_library__open(struct archive_library *library, struct error *error);
 
 #endif

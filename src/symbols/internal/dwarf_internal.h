@@ -20,12 +20,12 @@ struct symbol_table;
 
 /* Looks up functions, inlined functions, files and lines of addresses in DWARF. */
 
-/* An address has at most so many lines: those of inlined functions, of which the innermost are dropped first, and one of
- * the function itself. */
+/* How many lines an address has at most: one of the function itself, and those of inlined
+ * functions, of which the innermost are dropped first. */
 #define MAX_ADDRESS_LINES 257
 
 struct address_line {
-	const char *symbol; /* as linked, or a qualified name; NULL: unknown */
+	const char *symbol; /* linker name, or a qualified name; NULL: unknown */
 	const char *file;   /* NULL: unknown */
 	__u32 line;	    /* 0: unknown */
 	bool inlined;
@@ -43,17 +43,17 @@ struct dwarf_addresses_input {
 	const struct debug_file *alt;  /* its dwz file, or NULL */
 	const struct symbol_table *table;
 	struct arena *arena; /* memory for the lines */
-	/* Called from time to time with the number of further addresses done; or NULL. */
+	/* If not NULL, called from time to time with the number of further addresses done. */
 	void (*progress)(size_t n_done);
 };
 
-/* The end of a sentence on a file whose debug information is there in part, or cannot be unpacked. */
+/* How a sentence ends about a file whose debug information is incomplete or cannot be unpacked. */
 #define DWARF_LACKS_LINES "inlined functions and source lines may be missing"
 
 /*
- * Fills the lines of @n @addresses, sorted by address and unique, as far as the DWARF has them.
- * Functions are named by symbol_table__entry() of their first address. 0, with @error set if some
- * of the DWARF is damaged; -ENOEXEC if none of it can be read; -ENOMEM.
+ * Fills the lines of @n @addresses, which are sorted by address and unique, as far as the DWARF
+ * has them. Functions are named by symbol_table__entry() of their first address. Returns 0, with
+ * @error set if some of the DWARF is damaged; -ENOEXEC if none of it can be read; -ENOMEM.
  */
 int dwarf_addresses__find(const struct dwarf_addresses_input *input, struct address *addresses,
 			  size_t n, struct error *error);
@@ -62,7 +62,7 @@ int dwarf_addresses__find(const struct dwarf_addresses_input *input, struct addr
 
 /* A function inlined at an address. */
 struct inlined_level {
-	struct inlined_level *outer; /* NULL: the concrete function */
+	struct inlined_level *outer; /* the function around it; NULL: the concrete function */
 	Dwarf_Die die;
 };
 
@@ -83,41 +83,44 @@ struct code_range {
 	__u64 start, end;
 };
 
-/* Sections with code. DWARF of functions that the linker dropped refers to addresses outside. */
+/* Sections with code. DWARF of functions that the linker has dropped refers to addresses outside
+ * of them. */
 struct code_ranges {
 	struct code_range *ranges;
 	size_t n;
 };
 
-/* 0 or -ENOMEM. Empty for a file without section headers. */
+/* Reads the sections; a file without section headers has none. Returns 0 or -ENOMEM. */
 int code_ranges__read(struct code_ranges *code, Elf *elf);
 
-/* Index of the first of @n queries, sorted by address, that is not below @vaddr. */
+/* Returns the index of the first of @n queries, which are sorted by address, that is not below
+ * @vaddr. */
 size_t query__first(const struct query *query, size_t n, __u64 vaddr);
 
-/* Sets the unit of each query by the units' ranges. Units without ranges are listed in @bare, to be
- * freed. 0, -ENOEXEC if something was damaged, -ENOMEM. */
+/* Sets the unit of each query by the units' ranges. Units without ranges are listed in *@bare,
+ * which the caller frees. Returns 0, -ENOEXEC if something was damaged, -ENOMEM. */
 int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct query *query, size_t n,
 			struct dwarf_budget *budget, Dwarf_Off **bare, size_t *n_bare);
 
-/* Sets the function of each query of one unit that has none. With @bodies also searches functions
+/* Sets the function of each query of one unit that has none. @bodies: also searches functions
  * inside of functions, which is slower. */
 void dwarf_functions__find(Dwarf_Die *unit, struct query *query, size_t n,
 			   const struct code_ranges *code, struct dwarf_budget *budget,
 			   bool bodies);
 
 /*
- * Finds the functions inlined at @n queries, sorted by address, all in one function. 0 or -ENOMEM.
+ * Finds the functions inlined at @n queries, which are sorted by address and all in one function.
+ * Returns 0 or -ENOMEM.
  */
 int dwarf_functions__find_inlined(Dwarf_Die *function, struct query *query, size_t n,
 				  struct arena *arena, struct dwarf_budget *budget);
 
-/* End of the code section that contains @start, 0 if there is none. */
+/* Returns the end of the code section that contains @start; 0 if there is none. */
 __u64 code_ranges__limit(const struct code_ranges *code, __u64 start);
 
 /* Names of functions in DWARF. */
 
-/* Number of DIEs that may still be read, which bounds the work for hostile files. */
+/* How many DIEs may still be read, which limits the work for hostile files. */
 struct dwarf_budget {
 	__u64 dies;
 };
@@ -133,16 +136,17 @@ struct dwarf_names {
 
 void dwarf_names__release(struct dwarf_names *names);
 
-/* The name of a function's DIE, concrete, inlined or abstract: its linkage name, else its name
- * qualified by scopes if the language has them. "" if it has none, NULL on ENOMEM. In the arena. */
+/* Returns the name of a function's DIE, concrete, inlined or abstract: its linkage name, else its
+ * name, qualified by scopes if the language has them. "" if it has none, NULL if there is no
+ * memory. The name is in the arena. */
 const char *dwarf_names__symbol(struct dwarf_names *names, Dwarf_Die *die);
 
-/* Step to a DIE's first child and to its sibling; never backwards, whatever the file says. False at
- * the end, on errors, and when the budget is used up. */
+/* Go to a DIE's first child and to its sibling; never backwards, whatever the file says. Return
+ * false at the end, on errors, and when the budget is used up. */
 bool dwarf_die__child(Dwarf_Die *die, Dwarf_Die *child, struct dwarf_budget *budget);
 bool dwarf_die__next(Dwarf_Die *die, struct dwarf_budget *budget);
 
-/* Checks of what libdw takes on trust, before it reads that. */
+/* Checks what libdw trusts, before libdw reads it. */
 
 enum dwarf_kind {
 	DWARF_ABBREVIATIONS, /* .debug_abbrev */
@@ -152,21 +156,21 @@ enum dwarf_kind {
 	DWARF_KINDS
 };
 
-/* The sections of a file, borrowed from its Elf; NULL: none. */
+/* Data of the sections of a file, borrowed from its Elf; NULL: none. */
 struct dwarf_sections {
 	const Elf_Data *data[DWARF_KINDS];
 };
 
 /*
- * Returns whether the file has one section of each kind at the most, all strings end in theirs, and no abbreviation is longer than
- * any compiler's: for ELF files whose sections libdw has unpacked.
+ * Returns whether the file has at most one section of each kind, all strings end in theirs, and no
+ * abbreviation is longer than any compiler's. For ELF files whose sections libdw has unpacked.
  */
 bool dwarf_sound__check(Elf *elf, struct dwarf_sections *sections);
 
-/* The string attribute @name, which ends in its section; NULL if @die has none. */
+/* Returns the string attribute @name, which ends in its section; NULL if @die has none. */
 const char *dwarf_sound__string(Dwarf_Die *die, unsigned int name);
 
-/* False if @die has a string attribute @name that does not end in its section. */
+/* Returns false if @die has a string attribute @name that does not end in its section. */
 bool dwarf_sound__may_read(Dwarf_Die *die, unsigned int name);
 
 /*

@@ -7,41 +7,42 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Longer names are cut off. */
+/* Longest name; longer ones are truncated. */
 #define PERF_MAP_NAME_BYTES 1024
 
 struct perf_map;
 
 struct perf_map_query {
 	__u64 address;
-	const char *name; /* result; NULL: unknown. Valid as long as the map */
+	const char *name; /* result; NULL: unknown. Valid as long as the map is */
 };
 
 /*
- * Opens the map of process @pid (in its own PID namespace) below @root_fd, the process's root
- * directory. It must be a regular file of @uid that nobody else may write to, and no link. A file
- * descriptor, -ENOENT, or -EPERM if it is not such a file.
+ * Opens the map of process @pid (a number of its own PID namespace) below @root_fd, the process's
+ * root directory. It must be a regular file of @uid to which nobody else may write, and no link.
+ * Returns a descriptor, -ENOENT, or -EPERM if it is not such a file.
  */
 int perf_map__open(int root_fd, pid_t pid, uid_t uid);
 
-/* Reads @fd up to a size limit; skips malformed lines. 0 or -ENOMEM. */
+/* Reads @fd up to a size limit; skips malformed lines. Returns 0 or -ENOMEM. */
 int perf_map__read(int fd, struct perf_map **out);
 void perf_map__free(struct perf_map *map);
 
-/* Fills the names of @n queries, sorted by address. The last line that covers an address wins,
- * because it replaced earlier code. 0 or -ENOMEM. */
+/* Fills the names of @n queries, which are sorted by address. The last line that covers an address
+ * applies, since it has replaced earlier code. Returns 0 or -ENOMEM. */
 int perf_map__look_up(const struct perf_map *map, struct perf_map_query *queries, size_t n);
 
 struct wire_reader;
 struct wire_writer;
 struct worker_call;
 
-/* worker_options.serve: reads the map behind the request's descriptor and looks its addresses up. */
+/* worker_options.serve: reads the map in the request's descriptor, and looks up its addresses. */
 int perf_map__serve(struct worker_call *call);
-/* A request for @n queries, sorted by address. */
+/* Writes a request for @n queries, which are sorted by address. */
 void perf_map__put_queries(struct wire_writer *writer, const struct perf_map_query *queries,
 			   size_t n);
-/* The names of these from a reply, which has to outlive them. 0, or -EPROTO if it is none to them. */
+/* Reads the names of these from a reply, which has to outlive them. Returns 0, or -EPROTO if it
+ * does not answer them. */
 int perf_map__get_names(struct wire_reader *reader, struct perf_map_query *queries, size_t n);
 
 #endif
