@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The claimed size of a compressed section can be checked only by decompressing it. */
+/* Limit of a section's size; the claimed size of a compressed section can be checked only by
+ * decompressing it. */
 #define MAX_SECTION_BYTES (1ull << 29)
 
 static int check_header(struct cfi_file *file)
@@ -128,7 +129,7 @@ static int find_section(struct cfi_file *file, const char *name, bool debug_fram
 	return 0;
 }
 
-/* The data from @vaddr to the end of its segment; NULL if there is none. */
+/* Returns the data from @vaddr to the end of its segment; NULL if there is none. */
 static Elf_Data *data_at(const struct cfi_file *file, __u64 vaddr, __u64 limit)
 {
 	size_t count;
@@ -242,7 +243,7 @@ static void find_go(struct cfi_file *file)
 		[GO_MCALL] = "runtime.mcall",
 		[GO_MORESTACK] = "runtime.morestack",
 	};
-	/* Two entries each, for Go's two calling conventions. */
+	/* Two entries for each function, for Go's two calling conventions. */
 	struct go_function found[GO_RUNTIME_FUNCTIONS][2];
 	__u32 counts[GO_RUNTIME_FUNCTIONS] = { 0 };
 	struct go_function function;
@@ -353,7 +354,7 @@ int cfi_table__build(int fd, const char *path, struct cfi_table **out, struct er
 
 		return error__set(error, err, "cannot read %s: %s", path, strerror(-err));
 	}
-	/* Read, not mapped: the file may shrink meanwhile, which would raise SIGBUS. */
+	/* The file is read, not mapped: it may shrink meanwhile, which would raise SIGBUS. */
 	if (elf_open__begin(fd, ELF_C_READ, &elf))
 		return error__set(error, -ENOEXEC, "cannot read %s: it is no sound ELF file", path);
 	return build(elf, path, (__u64)st.st_size, out, error);

@@ -9,9 +9,10 @@
 #include "cleanup.h"
 
 /*
- * Rules for C libraries without call frame information, and programs that they are linked into: musl is compiled
- * without it. The functions that the symbol tables name get rules from their instructions. Of those without a name, code
- * that ends the thread or the process with what the called function returned is an outermost frame.
+ * Makes rules for C libraries without call frame information, and for programs into which they are
+ * linked: musl is compiled without it. Functions with a name in the symbol tables get rules from
+ * their instructions. Of code without a name, code that ends the thread or the process with the
+ * result of the called function is an outermost frame.
  */
 
 /* Size limit of a function whose instructions are all decoded, and limit of functions. */
@@ -35,7 +36,7 @@ static int add(struct functions *functions, __u64 lo, __u64 hi, __u32 kind)
 	return 0;
 }
 
-/* Whether the file needs no other: such a C library is its own dynamic linker. */
+/* Returns whether the file needs no other file: such a C library is its own dynamic linker. */
 static bool is_alone(const struct cfi_file *file)
 {
 	bool is_read = false;
@@ -84,7 +85,7 @@ static int take_symbol(struct cfi_file *file, const GElf_Sym *symbol, const char
 	if (!symbol->st_size || symbol->st_size > MAX_FUNCTION_BYTES ||
 	    functions->n == MAX_FUNCTIONS || !gelf_getehdr(file->elf, &ehdr) ||
 	    !is_text(file, symbol->st_value, symbol->st_size) ||
-	    /* There is no return address at the entry point. */
+	    /* At the entry point there is no return address. */
 	    ehdr.e_entry - symbol->st_value < symbol->st_size)
 		return 0;
 	return add(functions, symbol->st_value, symbol->st_value + symbol->st_size, 0);
@@ -113,7 +114,7 @@ static int compare_fdes(const void *left, const void *right)
 	return (a->hi < b->hi) - (a->hi > b->hi);
 }
 
-/* Sorts the functions, and drops aliases and what overlaps. */
+/* Sorts the functions, and drops aliases and overlapping ones. */
 static void separate(struct functions *functions)
 {
 	size_t kept = 0;
@@ -126,7 +127,7 @@ static void separate(struct functions *functions)
 	functions->n = kept;
 }
 
-/* Adds the addresses that calls in @text return to in outermost frames. */
+/* Adds the addresses in outermost frames to which calls in @text return. */
 static int find_outermost(struct cfi_file *file, const struct cfi_text *text,
 			  struct functions *functions)
 {
@@ -161,7 +162,8 @@ int cfi_bare__find(struct cfi_file *file)
 		has_table[header.sh_type] = true;
 		err = read_symbols(file, section, &header, &functions);
 	}
-	/* All functions have names: one that has none is not the C library's. */
+	/* In the C library all functions have names, so code without one belongs to something
+	 * else. */
 	if (has_table[SHT_SYMTAB])
 		file->bare.n_ends = 0;
 	separate(&functions);
@@ -211,7 +213,7 @@ int cfi_bare__run(const struct cfi_bare *bare, const struct cfi_fde *fde, cfi_ru
 }
 
 /*
- * Rules for Go code. Go's compiler writes no .eh_frame, and .debug_frame only with debug
+ * Makes rules for Go code. Go's compiler writes no .eh_frame, and .debug_frame only with debug
  * information, but always the table by which its own runtime unwinds. That table does not describe
  * where the runtime switches stacks; rules for these addresses are derived from the machine code.
  */
@@ -265,7 +267,7 @@ void cfi_go__add_switch(struct cfi_go *go, __u64 lo, __u64 hi, const struct unwi
 	go->switches[go->switch_count++] = (struct go_switch){ lo, hi, *rule };
 }
 
-/* The stack switch at @pc, or NULL; *@end is where that changes, at most @hi. */
+/* Returns the stack switch at @pc, or NULL. *@end is where that changes, at most @hi. */
 static const struct go_switch *find_switch(const struct cfi_go *go, __u64 pc, __u64 hi, __u64 *end)
 {
 	const struct go_switch *found = NULL;
@@ -304,7 +306,7 @@ static struct unwind_rule depth_rule(const struct go_function *function, __s64 d
 	return rule;
 }
 
-/* C code linked by Go's internal linker, which drops call frame information. */
+/* Makes rules for C code that Go's internal linker has linked, which drops call frame information. */
 static int run_foreign(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn take,
 		       void *ctx)
 {
@@ -353,7 +355,7 @@ int cfi_go__run(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn 
 			pc = end;
 		}
 	}
-	/* Padding. */
+	/* Padding has no rule. */
 	return pc < fde->hi ? take(ctx, pc, &none) : 0;
 }
 

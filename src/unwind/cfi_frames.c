@@ -16,7 +16,7 @@ static int read_register(const struct dwarf_machine *machine, unsigned int numbe
 	return 0;
 }
 
-/* The operand of a constant. */
+/* Returns the operand of a constant. */
 static __u64 read_constant(struct dwarf_cursor *c, __u8 op)
 {
 	switch (op) {
@@ -53,7 +53,7 @@ static int push_register(const struct dwarf_machine *machine, __u64 number, __s6
 	return 0;
 }
 
-/* @b was pushed before @a. -EOPNOTSUPP: @op is none that combines two values. */
+/* Combines two values; @b was pushed before @a. -EOPNOTSUPP: @op does not combine two values. */
 static int combine(__u8 op, __u64 b, __u64 a, __u64 *result)
 {
 	switch (op) {
@@ -201,18 +201,19 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t 
 }
 
 /*
- * libdw makes room for as many registers as an instruction names, up to 2^28, and copies them for each state to remember:
- * thirteen kilobytes cost it ten gigabytes. Here registers beyond those of the processor are skipped.
+ * libdw makes room for as many registers as an instruction names, up to 2^28, and copies them for
+ * each remembered state: thirteen kilobytes made it use ten gigabytes. This code skips registers
+ * beyond those of the processor.
  */
 
-/* Compilers nest one level. */
+/* How deep states may be remembered; compilers nest one level. */
 #define REMEMBER_DEPTH 32
 
 #define MAX_SECTIONS 2
 
 struct cfi_frames {
 	struct cfi_file *file;
-	/* The entries have been read, as they are when the first address is looked up. */
+	/* Whether the entries have been read, as they are when the first address is looked up. */
 	bool has_entries;
 	struct cfi_section sections[MAX_SECTIONS];
 	struct cfi_entries entries[MAX_SECTIONS];
@@ -234,7 +235,7 @@ int cfi_frames__open(int fd, struct cfi_frames **out)
 	return err;
 }
 
-/* Sections without memory for them have no rules. */
+/* Reads the entries. A section for which there is no memory has no rules. */
 static void read_entries(struct cfi_frames *frames)
 {
 	const struct cfi_file *file = frames->file;
@@ -316,7 +317,7 @@ static void restore(struct machine *m, __u64 reg)
 		m->rules->registers[reg] = m->initial.registers[reg];
 }
 
-/* False where the rules do not go on to the wanted address. */
+/* Advances the address. Returns false if the rules do not go on to the wanted address. */
 static bool advance(struct machine *m, __u64 delta)
 {
 	m->pc += delta * m->cie->code_align;
@@ -332,7 +333,8 @@ static void define_cfa(struct machine *m, __u64 reg, __s64 offset)
 	};
 }
 
-/* Instructions that define the CFA, or go on to another row or state. 1: done, 0: it is none of these, -1: the end. */
+/* Handles instructions that define the CFA, or go on to another row or state. Returns 1: done, 0:
+ * it is none of these, -1: the end. */
 static int step_row(struct machine *m, __u8 op)
 {
 	__u64 reg, operand;
@@ -388,7 +390,7 @@ static int step_row(struct machine *m, __u8 op)
 	return 0;
 }
 
-/* Instructions that define a register's rule. */
+/* Handles instructions that define a register's rule. */
 static void step_register(struct machine *m, __u8 op)
 {
 	__u64 reg = dwarf_cursor__uleb128(&m->c);
@@ -434,7 +436,7 @@ static void step_register(struct machine *m, __u8 op)
 	}
 }
 
-/* Runs the instructions up to the wanted address. False if they are damaged. */
+/* Runs the instructions up to the wanted address. Returns false if they are damaged. */
 static bool run(struct machine *m, const __u8 *program, __u32 size)
 {
 	m->c = (struct dwarf_cursor){ program, program + size, false };

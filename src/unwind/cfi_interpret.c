@@ -5,7 +5,7 @@
 #include <dwarf.h>
 #include <stdint.h>
 
-/* Compilers nest one level. */
+/* How deep states may be remembered; compilers nest one level. */
 #define REMEMBER_DEPTH 32
 
 struct machine {
@@ -45,7 +45,8 @@ static void save(struct machine *m, __u64 reg, enum cfi_saved_how how, struct cf
 		m->state->columns[column] = (struct cfi_saved){ .how = how, .value = value };
 }
 
-/* No rule can express an offset that overflows, but the rest of the FDE remains valid. */
+/* Returns a value at an offset. No rule can express an offset that overflows, but the rest of the
+ * FDE remains valid. */
 static struct cfi_value factored(struct machine *m, __u16 reg, bool overflow, __s64 factor)
 {
 	__s64 offset;
@@ -86,8 +87,8 @@ static void define_cfa_expression(struct machine *m)
 		m->state->cfa = cfi_expression__value(ops, size, NULL);
 }
 
-/* A CIE with DW_CFA_restore (CUDA's libraries have some) has nothing to restore; libgcc then treats
- * the register as never saved. */
+/* Restores a register's initial rule. A CIE with DW_CFA_restore (CUDA's libraries have some) has
+ * nothing to restore; then the register counts as never saved, as in libgcc. */
 static void restore(struct machine *m, __u64 reg)
 {
 	enum cfi_column column = cfi_arch__column(m->arch, reg);
@@ -132,9 +133,9 @@ static int set_loc(struct machine *m)
 }
 
 /*
- * Changing register or offset of a CFA that is an expression is invalid (DWARF 5, 6.4.2.2).
- * libgcrypt does it in epilogues of functions whose bodies are described correctly, so only the CFA
- * becomes unknown.
+ * Returns whether the CFA has a register and an offset. Changing either of a CFA that is an
+ * expression is invalid (DWARF 5, 6.4.2.2). libgcrypt does it in epilogues of functions whose
+ * bodies are described correctly, so only the CFA becomes unknown.
  */
 static bool cfa_has_halves(struct machine *m)
 {
@@ -283,7 +284,7 @@ int cfi_program__run(const struct cfi_arch *arch, const struct cfi_cie *cie,
 {
 	struct machine m;
 
-	/* No initialiser, which would clear the remembered states for each FDE. */
+	/* There is no initialiser, which would clear the remembered states for each FDE. */
 	m.arch = arch;
 	m.cie = cie;
 	m.section = section;

@@ -123,7 +123,7 @@ static enum cfi_reject read_augmentation(struct dwarf_cursor *c, const char *let
 		case 'S':
 			cie->signal_frame = true;
 			break;
-		case 'B': /* arm64: return addresses are signed with the B key */
+		case 'B': /* arm64: signed return addresses use the B key */
 		case 'G': /* arm64: the stack is tagged */
 			break;
 		default:
@@ -133,7 +133,7 @@ static enum cfi_reject read_augmentation(struct dwarf_cursor *c, const char *let
 	return data.bad ? CFI_REJECT_TRUNCATED : CFI_OK;
 }
 
-/* @c is after the CIE id. */
+/* Reads a CIE. @c is behind the CIE id. */
 static enum cfi_reject read_cie(struct dwarf_cursor *c, const struct cfi_arch *arch,
 				const struct cfi_section *section, struct cfi_cie *cie)
 {
@@ -209,7 +209,7 @@ static const struct cfi_text *find_text(const struct cfi_text *texts, __u32 coun
 	return NULL;
 }
 
-/* @c is after the CIE pointer. */
+/* Reads an FDE. @c is behind the CIE pointer. */
 static enum cfi_reject read_fde(struct dwarf_cursor *c, const struct cfi_section *section,
 				const struct cfi_cie *cie, const struct cfi_text *texts,
 				__u32 text_count, struct cfi_fde *fde)
@@ -293,8 +293,8 @@ static int add_raw_fde(struct scan *scan, __u64 cie_offset, struct dwarf_cursor 
 	return 0;
 }
 
-/* The first pass. Runs CIEs once each, and only at entry boundaries, so that FDEs with arbitrary
- * CIE pointers cannot make the work more than linear. */
+/* Makes the first pass. Reads each CIE once, and only at boundaries of entries, so that FDEs with
+ * arbitrary CIE pointers cannot make the work more than linear. */
 static int scan_section(struct scan *scan, const struct cfi_arch *arch,
 			const struct cfi_section *section, struct cfi_stats *stats)
 {
@@ -326,7 +326,7 @@ static int scan_section(struct scan *scan, const struct cfi_arch *arch,
 			break;
 		}
 
-		/* In .eh_frame the id has four bytes also after a 64-bit length (LSB). */
+		/* In .eh_frame the id has four bytes even after a 64-bit length (LSB). */
 		id_pos = body.pos;
 		if (section->debug_frame && wide) {
 			id = dwarf_cursor__u64(&body);

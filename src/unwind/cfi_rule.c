@@ -10,7 +10,7 @@
 
 /* Evaluates DWARF expressions in call frame information as far as a rule of the table can express them. */
 
-/* Expressions of compilers and libc need three. */
+/* Depth of the stack; expressions of compilers and libc need three. */
 #define STACK_DEPTH 8
 
 static struct cfi_value value_const(__s64 value)
@@ -32,7 +32,7 @@ static struct cfi_value value_deref(struct cfi_value address)
 				   .offset = address.add };
 }
 
-/* DWARF arithmetic wraps at the address size. */
+/* Adds two values; DWARF arithmetic wraps at the address size. */
 static struct cfi_value value_plus(struct cfi_value a, struct cfi_value b)
 {
 	struct cfi_value sum = b.kind == CFI_VALUE_CONST ? a : b;
@@ -51,7 +51,8 @@ static struct cfi_value value_minus(struct cfi_value a, struct cfi_value b)
 	return value_plus(a, b);
 }
 
-/* Evaluates an @op that pushes a value, reading its operands from @c; false if it is none. */
+/* Evaluates an @op that pushes a value, reading its operands from @c. Returns false if it is
+ * another one. */
 static bool push_operand(struct dwarf_cursor *c, __u8 op, struct cfi_value *out)
 {
 	__u64 reg;
@@ -233,7 +234,7 @@ static struct cfi_saved normalize(const struct cfi_saved *saved)
 	return out;
 }
 
-/* Unwinding sets sp to the CFA; checks that the row agrees. */
+/* Returns whether the row agrees that sp becomes the CFA, as unwinding assumes. */
 static bool sp_is_cfa(const struct cfi_saved *sp, const struct cfi_value *cfa)
 {
 	struct cfi_value value = sp->value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Makes the unwind table of a file: segments, rows and rules, each rule once. */
+/* Makes the unwind table of a file: segments, rows and rules, each distinct rule once. */
 #include "cfi_internal.h"
 
 #include <errno.h>
@@ -8,27 +8,29 @@
 
 #include "array.h"
 
-/* libLLVM has two million. */
+/* Largest number of rows; libLLVM has two million. */
 #define MAX_ROWS (1u << 26)
 
 /* Limit of code per file; its index has 1/64 of that size. */
 #define MAX_TEXT_BYTES (1ull << 31)
 
 #define RULE_NONE 0
-/* Interned first, so that they exist when there is no room for further rules. */
+/* These rules are added first, so that they exist when there is no room for further ones. */
 #define RULE_FULL    1
 #define RULE_BAD_FDE 2
 
-/* At least twice the maximum number of rules, which keeps look-ups short. */
+/* Slots for finding equal rules: at least twice the maximum number of rules, which keeps look-ups
+ * short. */
 #define INTERN_SLOTS (1u << 17)
-/* Far above real files; bounds the work for rules whose hashes collide on purpose. */
+/* How many slots are looked at: far more than real files need, and a limit of the work for rules
+ * whose hashes collide on purpose. */
 #define INTERN_PROBES 64
 
 struct cfi_builder {
 	const struct cfi_arch *arch;
 	struct cfi_table *table;
 	struct unwind_segment *segment; /* the current segment */
-	__u32 next_block;		/* in the segment; earlier blocks are final */
+	__u32 next_block;		/* next block of the segment; earlier blocks are final */
 	size_t row_room;
 	size_t rule_room;
 	bool signal_frame;
@@ -104,7 +106,7 @@ static int add_fixed_rules(struct cfi_builder *b)
 	return err;
 }
 
-/* Rows come in ascending order; one that repeats the previous rule is dropped. */
+/* Adds a row. Rows come in ascending order; one that repeats the previous rule is dropped. */
 static int add_row(struct cfi_builder *b, __u64 pc, __u16 rule)
 {
 	struct cfi_table *table = b->table;
@@ -183,7 +185,7 @@ static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 	if (err <= 0)
 		return err;
 
-	/* A program with an error may have been wrong before it: none of its rows is used. */
+	/* A program with an error may have been wrong before it, so none of its rows is used. */
 	b->table->stats.rejected[err]++;
 	b->table->row_count = row_count;
 	b->next_block = next_block;
@@ -423,7 +425,7 @@ static const struct unwind_segment *find_segment(const struct cfi_table *table, 
 	return NULL;
 }
 
-/* The search that unwind_abi.h describes, with the same bound. */
+/* Finds a row by the search that unwind_abi.h describes, with the same bound. */
 static __u32 find_row(const struct cfi_table *table, const struct unwind_segment *segment,
 		      __u32 offset)
 {
@@ -432,8 +434,8 @@ static __u32 find_row(const struct cfi_table *table, const struct unwind_segment
 	__u32 count = table->blocks[block + 1] - first;
 	__u16 pc_lo = (__u16)offset;
 
-	/* Invariant: rows before @first are at or below the address, rows from first + count on
-	 * above it. */
+	/* Invariant: rows before @first are at or below the address, rows from @first + @count on
+	 * are above it. */
 	for (int step = 0; step < UNWIND_SEARCH_STEPS && count; step++) {
 		__u32 half = count / 2;
 
@@ -463,7 +465,8 @@ bool cfi_table__lookup(const struct cfi_table *table, __u64 vaddr, struct unwind
 	return true;
 }
 
-/* The full offset of a row, which stores only 16 bits, given that it is in or after @block. */
+/* Returns the full offset of a row, of which only 16 bits are stored, given that it is in or after
+ * @block. */
 static __u32 row_offset(const struct cfi_table *table, __u32 row, __u32 block, __u32 first_block)
 {
 	__u32 offset;

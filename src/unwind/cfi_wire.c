@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tables that a worker compiles: their way to this process, which checks them before the programs use them.
+ * Sends the tables that a worker compiles to this process, which checks them before the programs
+ * use them.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -65,8 +66,8 @@ static bool block_is_sound(const struct cfi_table *table, const struct unwind_se
 	return true;
 }
 
-/* Whether the segment's blocks follow those of the previous one, and its rows begin at @first_row,
- * the first at offset 0. */
+/* Returns whether the segment's blocks follow those of the previous one, and its rows begin at
+ * @first_row, the first one at offset 0. */
 static bool segment_is_sound(const struct cfi_table *table, const struct unwind_segment *segment,
 			     __u32 first_block, __u32 first_row)
 {
@@ -114,7 +115,7 @@ bool cfi_table__is_sound(const struct cfi_table *table)
 
 /* Tables that a worker compiles, and their way to this process. */
 
-/* A table says nothing of what is not in its file. */
+/* Returns whether the table is sound, and describes only code that is in its file. */
 static bool table_is_sound(const void *object, const void *context)
 {
 	const struct cfi_table *table = object;

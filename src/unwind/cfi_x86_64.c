@@ -14,7 +14,8 @@
 #include "cleanup.h"
 #include "disasm.h"
 
-/* What call frame information on x86-64 has of its own: registers, and the PLT's expression. */
+/* The parts of call frame information that are particular to x86-64: registers, and the PLT's
+ * expression. */
 
 /* System V ABI, AMD64 supplement, figure 3.36. */
 enum {
@@ -23,8 +24,8 @@ enum {
 	RIP = 16
 };
 
-/* ld's expression for .plt, whose 16-byte entries push a word at a fixed offset: rsp + 8 + (((rip &
- * 15) >= n) << 3). n is 11, or 10 if entries start with endbr64. */
+/* Matches ld's expression for .plt, whose 16-byte entries push a word at a fixed offset: rsp + 8 +
+ * (((rip & 15) >= n) << 3). n is 11, or 10 if entries start with endbr64. */
 static bool match_plt(const __u8 *ops, size_t size, struct cfi_value *out)
 {
 	struct dwarf_cursor c = { ops, ops + size, false };
@@ -58,12 +59,13 @@ const struct cfi_arch cfi_arch_x86_64 = {
 	.match_cfa = match_plt,
 };
 
-/* Finds where a function's caller is from its instructions, where there is no call frame information. */
+/* Finds the place of a function's return address from its instructions, where there is no call
+ * frame information. */
 
 #define UNKNOWN	  (-1)
 #define MAX_DEPTH (1 << 30)
 
-/* Known state before an instruction. */
+/* What is known before an instruction. */
 struct code_state {
 	__s32 depth;	/* bytes from the return address down to sp; UNKNOWN */
 	__s32 fp_base;	/* @depth when sp was copied to the frame pointer; UNKNOWN: it was not */
@@ -71,15 +73,16 @@ struct code_state {
 			 * its register */
 	bool is_met;
 	bool is_pending;
-	__u8 length; /* of the instruction */
+	__u8 length; /* length of the instruction */
 };
 
 struct code_scan {
 	__u64 lo;
 	const __u8 *bytes;
 	size_t size;
-	struct code_state *states; /* by offset */
-	__u32 *pending;		   /* worklist of instruction offsets, each at most once */
+	struct code_state *states; /* states by offset */
+	/* Offsets of instructions that are still to be looked at, each at most once. */
+	__u32 *pending;
 	size_t n_pending;
 };
 
@@ -88,7 +91,8 @@ static bool is_same(const struct code_state *a, const struct code_state *b)
 	return a->depth == b->depth && a->fp_base == b->fp_base && a->fp_saved == b->fp_saved;
 }
 
-/* If two paths disagree, the value is UNKNOWN from there on; so a state changes at most twice. */
+/* Notes the state with which the instruction at @vaddr is reached. If two paths disagree, a value
+ * is UNKNOWN from there on; so a state changes at most twice. */
 static void reach(struct code_scan *code, __u64 vaddr, const struct code_state *from)
 {
 	static const struct code_state none = { UNKNOWN, UNKNOWN, UNKNOWN, false, false, 0 };
@@ -197,11 +201,12 @@ int cfi_code__run(__u64 lo, const __u8 *bytes, size_t size, cfi_rule_fn take, vo
 	return err;
 }
 
-/* How a C library ends a thread, or the process, with what a called function returned: the instructions. */
+/* Matches the instructions by which a C library ends a thread or the process with the result of a
+ * called function. */
 
 #define HAS(at, bytes) (!memcmp(at, bytes, sizeof(bytes) - 1))
 
-/* call *%reg, call *(%reg), or call *disp8(%reg) */
+/* Matches call *%reg, call *(%reg), and call *disp8(%reg). */
 static bool is_indirect_call(const __u8 *code, size_t at)
 {
 	if (at >= 2 && code[at - 2] == 0xff &&
@@ -210,7 +215,8 @@ static bool is_indirect_call(const __u8 *code, size_t at)
 	return at >= 3 && code[at - 3] == 0xff && (code[at - 2] & 0xf8) == 0x50;
 }
 
-/* Skips the instruction by which the result becomes the first argument; NULL if it is another. */
+/* Skips the instruction by which the result becomes the first argument. Returns NULL if it is
+ * another instruction. */
 static const __u8 *skip_move(const __u8 *code)
 {
 	static const struct {
@@ -229,7 +235,7 @@ static const __u8 *skip_move(const __u8 *code)
 	return NULL;
 }
 
-/* exit(2): mov of its number to eax, and syscall. */
+/* Matches exit(2): mov of its number to eax, and syscall. */
 static bool is_exit(const __u8 *code)
 {
 	_Static_assert(SYS_exit == 0x3c, "the number is in the bytes below");
@@ -244,7 +250,7 @@ bool cfi_bare__ends_thread_x86_64(const __u8 *code, size_t size, size_t at, __u6
 	__s32 distance;
 	__u64 target;
 
-	/* The longest move, and the longest of what follows. */
+	/* The longest move, and the longest sequence that follows. */
 	if (size - at < 5 + 7 || !is_indirect_call(code, at))
 		return false;
 	next = skip_move(code + at);
@@ -285,7 +291,7 @@ static bool is_at(const struct go_code *code, size_t at, const __u8 *bytes, size
 	return at < code->size && code->size - at >= n && !memcmp(code->bytes + at, bytes, n);
 }
 
-/* Offset after the first match of @bytes at or after @from. */
+/* Returns the offset behind the first match of @bytes at or after @from. */
 static size_t behind(const struct go_code *code, size_t from, const __u8 *bytes, size_t n)
 {
 	for (; from < code->size; from++)
@@ -294,7 +300,7 @@ static size_t behind(const struct go_code *code, size_t from, const __u8 *bytes,
 	return NOWHERE;
 }
 
-/* mov @reg, n(%rsp): sets n and returns the offset after it. */
+/* Matches mov @reg, n(%rsp). Sets n and returns the offset behind it. */
 static size_t behind_store(const struct go_code *code, size_t at, __u8 reg, __s64 *offset)
 {
 	const __u8 without[] = { 0x48, 0x89, (__u8)(0x04 | reg << 3), 0x24 };
@@ -309,7 +315,7 @@ static size_t behind_store(const struct go_code *code, size_t at, __u8 reg, __s6
 	return at + sizeof(with) + 1;
 }
 
-/* mov 0x38(%reg), %rsp: loads the saved sp of a goroutine (g.sched.sp). */
+/* Matches mov 0x38(%reg), %rsp, which loads the saved sp of a goroutine (g.sched.sp). */
 static size_t behind_sched_sp(const struct go_code *code, size_t from)
 {
 	for (; from < code->size && code->size - from >= 4; from++) {
@@ -332,7 +338,7 @@ static __u64 address(const struct go_code *code, size_t at)
 	return code->function->lo + (at < code->size ? at : code->size);
 }
 
-/* Depth of the stack where sp is copied to rdx; -1: nowhere. */
+/* Returns the depth of the stack where sp is copied to rdx; -1: nowhere. */
 static __s64 kept_depth(const struct go_code *code)
 {
 	static const __u8 keep[] = { 0x48, 0x89, 0xe2 }; /* mov %rsp, %rdx */
@@ -341,7 +347,7 @@ static __s64 kept_depth(const struct go_code *code)
 	return at == NOWHERE ? -1 : go_function__depth(code->function, address(code, at));
 }
 
-/* sub $n, %rsp; and $-16, %rsp: sets n and returns the offset after the first. */
+/* Matches sub $n, %rsp; and $-16, %rsp. Sets n and returns the offset behind the first. */
 static size_t behind_align(const struct go_code *code, size_t from, __s64 *n)
 {
 	static const __u8 align[] = { 0x48, 0x83, 0xe4, 0xf0 };
@@ -403,8 +409,8 @@ static void find_asmcgocall(struct cfi_go *go, const struct go_code *code)
 	cfi_go__add_switch(go, address(code, begin), address(code, at), &rule);
 }
 
-/* C code calls Go through crosscall2, which pushes rbp (Go 1.21 and later) or saves it among the
- * other registers. */
+/* Finds the frame of crosscall2, by which C code calls Go, and which pushes rbp (Go 1.21 and
+ * later) or saves it among the other registers. */
 static void find_crosscall2(struct cfi_go *go, const struct go_code *code)
 {
 	static const __u8 push[] = { 0x55 };
@@ -423,15 +429,15 @@ static void find_crosscall2(struct cfi_go *go, const struct go_code *code)
 	if (saved == NOWHERE || depth < 0 || called == NOWHERE || called < saved)
 		return;
 	go->crosscall_bytes = go_function__depth(code->function, address(code, called));
-	/* Up to the return address of the call. */
+	/* The range ends with the return address of the call. */
 	cfi_go__add_switch(go, address(code, saved), address(code, called + 4), &rule);
 }
 
 /*
- * cgocallback switches from the system stack, where asmcgocall began it, back to the goroutine's.
- * Its frame there is a copy; its caller's frame is where asmcgocall left the system stack.
- * asmcgocall has rounded sp down to 16 bytes; C code calls with an aligned sp, so what crosscall2
- * and cgocallback have pushed gives sp modulo 16.
+ * Handles cgocallback, which switches from the system stack, where asmcgocall began it, back to
+ * the goroutine's. Its frame there is a copy; its caller's frame is where asmcgocall left the
+ * system stack. asmcgocall has rounded sp down to 16 bytes, and C code calls with an aligned sp,
+ * so the bytes that crosscall2 and cgocallback have pushed give sp modulo 16.
  */
 static void find_cgocallback(struct cfi_go *go, const struct go_code *code)
 {
@@ -455,8 +461,9 @@ static void find_cgocallback(struct cfi_go *go, const struct go_code *code)
 	cfi_go__add_switch(go, address(code, begin), address(code, end), &rule);
 }
 
-/* mov 0x30(%rax), %rbx; mov n(%rbx), %rax: offset of the current g in m. Before that, offset of the
- * thread's g: mov %fs:n, %rax, or mov $n, %rcx; mov %fs:(%rcx), %rax. */
+/* Matches mov 0x30(%rax), %rbx; mov n(%rbx), %rax, which has the offset of the current g in m.
+ * Before that, matches mov %fs:n, %rax, or mov $n, %rcx; mov %fs:(%rcx), %rax, which have the
+ * offset of the thread's g. */
 static bool find_current_goroutine(const struct go_code *code, size_t from, __s32 *thread_data,
 				   __s32 *in_m)
 {
@@ -482,7 +489,7 @@ static bool find_current_goroutine(const struct go_code *code, size_t from, __s3
 	return true;
 }
 
-/* systemstack calls a function on the system stack and returns. */
+/* Handles systemstack, which calls a function on the system stack and returns. */
 static void find_systemstack(struct cfi_go *go, const struct go_code *code)
 {
 	static const __u8 enter[] = { 0x48, 0x89, 0xdc }; /* mov %rbx, %rsp */
@@ -503,7 +510,8 @@ static void find_systemstack(struct cfi_go *go, const struct go_code *code)
 			   &rule);
 }
 
-/* The goroutine that is left here is not the caller: it is parked, and may continue elsewhere. */
+/* Marks code that leaves a goroutine which is not the caller: it is parked, and may continue
+ * elsewhere. */
 static void find_leaving(struct cfi_go *go, const struct go_code *code)
 {
 	static const struct unwind_rule rule = { .cfa = UNWIND_CFA_SP,

@@ -14,21 +14,24 @@
 #include "process_maps.h"
 #include "worker.h"
 
-/* One stack dump takes a millisecond, and the first through a large library a second. Others wait meanwhile. */
+/* Time limit: one stack dump takes a millisecond, and the first one through a large library a
+ * second. Others wait meanwhile. */
 #define TIMEOUT_MS   5000
 #define MEMORY_BYTES (1UL << 30)
-/* Processes whose files end or delay the worker shall not keep a recording busy for ever. */
+/* How many failures are tolerated, so that processes whose files crash or delay the worker do not
+ * keep a recording busy for ever. */
 #define MAX_FAILURES 8
 
 struct dump_unwinder {
 	const struct process_maps *maps;
 	dump_find_file_fn find_file;
 	void *context;
-	struct dump_server server; /* as it is when a worker begins */
-	struct worker *worker;	   /* for one process only, whose files may take it over; or NULL */
+	struct dump_server server; /* state with which a worker begins */
+	/* Worker for one process only, whose files may take it over; or NULL. */
+	struct worker *worker;
 	pid_t owner;
 	__u32 pid;
-	__u64 version;	 /* of the process's mappings that the worker knows */
+	__u64 version;	 /* version of the process's mappings that the worker knows */
 	bool has_failed; /* unwinding has failed with these mappings */
 	int n_failures;
 };
@@ -46,7 +49,7 @@ struct dump_unwinder *dump_unwinder__new(const struct process_maps *maps,
 	return unwinder;
 }
 
-/* A fork leaves the worker to its parent. */
+/* Ends the worker, unless a fork has made this a copy: then it stays the parent's. */
 static void end_worker(struct dump_unwinder *unwinder)
 {
 	if (unwinder->worker && unwinder->owner == getpid())
@@ -92,7 +95,7 @@ static void send_files(struct files *files)
 	files->n = 0;
 }
 
-/* The file of one mapping; skips one that cannot be opened. */
+/* Adds the file of one mapping, unless it cannot be opened. */
 static void add_mapping(const struct code_mapping *mapping, void *context)
 {
 	struct files *files = context;
@@ -129,7 +132,7 @@ static int begin(struct dump_unwinder *unwinder, __u64 time_ns)
 	return files.err;
 }
 
-/* Tells the worker the process's mappings at @time_ns, if it does not know them. */
+/* Sends the worker the process's mappings at @time_ns, if it does not know them. */
 static int enter_process(struct dump_unwinder *unwinder, __u32 pid, __u64 time_ns)
 {
 	__u64 version = process_maps__version(unwinder->maps, pid, time_ns);
@@ -212,7 +215,7 @@ int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_r
 		n = ask(unwinder, dump, frames, max_frames, end);
 	if (!err && n >= 0)
 		return n;
-	/* The stack is the caller's frame alone, as where there are no rules for the first step. */
+	/* The stack has only the caller's frame, as if there were no rules for the first step. */
 	*end = dump->end;
 	if (!dump->is_in_caller || !max_frames)
 		return 0;

@@ -64,7 +64,7 @@ static int add_files(struct dump_server *server, struct worker_call *call)
 	return 0;
 }
 
-/* The rules for @address. False if there are none. */
+/* Stores the rules for @address. Returns false if there are none. */
 static bool find_rules(const struct dump_server *server, __u64 address, struct frame_rules *rules)
 {
 	for (size_t i = 0; i < server->n_files; i++)
@@ -103,7 +103,7 @@ static int step(const struct frame_rules *rules, struct dwarf_machine *machine)
 	return 0;
 }
 
-/* Does in the worker what dump_unwinder__unwind() asks for. */
+/* Does the work of dump_unwinder__unwind() in the worker. */
 static int unwind(const struct dump_server *server, const struct dump_question *question,
 		  const void *bytes, struct ap_frame *frames, enum ap_stack_end *end)
 {
@@ -113,7 +113,7 @@ static int unwind(const struct dump_server *server, const struct dump_question *
 		.n_bytes = question->n_bytes,
 	};
 	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = &stack };
-	/* Otherwise the innermost frame is the allocator's function, at the probe. */
+	/* If not in the caller, the innermost frame is the allocator's function, at the probe. */
 	bool is_call = question->is_in_caller;
 	size_t n = 0, max_frames = question->max_frames;
 	int err;

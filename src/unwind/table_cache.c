@@ -24,14 +24,15 @@
 #include "hash_table.h"
 #include "mapped_file.h"
 
-/* For all files together. libLLVM's table has 4.5 MiB, most have less than one. */
+/* Limit of all files together. libLLVM's table has 4.5 MiB, most have less than one. */
 #define MAX_CACHE_BYTES (128ULL << 20)
 #define MAX_FILE_BYTES	(32ULL << 20)
 
 /* Smaller tables are built faster than they are read. */
 #define MIN_TABLE_BYTES 32768
 
-/* A file that changed more recently may change again within one tick of its timestamp. */
+/* How long ago a file must have changed: within one tick of its timestamp it may change again
+ * unnoticed. */
 #define SETTLED_NS 2000000000ULL
 
 /* Prefix of files that are being written. */
@@ -44,8 +45,8 @@ struct header {
 	char maker[MAKER_BYTES]; /* padded with zeros */
 	struct table_key key;
 	__u32 segment_count, block_count, row_count, rule_count;
-	__u64 checksum; /* of everything after the header, seeded with everything before this
-			 * field */
+	/* Checksum of everything after the header, seeded with everything before this field. */
+	__u64 checksum;
 };
 
 static const char magic[sizeof(((struct header *)NULL)->magic)] = "APTABLE";
@@ -55,7 +56,8 @@ struct table_cache {
 	char *path;
 	char maker[MAKER_BYTES];
 	__u64 max_bytes;
-	__u64 size_bytes; /* estimate: other processes may use the cache, too */
+	/* Size of all files; an estimate, since other processes may use the cache, too. */
+	__u64 size_bytes;
 };
 
 static __u64 time_ns(const struct timespec *time)
@@ -85,7 +87,7 @@ int table_key__of(int fd, const char *build_id, struct table_key *key)
 	return 0;
 }
 
-/* Opens @path, which must not have links, since another user may have made them. */
+/* Opens @path, which must not contain links, since another user may have made them. */
 static int open_base(const char *path)
 {
 	struct open_how how = {
@@ -117,7 +119,7 @@ static int open_below(int base, const char *name, mode_t mode)
 	return -EPERM;
 }
 
-/* Calls @fn with name and stat of each file. */
+/* Calls @fn with the name and stat of each file. */
 static void for_each_file(const struct table_cache *cache,
 			  void (*fn)(const char *name, const struct stat *st, void *context),
 			  void *context)
@@ -180,7 +182,7 @@ int table_cache__open_at(const char *directory, const char *maker, __u64 max_byt
 	return 0;
 }
 
-/* The build id of allocprof: another build may make different tables. */
+/* Finds the build id of allocprof, since another build may make different tables. */
 static int find_maker(char maker[MAKER_BYTES + 1])
 {
 	_cleanup_(close_fd) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -257,7 +259,7 @@ static void fill_header(const struct table_cache *cache, const struct table_key 
 	header->rule_count = table->rule_count;
 }
 
-/* The arrays of a table, in file order. */
+/* The arrays of a table, in the order of the file. */
 #define PARTS 4
 
 struct part {
@@ -354,7 +356,7 @@ int table_cache__get(struct table_cache *cache, const struct table_key *key, str
 	fd = openat(cache->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || read_file(cache, fd, key, out))
 		return -ENOENT;
-	/* Marks the file as used now. */
+	/* This marks the file as used now. */
 	(void)futimens(fd, NULL);
 	return 0;
 }
@@ -389,7 +391,8 @@ static int compare_used(const void *a, const void *b)
 	return (left->used_ns > right->used_ns) - (left->used_ns < right->used_ns);
 }
 
-/* Deletes the least recently used quarter, so that this is not needed for each new table. */
+/* Deletes the least recently used quarter of the files, so that this is not needed for each new
+ * table. */
 static void make_room(struct table_cache *cache)
 {
 	struct listing listing = { 0 };
@@ -419,7 +422,7 @@ static int write_file(int fd, const struct header *header, const struct part par
 	return err;
 }
 
-/* Whether the file still matches @key and cannot change without changing its timestamp. */
+/* Returns whether the file still matches @key and cannot change without a change of its timestamp. */
 static bool is_settled(const struct table_key *key, int fd)
 {
 	struct table_key now;

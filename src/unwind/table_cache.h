@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A cache of unwind tables from earlier recordings, one file each in a directory of this user's.
- * Its contents are not trusted: a directory or file that others may write to is not used, and
- * tables are validated.
+ * Caches unwind tables for later recordings, one per file in a directory of this user's. Its
+ * contents are not trusted: a directory or file to which others may write is not used, and tables
+ * are validated.
  */
 #ifndef ALLOCPROF_TABLE_CACHE_H
 #define ALLOCPROF_TABLE_CACHE_H
@@ -21,7 +21,7 @@ struct table_key {
 	char build_id[40];	       /* truncated, padded with zeros */
 };
 
-/* The key of an open file. 0 or a negative errno. */
+/* Makes the key of an open file. Returns 0 or a negative errno. */
 int table_key__of(int fd, const char *build_id, struct table_key *key);
 
 /*
@@ -30,26 +30,26 @@ int table_key__of(int fd, const char *build_id, struct table_key *key);
  */
 int table_cache__open(struct table_cache **out, struct error *error);
 
-/* The same in @directory, with a limit of @max_bytes, for tables made by the program @maker; each
- * has its own tables. */
+/* As table_cache__open(), in @directory, with a limit of @max_bytes, for tables made by the
+ * program @maker; each maker has its own tables. */
 int table_cache__open_at(const char *directory, const char *maker, __u64 max_bytes,
 			 struct table_cache **out, struct error *error);
 
 /* Accepts NULL. */
 void table_cache__close(struct table_cache *cache);
 
-/* The directory. Valid as long as @cache. */
+/* Returns the directory, valid as long as @cache. */
 const char *table_cache__path(const struct table_cache *cache);
 
-/* Total size of its files. */
+/* Returns the total size of its files. */
 __u64 table_cache__size_bytes(const struct table_cache *cache);
 
-/* The table for @key, owned by the caller. -ENOENT if there is no usable one. */
+/* Stores the table for @key, which the caller frees, in *@out. -ENOENT: there is no usable one. */
 int table_cache__get(struct table_cache *cache, const struct table_key *key,
 		     struct cfi_table **out);
 
-/* Stores the table of the file @fd, if that still matches @key, and deletes the least recently used
- * ones if there are too many. Failures are ignored. */
+/* Stores the table of the file @fd, if the file still matches @key, and deletes the least recently
+ * used ones if there are too many. Failures are ignored. */
 void table_cache__put(struct table_cache *cache, const struct table_key *key, int fd,
 		      const struct cfi_table *table);
 

@@ -12,7 +12,7 @@
 #include "parser.h"
 #include "table_cache.h"
 
-/* Size assumed for the entry point's code in a file without any call frame information (musl's). */
+/* Assumed size of the entry point's code in a file without any call frame information (musl's). */
 #define BARE_ENTRY_BYTES 64
 
 struct loader_file {
@@ -23,10 +23,10 @@ struct loader_file {
 
 enum urgency {
 	JOB_NONE,
-	JOB_MET, /* the file's code will be run */
+	JOB_MET, /* code of the file will be executed */
 	JOB_HIT,
-	JOB_AWAITED, /* a probe waits for it, or did until recently */
-	JOB_ASKED,   /* a thread of ours waits */
+	JOB_AWAITED, /* a probe waits for the table, or did until recently */
+	JOB_ASKED,   /* a thread of this process waits for it */
 };
 
 struct job {
@@ -36,7 +36,8 @@ struct job {
 };
 
 struct table_loader {
-	pid_t pid; /* after a fork the child has neither the thread nor anyone to lock out */
+	/* Process that has the thread; after a fork the child has none, and need not lock. */
+	pid_t pid;
 	struct unwind_tables *tables;
 	struct table_cache *cache;
 	struct parser *parser;
@@ -99,7 +100,8 @@ void table_loader__free(struct table_loader *loader)
 	free(loader);
 }
 
-/* The entry point is the outermost frame, even if its call frame information does not say so. */
+/* Finds the entry point's code, which is the outermost frame even if its call frame information
+ * does not say so. */
 static void find_entry(const struct table_file *file, const struct cfi_table *table,
 		       struct loaded_table *loaded)
 {
@@ -111,7 +113,7 @@ static void find_entry(const struct table_file *file, const struct cfi_table *ta
 	    range.rule.cfa != UNWIND_CFA_NONE)
 		return;
 	loaded->entry_offset = file->entry_offset;
-	/* Includes the return address after the last call. */
+	/* This includes the return address behind the last call. */
 	loaded->entry_size = range.hi - file->entry + 1;
 }
 
@@ -133,8 +135,8 @@ static struct cfi_table *get_table(struct table_loader *loader, const struct tab
 	return table;
 }
 
-/* Without call frame information, or without room, the programs unwind the file like code without
- * it and mark each stack. */
+/* Loads a file's table. Without call frame information, or without room for it, the programs
+ * unwind the file like code without it, and mark each stack. */
 static void load(struct table_loader *loader, const struct table_file *file,
 		 struct loaded_table *loaded)
 {
@@ -157,7 +159,7 @@ static enum urgency urgency_of(const struct table_loader *loader, const struct j
 	return job->urgency;
 }
 
-/* Removes the most urgent job, the oldest of these. False if there is none. */
+/* Removes the oldest of the most urgent jobs. Returns false if there is none. */
 static bool take_job(struct table_loader *loader, struct job *out)
 {
 	enum urgency most = JOB_NONE;
@@ -180,7 +182,7 @@ static bool take_job(struct table_loader *loader, struct job *out)
 	return true;
 }
 
-/* Called with the lock held; drops it during the work. */
+/* Does a job. Called with the lock held, which it drops during the work. */
 static void do_job(struct table_loader *loader, const struct job *job)
 {
 	struct table_file source = loader->files[job->file].source;
@@ -205,8 +207,8 @@ static void do_job(struct table_loader *loader, const struct job *job)
 	pthread_cond_broadcast(&loader->changed);
 }
 
-/* Called when idle: no probe waits for a table, so the grace period is short. If it fails, the next
- * tables have to wait for theirs. */
+/* Makes room for further tables. Called when idle: no probe waits for a table, so the grace period
+ * is short. If it fails, the next tables have to wait for their own. */
 static void prepare(struct table_loader *loader)
 {
 	pthread_mutex_unlock(&loader->lock);
@@ -244,7 +246,7 @@ static void start_thread(struct table_loader *loader)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Call with the lock held. */
+/* Adds a job. To be called with the lock held. */
 static int add_job(struct table_loader *loader, size_t number, __u32 module, enum urgency urgency)
 {
 	struct job job;

@@ -8,14 +8,14 @@
 
 #include "cfi.h"
 
-/* pc_lo has 16 bits, so slices begin at multiples of 64 KiB. */
+/* Slices begin at multiples of 64 KiB, since pc_lo has 16 bits. */
 #define BLOCKS_PER_64K (65536 >> UNWIND_BLOCK_SHIFT)
 
 struct unwind_tables {
 	struct unwind_writer writer;
 	__u32 n_slices, n_rules;
 	__u32 n_chunks;
-	__u32 used_words;	    /* in the last chunk */
+	__u32 used_words;	    /* used words of the last chunk */
 	struct unwind_chunk *chunk; /* copy of the last chunk */
 };
 
@@ -100,7 +100,8 @@ static int load_rules(struct unwind_tables *tables, const struct cfi_table *tabl
 struct part {
 	__u32 first_block, end_block; /* relative to the segment */
 	__u32 first_row, end_row;
-	bool carry; /* begins with a copy of the previous row, as no row begins at its offset 0 */
+	/* Begins with a copy of the previous row, since no row begins at its offset 0. */
+	bool carry;
 };
 
 static __u32 part_words(const struct part *part)
@@ -113,8 +114,8 @@ static __u32 segment_blocks(const struct unwind_segment *segment)
 	return segment->size ? ((segment->size - 1) >> UNWIND_BLOCK_SHIFT) + 1 : 0;
 }
 
-/* The largest multiple of 64 KiB from @first_block on that fits in @room words; at least one, or an
- * empty part. */
+/* Returns the largest part, a multiple of 64 KiB from @first_block on, that fits in @room words;
+ * it has at least one such multiple, or is empty. */
 static struct part find_part(const struct cfi_table *table, const struct unwind_segment *segment,
 			     __u32 first_block, __u32 room)
 {
@@ -182,7 +183,7 @@ static int load_segment(struct unwind_tables *tables, const struct cfi_table *ta
 		if (tables->n_chunks)
 			part = find_part(table, segment, block,
 					 UNWIND_CHUNK_WORDS - tables->used_words);
-		/* Prefer a new chunk to two slices, if it has room for all. */
+		/* A new chunk that has room for everything is better than two slices. */
 		if (part.end_block < n_blocks && (tables->used_words || !tables->n_chunks)) {
 			err = add_chunk(tables);
 			if (err)
@@ -250,7 +251,7 @@ int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
 
 	if (module >= UNWIND_MAX_MODULES)
 		return -ENOSPC;
-	/* Two updates: a program must see the slices before it sees the state. */
+	/* These are two updates, since a program must see the slices before it sees the state. */
 	err = write_to(tables, UNWIND_MAP_TABLES, module, &table);
 	if (err)
 		return err;

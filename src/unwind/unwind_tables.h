@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lays compiled unwind tables out for the code that unwinds by them, and writes them where it reads
- * them. */
+/* Lays out compiled unwind tables for the code that unwinds by them, and writes them to the memory
+ * that this code reads. */
 #ifndef ALLOCPROF_UNWIND_TABLES_H
 #define ALLOCPROF_UNWIND_TABLES_H
 
@@ -17,12 +17,13 @@ enum unwind_map {
 	UNWIND_MAP_RULES,  /* struct unwind_rule */
 };
 
-/* Where tables are written to. */
+/* Writes tables to their memory. */
 struct unwind_writer {
-	/* Writes an element, visible to the unwinding code from then on. 0 or a negative errno. */
+	/* Writes an element, which the unwinding code sees from then on. Returns 0 or a negative
+	 * errno. */
 	int (*write)(void *context, enum unwind_map map, __u32 index, const void *value);
-	/* Makes room for chunks ahead of need, which may take long. 0 or a negative errno. May be
-	 * NULL. */
+	/* Makes room for chunks ahead of need, which may take long. Returns 0 or a negative errno.
+	 * May be NULL. */
 	int (*prepare)(void *context);
 	/* Frees @context. May be NULL. */
 	void (*release)(void *context);
@@ -32,14 +33,17 @@ struct unwind_writer {
 /* Location of a file's tables; zeroed: none. */
 struct loaded_table {
 	__u32 first_slice, n_slices;
-	__u32 entry_size; /* entry point without call frame information: size, file offset */
+	/* Size and file offset of an entry point without call frame information. */
+	__u32 entry_size;
 	__u64 entry_offset;
 };
 
-/* Takes over the writer's context, also on error. NULL on ENOMEM. */
+/* Makes the tables. Takes over the writer's context, also on error. Returns NULL if there is no
+ * memory. */
 struct unwind_tables *unwind_tables__new(const struct unwind_writer *writer);
 
-/* Makes room ahead of need: to be called when nobody waits for a table. 0 or a negative errno. */
+/* Makes room ahead of need. To be called when nobody waits for a table. Returns 0 or a negative
+ * errno. */
 int unwind_tables__prepare(struct unwind_tables *tables);
 
 void unwind_tables__free(struct unwind_tables *tables);
@@ -48,7 +52,7 @@ void unwind_tables__free(struct unwind_tables *tables);
 int unwind_tables__load(struct unwind_tables *tables, const struct cfi_table *table,
 			struct loaded_table *loaded);
 
-/* Assigns the tables @loaded to @module. 0 or a negative errno. */
+/* Assigns the tables @loaded to @module. Returns 0 or a negative errno. */
 int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
 			  const struct loaded_table *loaded);
 

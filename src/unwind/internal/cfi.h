@@ -41,9 +41,9 @@ struct cfi_stats {
 	__u64 debug_frame_bytes; /* uncompressed */
 	__u64 go_table_bytes;
 	__u32 cies;
-	__u32 fdes;		     /* used ones */
-	__u32 rejected[CFI_REJECTS]; /* entries, by reason */
-	__u32 rows_none;	     /* rows that mark gaps between FDEs */
+	__u32 fdes;		     /* number of FDEs that are used */
+	__u32 rejected[CFI_REJECTS]; /* numbers of entries by reason */
+	__u32 rows_none;	     /* number of rows that mark gaps between FDEs */
 	__u32 rows_unsupported[UNWIND_UNSUPPORTED_KINDS];
 };
 
@@ -69,29 +69,31 @@ struct cfi_table {
  */
 int cfi_table__build(int fd, const char *path, struct cfi_table **out, struct error *error);
 
-/* The same in a worker, of a file that is a target's; stats are zeroed. Also -ECHILD: it cannot be read safely. */
+/* As cfi_table__build(), in a worker, for a file of a target; stats are zeroed. Also returns
+ * -ECHILD: the file cannot be read safely. */
 int cfi_table__build_by(struct parser *parser, int fd, const char *path, struct cfi_table **out,
 			struct error *error);
 
-/* A table's arrays as bytes. */
+/* Writes a table's arrays. */
 void cfi_table__write(const struct cfi_table *table, struct wire_writer *to);
-/* The same back, from a worker that is not trusted with a file of @file_bytes. -EPROTO: it is no sound table of the
- * file; -ENOMEM. */
+/* Reads them from a worker that is not trusted; the file has @file_bytes. -EPROTO: it is no sound
+ * table of the file; -ENOMEM. */
 int cfi_table__read(struct wire_reader *from, __u64 file_bytes, struct cfi_table **out);
 
-/* cfi_table__build() of an image in memory, such as the vDSO. @image is read only during the call. */
+/* As cfi_table__build(), for an image in memory, such as the vDSO. @image is read only during the
+ * call. */
 int cfi_table__build_image(const void *image, size_t size_bytes, const char *name,
 			   struct cfi_table **out, struct error *error);
 
-/* Validates a table from a file, whose arrays have the sizes that it states: if true, it is as safe
- * to use as a built one. Ignores stats. */
+/* Returns whether a table from a file, whose arrays have the sizes that it states, is as safe to
+ * use as a built one. Ignores stats. */
 bool cfi_table__is_sound(const struct cfi_table *table);
 
 /* Accepts NULL. */
 void cfi_table__free(struct cfi_table *table);
 
-/* Looks up the rule for @vaddr. False if there is no call frame information, outside of the
- * segments or in a gap. */
+/* Looks up the rule for @vaddr. Returns false if there is no call frame information: outside of
+ * the segments, or in a gap. */
 bool cfi_table__lookup(const struct cfi_table *table, __u64 vaddr, struct unwind_rule *out);
 
 /* Addresses [@lo, @hi) of one row; gaps have rows, too. */
@@ -101,13 +103,13 @@ struct cfi_range {
 	struct unwind_rule rule;
 };
 
-/* The row of @vaddr. False outside of the segments. */
+/* Stores the row of @vaddr. Returns false outside of the segments. */
 bool cfi_table__range(const struct cfi_table *table, __u64 vaddr, struct cfi_range *out);
 
-/* Size of the four arrays. */
+/* Returns the size of the four arrays in bytes. */
 size_t cfi_table__size_bytes(const struct cfi_table *table);
 
-/* One or two words for messages. */
+/* Returns one or two words for messages. */
 const char *cfi__reject_name(enum cfi_reject reject);
 const char *cfi__unsupported_name(enum unwind_unsupported kind);
 

@@ -19,21 +19,21 @@ struct cfi_frames;
 struct dwarf_machine {
 	__u64 registers[DWARF_REGISTERS];
 	__u32 known; /* bit mask of registers with a known value */
-	/* Reads the word at @address into *@value; false if it is unknown. */
+	/* Reads the word at @address into *@value. Returns false if it is unknown. */
 	bool (*load)(void *context, __u64 address, __u64 *value);
 	void *context;
 };
 
 /*
- * Runs the operations; *@is_location: *@result is the address of the value, not the value. @initial, or NULL, is on the
- * stack at the start. -ENODATA: a register or word is unknown; -EINVAL: invalid expression; -EOPNOTSUPP: unsupported
- * operation or register.
+ * Runs the operations. *@is_location: *@result is the address of the value, not the value.
+ * @initial, or NULL, is on the stack at the start. -ENODATA: a register or word is unknown;
+ * -EINVAL: the expression is invalid; -EOPNOTSUPP: an operation or register is not supported.
  */
 int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
 		   const __u64 *initial, bool *is_location, __u64 *result);
 
-/* The rules of a file's call frame information in full, for stacks that unwind tables cannot express: of one address at a
- * time, and in memory that no file can have grow. */
+/* The complete rules of a file's call frame information, for stacks that unwind tables cannot
+ * express: for one address at a time, and in a limited amount of memory whatever the file has. */
 
 enum frame_how {
 	FRAME_UNSPECIFIED,
@@ -41,8 +41,8 @@ enum frame_how {
 	FRAME_SAME,
 	FRAME_AT_CFA,	     /* in memory at the CFA + value */
 	FRAME_IS_CFA,	     /* the CFA + value */
-	FRAME_REGISTER,	     /* register number value, + offset for the CFA */
-	FRAME_AT_EXPRESSION, /* in memory at what the operations compute */
+	FRAME_REGISTER,	     /* value of register number @value, + offset for the CFA */
+	FRAME_AT_EXPRESSION, /* in memory at the result of the operations */
 	FRAME_IS_EXPRESSION,
 };
 
@@ -59,21 +59,22 @@ struct frame_rules {
 	bool is_signal;
 };
 
-/* Reads the file behind @fd, which stays the caller's. -ENODATA: it has no call frame information, or a negative errno
- * as of cfi_table__build(). */
+/* Reads the file behind @fd, which stays the caller's. -ENODATA: it has no call frame information;
+ * or another negative errno as of cfi_table__build(). */
 int cfi_frames__open(int fd, struct cfi_frames **out);
 
 /* Accepts NULL. */
 void cfi_frames__free(struct cfi_frames *frames);
 
-/* The rules at @vaddr. False if there are none, or none that hold. */
+/* Stores the rules at @vaddr. Returns false if there are none, or none that hold. */
 bool cfi_frames__find(struct cfi_frames *frames, __u64 vaddr, struct frame_rules *out);
 
-/* The CFA by @rules. -ENOENT if they have none; else as dwarf_ops__run(). */
+/* Computes the CFA by @rules. -ENOENT if they have none; else as dwarf_ops__run(). */
 int frame_rules__cfa(const struct frame_rules *rules, const struct dwarf_machine *machine,
 		     __u64 *cfa);
 
-/* The caller's value of register @number. -ENOENT: there is no rule for it, or it is undefined. */
+/* Computes the caller's value of register @number. -ENOENT: there is no rule for it, or it is
+ * undefined. */
 int frame_rules__caller_register(const struct frame_rules *rules,
 				 const struct dwarf_machine *machine, int number, __u64 cfa,
 				 __u64 *value);

@@ -19,7 +19,7 @@ struct cfi_section {
 	const struct cfi_go *go; /* not NULL: Go's table; the other fields are unset */
 	const struct cfi_bare
 		*bare; /* not NULL: functions without a table; the other fields are unset */
-	__u64 vaddr;   /* of data[0], the base of pc-relative pointers */
+	__u64 vaddr;   /* address of data[0], the base of pc-relative pointers */
 	bool debug_frame;
 	/*
 	 * Without section headers .eh_frame ends at a zero length, after that many FDEs; in a
@@ -49,7 +49,7 @@ enum cfi_value_kind {
 
 /* Pseudo register number of the CFA. */
 #define CFI_REG_CFA 0xffff
-/* Pseudo register number for those that are too large. */
+/* Pseudo register number for numbers that are too large. */
 #define CFI_REG_OTHER 0xfffe
 
 /* Converts a register number of a file; never yields CFI_REG_CFA. */
@@ -70,7 +70,7 @@ enum cfi_saved_how {
 	CFI_SAVED_UNDEFINED,
 	CFI_SAVED_SAME,
 	CFI_SAVED_AT, /* in memory at that address */
-	CFI_SAVED_IS, /* it is the value */
+	CFI_SAVED_IS, /* the address itself is the value */
 };
 
 struct cfi_saved {
@@ -106,7 +106,8 @@ enum go_runtime {
 /* Addresses [lo, hi) with a rule that is not in Go's table. */
 struct go_switch {
 	__u64 lo, hi;
-	struct unwind_rule rule; /* with UNWIND_CFA_NONE: gives only the frame pointer's location */
+	/* With UNWIND_CFA_NONE the rule only has the frame pointer's location. */
+	struct unwind_rule rule;
 };
 
 #define MAX_GO_SWITCHES 16
@@ -114,13 +115,14 @@ struct go_switch {
 /* Go's table of one file, and the stack switches of its runtime. */
 struct cfi_go {
 	struct go_table table;
-	/* Code of the file at @vaddr, borrowed; NULL if it has less than @size bytes there. */
+	/* Returns code of the file at @vaddr, borrowed; NULL if it has less than @size bytes
+	 * there. */
 	const __u8 *(*code)(void *file, __u64 vaddr, __u64 size);
 	void *file;
 	struct go_switch switches[MAX_GO_SWITCHES];
 	__u32 switch_count;
-	/* During the search for switches: how far asmcgocall moves sp on the system stack, and what
-	 * crosscall2 has pushed when it calls cgocallback. */
+	/* During the search for switches: by how many bytes asmcgocall moves sp on the system
+	 * stack, and how many crosscall2 has pushed when it calls cgocallback. */
 	__s64 system_bytes, crosscall_bytes;
 };
 
@@ -136,11 +138,11 @@ struct cfi_bare {
 	__u64 ends[CFI_BARE_ENDS]; /* vaddrs of exit(3) and pthread_exit(3) */
 };
 
-/* Processor-specific parts. */
+/* The processor-specific parts. */
 struct cfi_arch {
 	__u16 machine;		      /* EM_* */
 	__u16 registers[CFI_COLUMNS]; /* DWARF numbers */
-	/* calls leave the return address in a register (link register) */
+	/* Calls leave the return address in a register (link register). */
 	bool ra_in_register;
 	/* Finds the stack switches of a function of Go's runtime. NULL: not supported. */
 	void (*find_go_switches)(struct cfi_go *go, enum go_runtime which,
@@ -157,11 +159,11 @@ struct cfi_arch {
 
 extern const struct cfi_arch cfi_arch_x86_64;
 
-/* CFI_COLUMNS if the register is not needed. */
+/* Returns the column of the register; CFI_COLUMNS if it is not needed. */
 enum cfi_column cfi_arch__column(const struct cfi_arch *arch, __u64 reg);
 
 struct cfi_cie {
-	__u64 offset; /* of its section */
+	__u64 offset; /* offset in its section */
 	__u64 code_align;
 	__s64 data_align;
 	__u8 fde_encoding;
@@ -189,7 +191,7 @@ struct cfi_entries {
 	__u32 fde_count;
 };
 
-/* What is read of one file. */
+/* What is read from one file. */
 struct cfi_file {
 	Elf *elf;
 	const char *name; /* of the file, for messages; borrowed */
@@ -201,7 +203,8 @@ struct cfi_file {
 	struct cfi_go go;
 	struct cfi_bare bare;
 	struct cfi_section
-		sections[4]; /* .eh_frame, .gopclntab, .debug_frame, then code without any */
+		/* .eh_frame, .gopclntab, .debug_frame, then code without any of these. */
+		sections[4];
 	__u32 section_count;
 };
 
@@ -215,7 +218,8 @@ void cfi_file__close(struct cfi_file *file);
 enum cfi_reject cfi_pointer__read(struct dwarf_cursor *c, __u8 encoding,
 				  const struct cfi_section *section, __u64 data_base, __u64 *out);
 
-/* Reads the CIEs, and the FDEs whose code starts in @texts. Free with cfi_entries__free(). */
+/* Reads the CIEs, and the FDEs whose code starts in @texts. The caller frees them by
+ * cfi_entries__free(). */
 int cfi_entries__read(const struct cfi_arch *arch, const struct cfi_section *section,
 		      const struct cfi_text *texts, __u32 text_count, struct cfi_stats *stats,
 		      struct cfi_entries *out);
@@ -227,7 +231,8 @@ struct cfi_value cfi_expression__value(const __u8 *ops, size_t size,
 
 struct cfi_builder;
 
-/* Receives the state that applies from @pc on. Nonzero stops the program, which returns it. */
+/* Receives the state that applies from @pc on. A nonzero result stops the program, which returns
+ * it. */
 typedef int (*cfi_row_fn)(void *ctx, __u64 pc, const struct cfi_state *state);
 
 /*
@@ -240,26 +245,26 @@ int cfi_program__run(const struct cfi_arch *arch, const struct cfi_cie *cie,
 		     struct dwarf_cursor program, struct cfi_state *state, cfi_row_fn row,
 		     void *ctx);
 
-/* Makes one FDE for each function of Go's table. Free with cfi_entries__free(). */
+/* Makes one FDE for each function of Go's table. The caller frees them by cfi_entries__free(). */
 int cfi_go__entries(const struct cfi_section *section, const struct cfi_text *texts,
 		    __u32 text_count, struct cfi_entries *out);
 
-/* Receives the rule that applies from @pc on; UNWIND_CFA_NONE if there is none. Nonzero stops, and
- * is returned. */
+/* Receives the rule that applies from @pc on; UNWIND_CFA_NONE if there is none. A nonzero result
+ * stops, and is returned. */
 typedef int (*cfi_rule_fn)(void *ctx, __u64 pc, const struct unwind_rule *rule);
 
-/* Emits all rules of such an FDE, in order of addresses. 0, or the result of @rule. */
+/* Emits all rules of such an FDE, in order of addresses. Returns 0, or the result of @rule. */
 int cfi_go__run(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn rule, void *ctx);
 
 /* Adds a stack switch; if there is no room it is dropped, and stacks end there. */
 void cfi_go__add_switch(struct cfi_go *go, __u64 lo, __u64 hi, const struct unwind_rule *rule);
 
-/* The same for a function without any table: computes the depth of sp at each instruction from its
- * pushes, subtractions and jumps. No rule where paths disagree. */
+/* Emits the rules of a function without any table: computes the depth of sp at each instruction
+ * from its pushes, subtractions and jumps. Where paths disagree there is no rule. */
 int cfi_code__run(__u64 lo, const __u8 *code, size_t size, cfi_rule_fn rule, void *ctx);
 
-/* Adds a section for the functions without a table of a C library, or of a program that it is linked into. 0 or
- * -ENOMEM. */
+/* Adds a section for functions without a table, of a C library or of a program into which it is
+ * linked. Returns 0 or -ENOMEM. */
 int cfi_bare__find(struct cfi_file *file);
 /* Does for these functions what cfi_go__entries() does for those of Go's table. */
 int cfi_bare__entries(const struct cfi_bare *bare, struct cfi_entries *out);
@@ -269,7 +274,7 @@ int cfi_bare__run(const struct cfi_bare *bare, const struct cfi_fde *fde, cfi_ru
 bool cfi_bare__ends_thread_x86_64(const __u8 *code, size_t size, size_t at, __u64 vaddr,
 				  const struct cfi_bare *bare);
 
-/* Bytes that the function has pushed at @pc; -1: unknown. */
+/* Returns how many bytes the function has pushed at @pc; -1: unknown. */
 __s64 go_function__depth(const struct go_function *function, __u64 pc);
 
 void cfi_go__find_switches_x86_64(struct cfi_go *go, enum go_runtime which,

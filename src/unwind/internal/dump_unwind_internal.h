@@ -23,7 +23,7 @@ struct dump_question {
 /* The worker's state. */
 struct dump_server {
 	struct dump_file {
-		__u64 bias; /* address minus vaddr */
+		__u64 bias; /* load bias: address minus vaddr */
 		struct cfi_frames *frames;
 	} * files;
 	size_t n_files, files_room;
@@ -34,7 +34,8 @@ struct worker_call;
 
 int dump_server__serve(struct worker_call *call);
 
-/* Frames and the stack's end from the worker, which is not trusted. Their number, or -EPROTO. */
+/* Reads frames and the stack's end from the worker, which is not trusted. Returns the number of
+ * frames, or -EPROTO. */
 struct wire_reader;
 int dump_unwind__take(struct wire_reader *reply, struct ap_frame *frames, size_t max_frames,
 		      enum ap_stack_end *end);
