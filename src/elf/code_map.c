@@ -24,8 +24,8 @@ struct code_map {
 	struct elf_file *elf;
 	struct elf_text texts[MAX_TEXTS];
 	size_t n_texts;
-	__u64 *starts;	/* of functions and their split-off parts; sorted, unique */
-	bool *is_entry; /* by start: it begins a function, since a symbol or a call points there */
+	__u64 *starts;	/* starts of functions and of their split-off parts; sorted, unique */
+	bool *is_entry; /* by start: it begins a function, since a symbol or a call refers to it */
 	size_t n_starts;
 	struct symbol *symbols; /* sorted by value */
 	size_t n_symbols, symbols_room;
@@ -63,7 +63,7 @@ static int compare_slots(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-/* Index of the last start at or before @vaddr; n_starts: none. */
+/* Returns the index of the last start at or before @vaddr; n_starts: there is none. */
 static size_t find_start(const struct code_map *map, __u64 vaddr)
 {
 	size_t low = ARRAY_LOWER_BOUND(map->n_starts, i, map->starts[i] <= vaddr);
@@ -78,7 +78,8 @@ static bool is_entry(const struct code_map *map, __u64 vaddr)
 	return at < map->n_starts && map->starts[at] == vaddr && map->is_entry[at];
 }
 
-/* Names of split-off parts: the function's, followed by one of these. */
+/* Returns whether the name is that of a split-off part: the function's name, followed by one of
+ * these. */
 static bool is_part(const char *name)
 {
 	return strstr(name, ".cold") || strstr(name, "_omp_fn");
@@ -141,7 +142,7 @@ static void mark_called(const struct disasm_branch *branch, void *arg)
 		map->is_entry[at] = true;
 }
 
-/* Symbols are starts too: some code has no unwind table. */
+/* Adds the starts. Symbols are starts, too, since some code has no unwind table. */
 static int add_starts(struct code_map *map)
 {
 	_cleanup_(free_ptr) __u64 *fdes = NULL;
@@ -230,7 +231,7 @@ static const struct elf_text *find_text(const struct code_map *map, __u64 vaddr)
 	return NULL;
 }
 
-/* The symbol whose address the dynamic linker stores in the slot. */
+/* Returns the symbol whose address the dynamic linker stores in the slot. */
 static const char *slot_name(const struct code_map *map, __u64 vaddr)
 {
 	const struct elf_slot key = { .vaddr = vaddr };
@@ -251,7 +252,7 @@ static int decode(struct code_map *map, __u64 vaddr, struct disasm_insn *insn)
 			      text->size - (vaddr - text->vaddr), vaddr, insn);
 }
 
-/* The symbol of a PLT stub: an indirect jump through a slot, possibly after an endbr. */
+/* Returns the symbol of a PLT stub: an indirect jump through a slot, possibly after an endbr. */
 static const char *stub_name(struct code_map *map, __u64 vaddr)
 {
 	struct disasm_insn insn;
@@ -266,7 +267,7 @@ static const char *stub_name(struct code_map *map, __u64 vaddr)
 	return NULL;
 }
 
-/* Index of the first symbol at or after @vaddr; n_symbols: none. */
+/* Returns the index of the first symbol at or after @vaddr; n_symbols: there is none. */
 static size_t first_symbol(const struct code_map *map, __u64 vaddr)
 {
 	return ARRAY_LOWER_BOUND(map->n_symbols, i, map->symbols[i].value < vaddr);
@@ -299,8 +300,8 @@ bool code_map__call(struct code_map *map, __u64 vaddr, struct code_target *out)
 {
 	struct disasm_insn insn;
 
-	/* Lengths of calls with a known target, the most frequent first. A false match has no known
-	 * target. */
+	/* Lengths of calls with a known target, the most frequent one first. A false match has no
+	 * known target. */
 	for (unsigned int length = 5; length <= 6; length++) {
 		if (decode(map, vaddr - length, &insn) || insn.length != length)
 			continue;
@@ -343,12 +344,12 @@ bool code_map__is_named(const struct code_map *map, __u64 entry, const char *nam
 
 struct exits {
 	struct code_map *map;
-	__u64 lo, hi; /* of the function without its split-off parts */
+	__u64 lo, hi; /* range of the function without its split-off parts */
 	struct code_exit *exits;
 	int n, max;
 	bool is_uncertain;
 	__u32 n_insns;
-	__u64 wanted; /* an address to look for */
+	__u64 wanted; /* address that is searched */
 	bool is_met;
 };
 
@@ -366,7 +367,7 @@ static enum flow_step see_insn(const struct disasm_insn *insn, void *arg)
 	struct exits *exits = arg;
 	struct code_map *map = exits->map;
 
-	/* flow__walk() stops here, so the rest of the function is unknown. */
+	/* flow__walk() stops here, so the rest of the function is not known. */
 	if (++exits->n_insns == FLOW_MAX_INSNS)
 		exits->is_uncertain = true;
 	if (exits->wanted - insn->vaddr < insn->length)
@@ -393,7 +394,7 @@ static enum flow_step see_insn(const struct disasm_insn *insn, void *arg)
 		add_exit(exits, insn, (struct code_target){ .name = stub_name(map, insn->target) });
 		return FLOW_PASS;
 	}
-	return FLOW_FOLLOW; /* a split-off part of the function */
+	return FLOW_FOLLOW; /* it jumps to a split-off part of the function */
 }
 
 static int walk(struct exits *exits, __u64 entry)

@@ -20,10 +20,12 @@
 
 #define SYSTEM_DIR "/usr/lib/debug"
 
-/* Limit of debug sections in memory, and of files whose checksum is compared; chromium's have 3 GiB. */
+/* Limit of debug sections in memory, and of files whose checksum is compared; chromium's have 3
+ * GiB. */
 #define MAX_DEBUG_BYTES (4ULL << 30)
 
-/* Memory for debug sections that are compressed or, if the file is not @mapped, for all of them. */
+/* Returns the memory for debug sections that are compressed or, if the file is not @mapped, for
+ * all of them. */
 static __u64 memory_bytes(Elf *elf, bool mapped)
 {
 	Elf_Scn *section = NULL;
@@ -200,7 +202,7 @@ struct wanted {
 	GElf_Word crc;
 	struct stat not_this; /* the stripped file itself, which a debuglink may name */
 	struct debug_file *out;
-	struct error *error; /* about the first mismatch */
+	struct error *error; /* says what the first mismatch was */
 };
 
 /* Keeps the reason of the first mismatch. */
@@ -233,7 +235,7 @@ static int check(const struct wanted *wanted, struct debug_file *file)
 	return -ENOENT;
 }
 
-/* Takes the file at @path, which is freed, if it matches. 0, -ENOENT or -ENOMEM. */
+/* Takes the file at @path if it matches, and frees @path. Returns 0, -ENOENT or -ENOMEM. */
 static int try_path(struct wanted *wanted, char *path)
 {
 	struct debug_file file = DEBUG_FILE_NONE;
@@ -337,7 +339,7 @@ int debug_file__find(const struct debug_search *search, struct debug_file *out, 
 	if (fstat(search->fd, &wanted.not_this))
 		return -ENOENT;
 	err = try_build_id(search, &wanted);
-	/* Pseudo files such as [vdso] have no directory. */
+	/* Pseudo files such as [vdso] have no directory to search. */
 	if (*search->path != '/')
 		return err;
 	if (err == -ENOENT && link && *link && !strchr(link, '/')) {

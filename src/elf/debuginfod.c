@@ -33,21 +33,21 @@
 /* elfutils' client takes build ids of up to this length. */
 #define MAX_REQUEST 256
 
-/* Bytes. Until a server has sent something, @done may be a number of steps. */
+/* Numbers of bytes. Until a server has sent something, @done may be a number of steps. */
 struct debuginfod_progress {
 	long done, total;
 };
 
 static void debuginfod__serve(int socket, pid_t parent) __attribute__((noreturn));
 
-/* The variable by which elfutils' client finds its cache. */
+/* The environment variable by which elfutils' client finds its cache. */
 #define CACHE_VARIABLE "DEBUGINFOD_CACHE_PATH"
-/* The directory in it that belongs to the user nobody. */
+/* The subdirectory that belongs to the user nobody. */
 #define OWN_NAME "allocprof-fetched"
 
 /*
- * Root's cache, where root did not come by sudo. The client belongs to the user nobody then, and gets a directory of its own
- * below the one that elfutils' other clients use.
+ * Returns whether the cache is root's, and root did not come by sudo. Then the client runs as the
+ * user nobody, and gets a directory of its own below the one that elfutils' other clients use.
  */
 static bool debuginfod_cache__is_roots(void)
 {
@@ -57,8 +57,8 @@ static bool debuginfod_cache__is_roots(void)
 	return !geteuid() && !sudo_user__find(&uid, &gid);
 }
 
-/* Finds the cache as elfutils' client does, but for a directory that early versions of it used. -ENAMETOOLONG; -EINVAL: the
- * path is not absolute. */
+/* Finds the cache as elfutils' client does, except for a directory that early versions of it used.
+ * -ENAMETOOLONG; -EINVAL: the path is not absolute. */
 static int find_path(char path[PATH_MAX])
 {
 	const char *chosen = getenv(CACHE_VARIABLE), *base = getenv("XDG_CACHE_HOME");
@@ -78,8 +78,8 @@ static int find_path(char path[PATH_MAX])
 	return *path == '/' ? 0 : -EINVAL;
 }
 
-/* Opens the cache if each part of its path is a directory of root's, and none is a link, which others might have made. If
- * @make, it makes those that are missing. A descriptor, or a negative errno. */
+/* Opens the cache if each part of its path is a directory of root's and none is a link, which
+ * others might have made. @make: makes missing parts. Returns a descriptor or a negative errno. */
 static int open_cache(bool make)
 {
 	char path[PATH_MAX], *rest = NULL;
@@ -106,7 +106,8 @@ static int open_cache(bool make)
 	return fd < 0 ? err : fd;
 }
 
-/* Opens the directory of the user nobody. It gives away none but one that it has made. */
+/* Opens the directory of the user nobody. Only a directory that this function has made is given to
+ * that user. */
 static int open_own(int cache)
 {
 	bool is_new = !mkdirat(cache, OWN_NAME, 0700);
@@ -115,7 +116,8 @@ static int open_own(int cache)
 
 	if (fd < 0)
 		return -errno;
-	/* The group, which is root's, may write, too: where root cannot become another user, it comes by that. */
+	/* The group, which is root's, may write, too: where root cannot become another user, it
+	 * enters the directory by the group. */
 	if (is_new && !fchown(fd, CONFINED_NOBODY, 0) && !fchmod(fd, 0770))
 		return fd;
 	if (!fstat(fd, &st) && st.st_uid == CONFINED_NOBODY && !st.st_gid && !(st.st_mode & 07))
@@ -124,24 +126,28 @@ static int open_own(int cache)
 	return -EPERM;
 }
 
-/* In the child, before it becomes that user: makes the directory, and has the client use it. If it cannot be made, or others
- * than root may write to a part of its path, the client is left without one. */
+/* Runs in the child, before it becomes that user: makes the directory, and has the client use it.
+ * If it cannot be made, or users other than root may write to a part of its path, the client gets
+ * no directory. */
 static void debuginfod_cache__enter(void)
 {
 	_cleanup_(close_fd) int cache = open_cache(true), own = -1;
 	struct stat st;
 
-	/* In one that others may write to, they would know whose this is. */
+	/* If others may write to a part of the path, the client gets none, since they could find
+	 * out whose directory it is. */
 	if (cache < 0 || fstat(cache, &st) || st.st_mode & 022)
 		return;
 	own = open_own(cache);
 	if (own < 0 || fchdir(own))
 		return;
-	/* The user nobody need not be able to come there by its path. */
+	/* A relative path, since the user nobody may not be able to reach the directory by its
+	 * path. */
 	setenv(CACHE_VARIABLE, ".", 1);
 }
 
-/* In the parent: a debug file that another client of root's has kept, as a descriptor, or a negative errno. */
+/* Runs in the parent: opens a debug file that another client of root's has kept. Returns a
+ * descriptor or a negative errno. */
 static int debuginfod_cache__open(const char *build_id)
 {
 	_cleanup_(close_fd) int cache = -1, directory = -1, path_fd = -1;
@@ -163,7 +169,8 @@ static int debuginfod_cache__open(const char *build_id)
 /* The child process that fetches debug files by elfutils' client. */
 
 /*
- * Loaded at run time, as libdw does, because it is optional. The types are those of debuginfod.h.
+ * The library is loaded at run time, as libdw does, since it is optional. The types are those of
+ * debuginfod.h.
  */
 #define LIBRARY "libdebuginfod.so.1"
 
@@ -180,14 +187,14 @@ struct server {
 	__u64 reported_ms;
 };
 
-/* ISO C cannot convert the result of dlsym() to a function pointer. */
+/* Finds a function; ISO C cannot convert the result of dlsym() to a function pointer. */
 static bool find_function(void *library, const char *name, void *function)
 {
 	*(void **)function = dlsym(library, name);
 	return *(void **)function;
 }
 
-/* Progress callback of the client, which passes our server as its user data. */
+/* The client's progress callback; its user data is our struct. */
 static int report_progress(debuginfod_client *client, long done, long total)
 {
 	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
@@ -232,7 +239,7 @@ static bool open_client(struct server *server)
 static void answer(struct server *server, const char *build_id)
 {
 	struct packet packet = { .kind = PACKET_GIVE };
-	/* Size 0: the id is a hex string. */
+	/* A size of 0 means that the id is a hex string. */
 	int fd = server->find(server->client, (const unsigned char *)build_id, 0, NULL);
 
 	packet.status = fd < 0 ? fd : 0;
@@ -241,7 +248,7 @@ static void answer(struct server *server, const char *build_id)
 	close_fd(&fd);
 }
 
-/* Has the client keep what it fetches where the user that this process becomes can write. */
+/* Sets the client's cache to a directory to which the user that this process becomes can write. */
 static void find_cache(void)
 {
 	const struct passwd *entry;
@@ -293,7 +300,7 @@ struct debuginfod {
 	struct debuginfod_options options;
 	pid_t child;
 	int fd;	 /* -1: the child has ended */
-	int err; /* the reason, returned by all later calls */
+	int err; /* reason of its end, which all later calls return */
 	__u64 end_ms;
 };
 
@@ -379,7 +386,7 @@ static void note(struct fetching *fetching, const struct debuginfod_progress *pr
 	fetching->done = fetching->total ? progress->done : 0;
 }
 
-/* 1 with a packet, 0 if none has come, or a negative errno. */
+/* Receives a packet. Returns 1 with one, 0 if none has come, or a negative errno. */
 static int receive(const struct debuginfod *debuginfod, struct packet *packet,
 		   struct received *received)
 {
@@ -394,8 +401,8 @@ static int receive(const struct debuginfod *debuginfod, struct packet *packet,
 	return got ? got : -ECHILD;
 }
 
-/* The client answers to servers: what it says may be anything. 1 with the result's descriptor or error in *@result, 0, or
- * a negative errno. */
+/* Handles a packet. The client talks to servers, so a packet may contain anything. Returns 1 with
+ * the result's descriptor or error in *@result, 0, or a negative errno. */
 static int handle(const struct packet *packet, struct received *received, struct fetching *fetching,
 		  int *result)
 {
@@ -418,7 +425,8 @@ static int handle(const struct packet *packet, struct received *received, struct
 	return 1;
 }
 
-/* 0 with a descriptor or an error of the client in *@result, or a negative errno if the child is to be killed. */
+/* Waits for a result. Returns 0 with a descriptor or an error of the client in *@result, or a
+ * negative errno if the child has to be killed. */
 static int await(struct debuginfod *debuginfod, int *result)
 {
 	const struct debuginfod_options *options = &debuginfod->options;

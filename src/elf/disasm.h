@@ -19,26 +19,27 @@ enum disasm_class {
 	DISASM_JUMP_CONDITIONAL,
 	DISASM_JUMP_INDIRECT,
 	DISASM_RET,
-	DISASM_TRAP, /* control does not continue after it: ud2, hlt, int3 */
+	DISASM_TRAP, /* control does not continue behind it: ud2, hlt, int3 */
 };
 
-/* What an instruction may change; conservative. An instruction without any of these changes at most
- * the flags and the registers of struct disasm_insn.written. */
+/* Mask of what an instruction may change, in case of doubt too much. An instruction without any of
+ * these changes at most the flags and the registers of struct disasm_insn.written. */
 enum disasm_effect {
 	DISASM_WRITES_MEMORY = 1 << 0,
 	DISASM_WRITES_SP = 1 << 1,
 	DISASM_UNKNOWN_EFFECT = 1 << 2, /* unknown; anything may have changed */
 };
 
-/* General registers have numbers below this one. */
+/* Numbers of general registers are below this one. */
 #define DISASM_REGISTERS 16
-/* Integer arguments that a register carries, numbered from 1, and the number of the register of results. */
+/* How many integer arguments registers carry, numbered from 1, and the number that stands for the
+ * register of results. */
 #define DISASM_ARGUMENTS 6
 #define DISASM_RESULT	 7
 
-/* The stack pointer after an instruction; after a call: when it has returned. */
+/* Where the stack pointer is after an instruction; for a call, when it has returned. */
 enum disasm_sp {
-	DISASM_SP_MOVED,   /* by @sp_offset, which may be 0 */
+	DISASM_SP_MOVED,   /* moved by @sp_offset, which may be 0 */
 	DISASM_SP_FROM_FP, /* the frame pointer + @sp_offset */
 	DISASM_SP_UNKNOWN,
 };
@@ -48,7 +49,7 @@ enum disasm_fp {
 	DISASM_FP_KEPT,
 	DISASM_FP_PUSHED,  /* kept, and stored where sp points to afterwards */
 	DISASM_FP_POPPED,  /* loaded from the top of the stack, after DISASM_SP_FROM_FP */
-	DISASM_FP_FROM_SP, /* is the stack pointer */
+	DISASM_FP_FROM_SP, /* set to the stack pointer */
 	DISASM_FP_UNKNOWN,
 };
 
@@ -61,7 +62,8 @@ struct disasm_insn {
 	unsigned int written; /* mask of general registers that it may write, in part or whole */
 	bool is_copy;	      /* it only copies all of register @from to register @to */
 	unsigned char from, to;
-	/* The instruction writes @frame_bytes at sp + @frame_offset and nothing else to memory, and leaves sp as it is. */
+	/* The instruction writes @frame_bytes at sp + @frame_offset and nothing else to memory,
+	 * and does not change sp. */
 	bool writes_frame;
 	__s64 frame_offset;
 	unsigned int frame_bytes;
@@ -71,19 +73,20 @@ struct disasm_insn {
 	bool emulated;	 /* every supported kernel emulates it under a uprobe: one trap instead
 			  * of two */
 	bool has_target; /* @target is valid */
-	__u64 target;	 /* of direct calls and jumps */
+	__u64 target;	 /* address of the target, of direct calls and jumps */
 	bool has_slot;	 /* @slot is valid */
 	__u64 slot;	 /* address of the memory operand of an indirect call or jump */
 };
 
-/* Decodes the instruction at @code, of which @size bytes are available and whose address is @vaddr.
- * -EILSEQ: invalid, or longer than @size. */
+/* Decodes the instruction at @code, of which @size bytes are available and whose address is
+ * @vaddr. Returns 0, or -EILSEQ: it is invalid, or longer than @size. */
 int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_insn *out);
 
-/* The register that carries integer argument @number of a function, or with DISASM_RESULT its result. */
+/* Returns the register that carries integer argument @number of a function, or with DISASM_RESULT
+ * its result. */
 unsigned int disasm__argument_register(unsigned int number);
 
-/* Whether the next instruction may run after this one, or after the call. */
+/* Returns whether the next instruction may run after this one, for a call after its return. */
 static inline bool disasm_insn__continues(const struct disasm_insn *insn)
 {
 	return insn->class != DISASM_JUMP && insn->class != DISASM_JUMP_INDIRECT &&
@@ -95,7 +98,7 @@ void disasm_insn__text(const struct disasm_insn *insn, char *text, size_t size);
 
 /*
  * Calls @fn with each address in @code (@size bytes at @vaddr) that looks like a direct call or
- * jump with a 32-bit displacement, at any byte: a superset of the real ones, found without
+ * jump with a 32-bit displacement, at any byte: these include all real ones, and are found without
  * decoding.
  */
 struct disasm_branch {

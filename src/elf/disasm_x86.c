@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Instructions of x86-64, decoded by Zydis. */
+/* Decodes instructions of x86-64 by Zydis. */
 #include "disasm.h"
 
 #include <Zydis/Zydis.h>
@@ -10,7 +10,7 @@
 
 #include "array.h"
 
-/* In masks with enum disasm_effect: bit 16 + n for general register n. */
+/* A bit in masks of enum disasm_effect: bit 16 + n stands for general register n. */
 #define WRITES_REGISTER(n)   (1u << (16 + (n)))
 #define WRITTEN_REGISTERS(m) ((m) >> 16)
 #define WRITES_FP	     WRITES_REGISTER(5)
@@ -102,9 +102,9 @@ static void set_target(const struct decoded *decoded, struct disasm_insn *insn)
 }
 
 /*
- * The instructions that branch_setup_xol_ops() and push_setup_xol_ops() in
- * arch/x86/kernel/uprobes.c emulate in every kernel since 4.14. Newer kernels know more forms of
- * nop. They reject branches with prefix 66; those with a segment prefix cannot be probed at all.
+ * Returns whether branch_setup_xol_ops() and push_setup_xol_ops() in arch/x86/kernel/uprobes.c
+ * emulate the instruction in every kernel since 4.14. Newer kernels emulate more forms of nop.
+ * They refuse branches with prefix 66; those with a segment prefix cannot be probed at all.
  */
 static bool is_emulated(const ZydisDecodedInstruction *zydis, const struct disasm_insn *insn)
 {
@@ -122,11 +122,12 @@ static bool is_emulated(const ZydisDecodedInstruction *zydis, const struct disas
 		if (zydis->raw.prefixes[i].value != 0xf2 &&
 		    (zydis->raw.prefixes[i].value & 0xf0) != 0x40)
 			return false;
-	/* Without loop, jrcxz and xbegin. */
+	/* loop, jrcxz and xbegin are not emulated. */
 	return insn->has_target && (opcode & 0xfc) != 0xe0 && opcode != 0xc7;
 }
 
-/* The number of the general register that has @reg or contains it, by the processor's encoding; -1: it is another one. */
+/* Returns the number, in the processor's encoding, of the general register that is or contains
+ * @reg; -1: it is another register. */
 static int general_register(ZydisRegister reg)
 {
 	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
@@ -157,11 +158,11 @@ static unsigned int written_register(ZydisRegister reg)
 	case ZYDIS_REGCLASS_IP:
 		return 0;
 	default:
-		return DISASM_UNKNOWN_EFFECT; /* of vectors, segments, the system */
+		return DISASM_UNKNOWN_EFFECT; /* registers of vectors, segments, the system */
 	}
 }
 
-/* What the operands say, also those that the instruction does not name. */
+/* Returns what the operands write, including those that the instruction does not name. */
 static unsigned int written_operands(const struct decoded *decoded)
 {
 	unsigned int written = 0;
@@ -179,10 +180,10 @@ static unsigned int written_operands(const struct decoded *decoded)
 	return written;
 }
 
-/* Whether the instruction's operands are all that it changes. */
+/* Returns whether the instruction changes nothing but its operands. */
 static bool is_known(const ZydisDecodedInstruction *zydis)
 {
-	/* The end of a transaction may undo what was before. */
+	/* The end of a transaction may undo what was done before. */
 	if (zydis->meta.isa_ext == ZYDIS_ISA_EXT_RTM)
 		return false;
 	switch (zydis->meta.category) {
@@ -219,7 +220,8 @@ static void move_sp(struct disasm_insn *insn, enum disasm_sp sp, __s64 offset)
 	insn->sp_offset = offset;
 }
 
-/* What compilers do to sp and the frame pointer; all else that writes them is unknown. */
+/* Sets what compilers do to sp and the frame pointer. Other instructions that write to these have
+ * an unknown effect. */
 static void set_frame(const struct decoded *decoded, unsigned int written, struct disasm_insn *insn)
 {
 	const ZydisDecodedOperand *to = &decoded->operands[0], *from = &decoded->operands[1];

@@ -49,7 +49,7 @@ __u64 dwarf_cursor__u64(struct dwarf_cursor *c)
 	return value;
 }
 
-/* Ten bytes hold 64 bits; longer encodings are rejected. */
+/* Reads a LEB128 number. Ten bytes hold 64 bits; longer encodings are refused. */
 static __u64 leb128(struct dwarf_cursor *c, unsigned int *shift, __u8 *last)
 {
 	__u64 value = 0;

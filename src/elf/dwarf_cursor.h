@@ -6,8 +6,8 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-/* A read beyond the end sets @bad, returns 0 and leaves nothing to read, so that
- * callers check once after several reads, and loops terminate. */
+/* A position in a section. A read beyond the end sets @bad, returns 0 and leaves nothing to read,
+ * so that callers check once after several reads, and loops terminate. */
 struct dwarf_cursor {
 	const __u8 *pos;
 	const __u8 *end;
@@ -20,7 +20,7 @@ __u32 dwarf_cursor__u32(struct dwarf_cursor *c);
 __u64 dwarf_cursor__u64(struct dwarf_cursor *c);
 __u64 dwarf_cursor__uleb128(struct dwarf_cursor *c);
 __s64 dwarf_cursor__sleb128(struct dwarf_cursor *c);
-/* Skips @size bytes and returns their start. */
+/* Skips @size bytes. Returns where they start. */
 const __u8 *dwarf_cursor__skip(struct dwarf_cursor *c, __u64 size);
 
 #endif

@@ -10,9 +10,9 @@
 #include "elf_file.h"
 #include "parser.h"
 
-/* The largest programs need hundreds of libraries. */
+/* How many libraries a file may need; the largest programs need hundreds. */
 #define MAX_NEEDED 4096
-/* A list of directories. Longer ones count as none. */
+/* Longest list of directories; a longer one is ignored. */
 #define MAX_LIST_BYTES 65536
 
 static const struct wire_struct needed_type = WIRE_STRING_ELEMENT(PATH_MAX);
@@ -78,7 +78,7 @@ static int read_section(struct parser_task *task)
 	return 0;
 }
 
-/* In the parent. */
+/* Runs in the parent. */
 int dynamic_section__parse(struct parser *parser, int fd, const char *path,
 			   struct dynamic_section *out)
 {

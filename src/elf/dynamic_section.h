@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A worker reads the dynamic section of a file: the libraries that it needs, and where they are searched. */
+/* Has a worker read the dynamic section of a file: the libraries that the file needs, and where
+ * they are searched. */
 #ifndef ALLOCPROF_DYNAMIC_SECTION_H
 #define ALLOCPROF_DYNAMIC_SECTION_H
 
@@ -16,12 +17,13 @@ struct dynamic_section {
 	size_t n_needed;
 };
 
-/* 0, and @out is released by the caller; -ENOEXEC, -ENOTSUP: no ELF file of this machine; -ECHILD: it could not be read
- * safely; -ENOMEM. A file without a dynamic section has an empty one. */
+/* Returns 0, with @out, which the caller releases; -ENOEXEC, -ENOTSUP: this is no ELF file for
+ * this machine; -ECHILD: it could not be read safely; -ENOMEM. A file without a dynamic section
+ * has an empty one. */
 int dynamic_section__parse(struct parser *parser, int fd, const char *path,
 			   struct dynamic_section *out);
 
-/* Accepts a zeroed one. */
+/* Releases @section, which may be zeroed. */
 void dynamic_section__release(struct dynamic_section *section);
 
 #endif

@@ -17,21 +17,24 @@
 #include "elf_x86.h"
 #include "go_table.h"
 
-/* libelf needs 300 bytes for each section. Linked programs have some fifty. */
+/* How many sections a file may have: libelf needs 300 bytes for each. Linked programs have some
+ * fifty. */
 #define MAX_SECTIONS 65536
 
-/* Tools leave small overlaps. */
+/* Overlaps that are tolerated, since tools leave small ones. */
 #define SLACK_BYTES (1ULL << 20)
 
-/* File systems that compress have fewer blocks than bytes, or none if the file is small. */
+/* How many bytes a file may have for each stored one. File systems that compress have fewer blocks
+ * than bytes, or none if the file is small. */
 #define BYTES_PER_STORED_BYTE 16
 #define BYTES_WITHOUT_BLOCKS  (64ULL << 20)
 
-/* zlib makes at most a thousand bytes of one; DWARF becomes three to ten times as large. */
+/* How many bytes may be unpacked for each byte: zlib makes at most a thousand of one; DWARF
+ * becomes three to ten times as large. */
 #define UNPACKED_PER_BYTE 24
 #define UNPACKED_AT_LEAST (64ULL << 20)
 
-/* How many bytes the file can really have. */
+/* Returns how many bytes the file can really have. */
 static __u64 content_bytes(const struct stat *st)
 {
 	__u64 stored = (__u64)st->st_blocks * 512;
@@ -49,8 +52,8 @@ __u64 elf_open__most_unpacked_bytes(int fd)
 	return fstat(fd, &st) ? 0 : UNPACKED_AT_LEAST + content_bytes(&st) * UNPACKED_PER_BYTE;
 }
 
-/* The number of sections where the header has no room for it: it is in the first section, and libelf makes room for so
- * many at once. */
+/* Returns whether the file has few sections even if the header has no room for their number, which
+ * then is in the first section; libelf makes room for so many at once. */
 static bool has_few_sections(int fd)
 {
 	union {
@@ -84,7 +87,8 @@ static bool add(__u64 *sum, __u64 bytes, __u64 most)
 	return !__builtin_add_overflow(*sum, bytes, sum) && *sum <= most;
 }
 
-/* libelf searches backwards for the end of the last string, each time that it is asked for one. */
+/* Returns whether the last string ends: libelf searches backwards for its end each time that it is
+ * asked for a string. */
 static bool has_end(int fd, const GElf_Shdr *strings)
 {
 	char last;
@@ -266,7 +270,7 @@ int elf_file__open(int fd, const char *path, struct elf_file **out, struct error
 
 	if (!file)
 		return error__set(error, -ENOMEM, "no memory to read %s", path);
-	/* A descriptor of our own, because the caller may close @fd. */
+	/* The descriptor is duplicated, since the caller may close @fd. */
 	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	file->path = strdup(path);
 	if (!file->path) {
@@ -428,8 +432,8 @@ int elf_file__text(struct elf_file *file, size_t index, struct elf_text *out)
 
 int elf_file__fde_starts(const struct elf_file *file, __u64 **out, size_t *n)
 {
-	/* Linux Standard Base, "The .eh_frame_hdr section". The table has pairs of 32-bit offsets
-	 * from the section's start: of the code and of its FDE. */
+	/* See the Linux Standard Base, "The .eh_frame_hdr section". The table has pairs of 32-bit
+	 * offsets from the section's start: of the code and of its FDE. */
 	const size_t header_size = 12;
 	_cleanup_(free_ptr) unsigned char *table = NULL;
 	unsigned char header[12];
@@ -476,7 +480,7 @@ none:
 /* What the dynamic linker reads of an ELF file: dynamic symbols, their versions, needed libraries, and slots of
  * relocations. */
 
-/* The first section of @type with its data; false if there is none. */
+/* Stores the first section of @type with its data. Returns false if there is none. */
 static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr *shdr,
 			 Elf_Data **data, size_t *index)
 {
@@ -493,10 +497,12 @@ static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr 
 	return false;
 }
 
-/* Symbols with longer names are not looked at: all of a hostile table's may share one of megabytes. */
+/* Symbols with longer names are ignored: all symbols of a hostile table may share one of
+ * megabytes. */
 #define MAX_NAME_SIZE 16384
 
-/* Limits hostile counts to the int that gelf takes as an index. */
+/* Returns the number of entries, limited to the int that gelf takes as an index, since a file may
+ * be hostile. */
 static int entries(const Elf_Data *data, size_t entry_size)
 {
 	size_t n = data->d_size / entry_size;
@@ -558,7 +564,7 @@ int elf_file__for_each_dynamic_string(const struct elf_file *file, __s64 tag,
 	return 0;
 }
 
-/* Version indexes of the dynamic symbols; NULL if there are none. */
+/* Returns the version indexes of the dynamic symbols; NULL if there are none. */
 static Elf_Data *version_data(struct elf_file *file, size_t dynsym_index)
 {
 	GElf_Shdr shdr;
@@ -604,7 +610,7 @@ static int for_each_symbol_of(struct elf_file *file, GElf_Word type, elf_symbol_
 		symbol.size = sym.st_size;
 		symbol.type = GELF_ST_TYPE(sym.st_info);
 		if (versions && gelf_getversym(versions, i, &version))
-			symbol.is_default = !(version & 0x8000); /* hidden, see Elf64_Versym */
+			symbol.is_default = !(version & 0x8000); /* not hidden, see Elf64_Versym */
 		ret = fn(&symbol, arg);
 		if (ret)
 			return ret;
@@ -693,7 +699,7 @@ int elf_file__for_each_slot(struct elf_file *file, elf_slot_fn fn, void *arg)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
-	/* Sections of a hostile file may overlap, so the sum of their sizes needs a bound. */
+	/* Sections of a hostile file may overlap, so the sum of their sizes must be limited. */
 	__u64 budget = file->file_size;
 
 	while ((scn = elf_nextscn(file->elf, scn))) {

@@ -49,7 +49,7 @@ int elf_segments__vaddr_to_offset(const struct elf_segments *segments, __u64 vad
 
 int elf_segments__offset_to_vaddr(const struct elf_segments *segments, __u64 offset, __u64 *vaddr)
 {
-	/* A page at a segment border belongs to two segments; prefer the code. */
+	/* A page at a border may belong to two segments; then the one with code is taken. */
 	for (int executable = 1; executable >= 0; executable--) {
 		for (size_t i = 0; i < segments->n; i++) {
 			const struct elf_segment *segment = &segments->list[i];
@@ -132,9 +132,10 @@ bool executable_parts__have_offset(const struct executable_parts *parts, __u64 o
 	return false;
 }
 
-/* The kernel's limit for all program headers; of sections, linked files have some dozens. */
+/* The kernel's limit for all program headers; it is used for section headers, too, of which linked
+ * files have some dozens. */
 #define MAX_HEADERS_BYTES 65536
-/* A segment of notes is read up to this size; linkers write less than a page. */
+/* How much of a segment of notes is read; linkers write less than a page. */
 #define MAX_NOTES_BYTES 65536
 
 struct elf_headers {
@@ -148,7 +149,7 @@ static size_t padded(size_t size, size_t alignment)
 	return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/* Looks for a build id in the @size bytes at @notes, of which there are less than MAX_NOTES_BYTES. */
+/* Looks for a build id in the @size bytes at @notes, which are fewer than MAX_NOTES_BYTES. */
 static void find_build_id(struct elf_headers *headers, const unsigned char *notes, size_t size,
 			  size_t alignment)
 {
@@ -190,8 +191,8 @@ static int read_notes(int fd, __u64 offset, __u64 size, __u64 alignment,
 	return 0;
 }
 
-/* Reads a table of @n entries of @size bytes each. -ENOEXEC: it has not the format of our processor, or is too large; or the
- * error of reading. */
+/* Reads a table of @n entries of @size bytes each. -ENOEXEC: it does not have the format of this
+ * processor, or is too large; or the error of reading. */
 static int read_table(int fd, __u64 offset, size_t n, size_t size, size_t size_in_file, void **out)
 {
 	void *table;
@@ -211,7 +212,7 @@ static int read_table(int fd, __u64 offset, size_t n, size_t size, size_t size_i
 	return 0;
 }
 
-/* Go's linker has the build id in no segment of notes. */
+/* Looks for a build id in sections, since Go's linker puts it into no segment of notes. */
 static int read_sections(int fd, const Elf64_Ehdr *header, struct elf_headers *headers)
 {
 	_cleanup_(free_ptr) Elf64_Shdr *list = NULL;
@@ -256,7 +257,7 @@ static bool is_linked(const Elf64_Ehdr *header)
 	return header->e_type == ET_EXEC || header->e_type == ET_DYN;
 }
 
-/* 0 with the size of the file, -ENOEXEC, or the error of reading. */
+/* Reads the ELF header. Returns 0 with the size of the file, -ENOEXEC, or the error of reading. */
 static int read_header(int fd, Elf64_Ehdr *header, __u64 *file_size)
 {
 	struct stat st;
@@ -333,7 +334,7 @@ int elf_headers__offset_to_vaddr(const struct elf_headers *headers, __u64 offset
 	return elf_segments__offset_to_vaddr(&headers->segments, offset, vaddr);
 }
 
-/* Whether the name at @offset in the section of names is @name, of @size bytes with NUL. */
+/* Returns whether the name at @offset in the section of names is @name, of @size bytes with NUL. */
 static bool has_name(int fd, const Elf64_Shdr *names, __u64 offset, const char *name, size_t size)
 {
 	char text[32];
@@ -362,7 +363,7 @@ int elf_headers__debuglink_checksum(int fd, __u32 *checksum)
 		if (link->sh_type == SHT_NOBITS || link->sh_size <= sizeof(*checksum) ||
 		    !has_name(fd, &list[header.e_shstrndx], link->sh_name, name, sizeof(name)))
 			continue;
-		/* A name, and in the last four bytes the checksum. */
+		/* The section has a name, and in its last four bytes the checksum. */
 		return elf_bytes__read(fd, checksum, sizeof(*checksum),
 				       link->sh_offset + link->sh_size - sizeof(*checksum));
 	}

@@ -19,7 +19,7 @@ struct walk {
 	void *arg;
 };
 
-/* The first start after @vaddr. */
+/* Returns the first start behind @vaddr. */
 static __u64 next_start(const struct walk *walk, __u64 vaddr)
 {
 	size_t low = ARRAY_LOWER_BOUND(walk->n_starts, i, walk->starts[i] <= vaddr);
@@ -66,8 +66,8 @@ static void walk_run(struct walk *walk, __u64 vaddr)
 int flow__walk(const struct elf_text *text, const __u64 *starts, size_t n_starts, __u64 entry,
 	       flow_fn fn, void *arg)
 {
-	/* calloc() maps zeroed pages lazily, so only the function's part of a large text costs
-	 * memory. */
+	/* calloc() maps zeroed pages only when they are used, so only the function's part of a
+	 * large text costs memory. */
 	_cleanup_(free_ptr) unsigned char *seen = calloc(1, text->size / 8 + 1);
 	_cleanup_(free_ptr) __u64 *pending = calloc(FLOW_MAX_INSNS + 1, sizeof(*pending));
 	struct walk walk = {

@@ -6,13 +6,13 @@
 #include "disasm.h"
 #include "elf_file.h"
 
-/* Limit of instructions per function; the walk stops there. */
+/* Largest number of instructions per function; the walk stops there. */
 #define FLOW_MAX_INSNS 50000
 
 enum flow_step {
 	FLOW_PASS,   /* continue with the next instruction, not with the jump's target */
-	FLOW_FOLLOW, /* to both */
-	FLOW_STOP,   /* to neither */
+	FLOW_FOLLOW, /* continue with both */
+	FLOW_STOP,   /* continue with neither */
 };
 
 /* Called once for each instruction. Returns how the walk continues. */
@@ -20,8 +20,8 @@ typedef enum flow_step (*flow_fn)(const struct disasm_insn *insn, void *arg);
 
 /*
  * Walks from @entry, inside of @text only. @starts (sorted, @n_starts of them) are addresses of
- * functions; control does not fall through into them, so that a noreturn call ends a function.
- * -ENOENT: @entry is not in @text.
+ * functions; control does not fall through into them, so a noreturn call ends a function. -ENOENT:
+ * @entry is not in @text.
  */
 int flow__walk(const struct elf_text *text, const __u64 *starts, size_t n_starts, __u64 entry,
 	       flow_fn fn, void *arg);

@@ -10,7 +10,7 @@
 /* The largest known programs have 60 MiB. */
 #define MAX_TABLE_BYTES (1ULL << 29)
 
-/* Word indexes in the header after its first eight bytes, and the header's size. */
+/* Indexes of words in the header behind its first eight bytes, and the header's size. */
 enum {
 	HEADER_FUNCTIONS,
 	HEADER_FILES,
@@ -77,7 +77,7 @@ static __u64 header_word(const __u8 *data, int word)
 	return value;
 }
 
-/* Addend of the relative relocation for @vaddr; 0: none. */
+/* Returns the addend of the relative relocation for @vaddr; 0: there is none. */
 static __u64 relocated(Elf *elf, __u64 vaddr)
 {
 	Elf_Scn *section = NULL;
@@ -107,11 +107,11 @@ static bool is_header(const __u8 *data)
 	       data[6] == 1 && data[7] == 8;
 }
 
-/* The data from the table on, and its vaddr. NULL: the file has none. */
+/* Returns the data from the table on, and stores its vaddr. NULL: the file has none. */
 static const __u8 *find_table(Elf *elf, size_t *size, __u64 *vaddr)
 {
 	static const char *const names[] = { ".gopclntab", NULL };
-	/* ld puts the table among other data in position-independent programs. */
+	/* In position-independent programs ld puts the table among other data. */
 	static const char *const among[] = { ".data.rel.ro.gopclntab", ".data.rel.ro", NULL };
 	GElf_Shdr header;
 	Elf_Scn *section = find_section(elf, names, &header);
@@ -152,7 +152,8 @@ int go_table__open(Elf *elf, struct go_table *out)
 	table.depths = header_word(table.data, HEADER_DEPTHS);
 	table.functions = header_word(table.data, HEADER_TABLE);
 	count = header_word(table.data, HEADER_FUNCTIONS);
-	/* The function table has pairs of 32-bit values, and the end of the last function. */
+	/* The function table has pairs of 32-bit values, and ends with the end of the last
+	 * function. */
 	if (!table.text_start || table.names > table.size || table.depths > table.size ||
 	    table.functions > table.size || table.size - table.functions < 4 ||
 	    count > (table.size - table.functions - 4) / 8)
@@ -220,8 +221,8 @@ static bool read_uvarint(struct go_depths *depths, __u32 *out)
 	return false;
 }
 
-/* A pc-value table: pairs of a zigzag-encoded change of depth and a pc delta; a change of 0 ends
- * it, as does a delta beyond the end of all addresses. */
+/* Reads a pc-value table: pairs of a zigzag-encoded change of depth and a pc delta. A change of 0
+ * ends it, as does a delta beyond the end of all addresses. */
 bool go_depths__next(struct go_depths *depths)
 {
 	__u32 change, bytes;

@@ -17,7 +17,7 @@ struct go_table {
 	size_t size;
 	__u64 text_start;		/* vaddr; functions' addresses are relative to it */
 	__u64 names, depths, functions; /* offsets of these parts in the section */
-	__u32 count;			/* of functions */
+	__u32 count;			/* number of functions */
 	bool has_start_line;		/* Go 1.20 and later */
 };
 
@@ -30,13 +30,14 @@ struct go_function {
 	bool outermost; /* has no caller, such as runtime.goexit */
 };
 
-/* Whether the file is a Go program or library, of any version. */
+/* Returns whether the file is a Go program or library, of any version. */
 bool go_table__is_go(Elf *elf);
 
-/* -ENOENT: no such table, or an unknown format. @elf must outlive the table. */
+/* Opens the table of @elf, which must outlive it. -ENOENT: there is no such table, or its format
+ * is unknown. */
 int go_table__open(Elf *elf, struct go_table *out);
 
-/* The @index-th function by address. False if the table is damaged there. */
+/* Stores the function number @index by address. Returns false if the table is damaged there. */
 bool go_table__function(const struct go_table *table, __u32 index, struct go_function *out);
 
 /* A range [@lo, @hi) of a function's code, and how many bytes it has pushed there. */
@@ -49,7 +50,7 @@ struct go_depths {
 
 struct go_depths go_depths__begin(const struct go_function *function);
 
-/* Moves on to the next range. False at the end, and if the table is damaged. */
+/* Moves on to the next range. Returns false at the end, and if the table is damaged. */
 bool go_depths__next(struct go_depths *depths);
 
 #endif

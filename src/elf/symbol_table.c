@@ -11,7 +11,8 @@
 #include "debug_file.h"
 #include "file.h"
 
-/* [start, start of the next range) belongs to @name; NULL text: to no symbol. */
+/* Addresses from @start up to the start of the next range belong to @name; NULL text: to no
+ * symbol. */
 struct range {
 	__u64 start;
 	struct symbol_name name;
@@ -20,7 +21,7 @@ struct range {
 struct symbol {
 	__u64 start, end; /* end == start: size unknown */
 	__u64 limit;	  /* end of its section */
-	int rank;	  /* among names of one address the lowest wins */
+	int rank;	  /* the name with the lowest rank is used for an address */
 	struct symbol_name name;
 };
 
@@ -45,7 +46,7 @@ void symbol_table__free(struct symbol_table *table)
 	free(table);
 }
 
-/* Longer names are cut off: a hostile table can have a million that are megabytes long, and share these. */
+/* Longer names are truncated: a hostile table may have a million that share megabytes. */
 #define MAX_NAME_SIZE 8192
 
 static int name_rank(const GElf_Sym *symbol, const char *name)
@@ -59,7 +60,7 @@ static int name_rank(const GElf_Sym *symbol, const char *name)
 	       (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 500 : 0) + underscores;
 }
 
-/* .symtab has versions in names: memcpy@@GLIBC_2.14. */
+/* Returns the size of the name without its version; .symtab has names like memcpy@@GLIBC_2.14. */
 static size_t bare_size(const char *name)
 {
 	size_t size = strnlen(name, MAX_NAME_SIZE);
@@ -124,7 +125,7 @@ static Elf_Scn *find_section(Elf *elf, GElf_Word type, GElf_Shdr *header)
 	return NULL;
 }
 
-/* SHT_SYMTAB_SHNDX of @of_section. */
+/* Returns the SHT_SYMTAB_SHNDX of @of_section. */
 static Elf_Data *find_indices(Elf *elf, size_t of_section)
 {
 	Elf_Scn *section = NULL;
@@ -176,7 +177,7 @@ static int compare_names(const struct symbol_name *a, const struct symbol_name *
 	return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* By start; at the same address outer symbols come first, and the preferred name last. */
+/* Compares by start; at the same address outer symbols come first, and the preferred name last. */
 static int compare_symbols(const void *left, const void *right)
 {
 	const struct symbol *a = left, *b = right;
@@ -199,7 +200,7 @@ static void add_range(struct symbol_table *table, __u64 start, struct symbol_nam
 	table->ranges[table->n_ranges++] = (struct range){ start, name };
 }
 
-/* Closes the open symbols that end by @until; the enclosing symbol continues. */
+/* Closes the open symbols that end by @until; then the enclosing symbol continues. */
 static void close_ranges(struct symbol_table *table, const struct symbol **open, size_t *n_open,
 			 __u64 until)
 {
@@ -295,10 +296,10 @@ struct symbol_name symbol_table__entry(const struct symbol_table *table, __u64 a
 	return best->name;
 }
 
-/* libdwfl reads the whole file. */
+/* Largest file whose .gnu_debugdata is read, since libdwfl reads the whole file. */
 #define MAX_FILE_BYTES (1ULL << 30)
 
-/* Firefox's has 30 MiB. 100 MiB of .xz can unpack to half a terabyte. */
+/* Largest unpacked size; Firefox's is 30 MiB. 100 MiB of .xz can unpack to half a terabyte. */
 #define MAX_UNPACKED_BYTES (256ULL << 20)
 
 #define XZ_HEADER_BYTES 12
@@ -418,7 +419,7 @@ static int add_symbols(Dwfl_Module *module, Elf *main, GElf_Addr bias, struct sy
 		const char *name =
 			dwfl_module_getsym_info(module, i, &symbol, &address, &section, &elf, NULL);
 
-		/* dwfl reports the file's own .dynsym too. */
+		/* dwfl also reports the file's own .dynsym, which is skipped. */
 		if (!name || !elf || elf == main)
 			continue;
 		err = symbol_table__add(table, elf, &symbol, section, name, 0);

@@ -10,7 +10,7 @@
 /* A note's addresses: pc, base, semaphore. */
 #define ADDRESSES_SIZE (3 * sizeof(__u64))
 
-/* .stapsdt.base, by which prelink's relocation of the code can be computed. */
+/* Returns the address of .stapsdt.base, by which prelink's relocation of the code can be computed. */
 static __u64 base_address(Elf *elf)
 {
 	GElf_Shdr header;

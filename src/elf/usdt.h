@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* USDT probes: addresses that notes in .note.stapsdt name, as SystemTap's sdt.h and
+/* Finds USDT probes: addresses that notes in .note.stapsdt name, as SystemTap's sdt.h and
  * include/allocprof.h write them. */
 #ifndef ALLOCPROF_USDT_H
 #define ALLOCPROF_USDT_H
@@ -9,9 +9,10 @@
 
 struct usdt_probe {
 	const char *provider, *name; /* borrowed from the Elf */
-	__u64 vaddr;		     /* of the probe's instruction, a nop */
+	__u64 vaddr;		     /* vaddr of the probe's instruction, a nop */
 	__u64 semaphore;	     /* vaddr of the probe's enable counter; 0: always enabled */
-	const char *arguments;	     /* argument operands, "" if none; borrowed too */
+	/* Operands of the arguments, "" if there are none; borrowed, too. */
+	const char *arguments;
 };
 
 /* A nonzero result ends the iteration and is returned. */

@@ -12,7 +12,7 @@
 
 #include "file.h"
 
-/* Linkers write four or five. */
+/* Largest number of segments; linkers make four or five. */
 #define MAX_SEGMENTS 64
 
 struct elf_segment {
@@ -27,14 +27,16 @@ struct elf_segments {
 	struct elf_segment list[MAX_SEGMENTS];
 };
 
-/* Adds what a file of @file_size bytes has of the segment @header, if anything. 0; -ENOEXEC: there are MAX_SEGMENTS already. */
+/* Adds the part of the segment @header that a file of @file_size bytes has, if any. Returns 0;
+ * -ENOEXEC: there are MAX_SEGMENTS already. */
 int elf_segments__add(struct elf_segments *segments, const Elf64_Phdr *header, __u64 file_size);
 
-/* 0 or -ENOENT: no segment has it. */
+/* Translates an address. Returns 0, or -ENOENT: no segment contains it. */
 int elf_segments__vaddr_to_offset(const struct elf_segments *segments, __u64 vaddr, __u64 *offset);
 int elf_segments__offset_to_vaddr(const struct elf_segments *segments, __u64 offset, __u64 *vaddr);
 
-/* Reads bytes that the file's headers refer to. 0; -ENOEXEC if the file ends before them; or the error of pread(2). */
+/* Reads bytes to which the file's headers refer. Returns 0; -ENOEXEC if the file ends before them;
+ * or the error of pread(2). */
 static inline int elf_bytes__read(int fd, void *to, size_t size, __u64 offset)
 {
 	int err = fd__read_all_at(fd, to, size, offset);
@@ -44,10 +46,10 @@ static inline int elf_bytes__read(int fd, void *to, size_t size, __u64 offset)
 
 /* The parsed ELF file, for the files that implement it. */
 
-/* The largest browsers have 0.3 GiB. */
+/* Largest code of a file; the largest browsers have 0.3 GiB. */
 #define MAX_TEXT (1ULL << 30)
 
-/* Limit of FDEs. */
+/* Largest number of FDEs. */
 #define MAX_FDES (16ULL << 20)
 
 #define MAX_BUILD_ID 64
@@ -59,7 +61,7 @@ struct elf_file {
 	GElf_Ehdr ehdr;
 	__u64 file_size;
 	struct elf_segments segments;
-	unsigned char *code[MAX_SEGMENTS]; /* of each segment, NULL until needed */
+	unsigned char *code[MAX_SEGMENTS]; /* code of each segment, NULL until needed */
 	__u64 eh_frame_hdr_vaddr;
 	__u64 eh_frame_hdr_size;
 	bool has_dynamic;
@@ -67,7 +69,7 @@ struct elf_file {
 	char build_id[2 * MAX_BUILD_ID + 1];
 };
 
-/* The value of dynamic entry @tag, or @missing. */
+/* Returns the value of the dynamic entry @tag, or @missing. */
 __u64 elf_file__dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 missing);
 
 #endif

@@ -9,7 +9,8 @@
 #define ELF_HOST_MACHINE      EM_X86_64
 #define ELF_HOST_MACHINE_NAME "x86-64"
 
-/* Whether the dynamic linker stores a symbol's address in the slot that the relocation names. */
+/* Returns whether the dynamic linker stores a symbol's address in the slot that the relocation
+ * names. */
 static inline bool elf_host__is_got_relocation(unsigned int type)
 {
 	return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
