@@ -55,7 +55,8 @@ static bool imports_any(struct elf_file *elf, const char *const *names)
 	return false;
 }
 
-/* Ends a path at each instruction that may get memory elsewhere. */
+/* Callback that notes a return instruction, and ends a path at each call, or indirect jump, which
+ * may get memory from other code. */
 static enum flow_step visit_own(const struct disasm_insn *insn, void *arg)
 {
 	struct allocator_reader *reader = arg;
@@ -76,7 +77,8 @@ static enum flow_step visit_own(const struct disasm_insn *insn, void *arg)
 	}
 }
 
-/* Whether its malloc can return without calling anything: it has memory of its own then. */
+/* Returns whether the allocator's malloc can return without calling anything: then it has memory
+ * of its own. */
 static bool has_own_memory(struct allocator_reader *reader)
 {
 	const struct site *site = allocator__find(reader->allocator, AP_MALLOC);
@@ -86,11 +88,13 @@ static bool has_own_memory(struct allocator_reader *reader)
 	       reader->gets_by_itself;
 }
 
-/* Sets whether its functions are others in front of those of the next allocator, whose calls count. */
+/* Sets whether the allocator only forwards calls to the next allocator in line, which counts them
+ * (is_wrapper). */
 static void find_forwarding(struct allocator_reader *reader)
 {
-	/* Functions to get memory by; "__morecore" was glibc's hook until 2.33. What looks functions up and has an mmap
-	 * stands in front of that one, too. */
+	/* Functions that memory is got by; "__morecore" was glibc's hook until 2.33. A library
+	 * that looks functions up with dlsym and defines an mmap of its own stands in front of
+	 * mmap, too, so that mmap does not make it an allocator. */
 	static const char *const sources[] = { "mmap", "mmap64",   "__mmap",	 "sbrk", "__sbrk",
 					       "brk",  "morecore", "__morecore", NULL };
 	static const char *const *const not_mmap = sources + 2;
@@ -130,7 +134,7 @@ static int read_code(struct allocator_reader *reader, enum site_policy policy, s
 		     (!reader->is_c_library && !elf_file__is_program(reader->elf))))
 		err = reader__add_definitions(reader);
 	if (!err && allocator->is_described) {
-		/* First the slots of all sites, which decide which sites to drop. */
+		/* Add the slots of all sites first: they decide which sites are dropped. */
 		err = reader__add_slots(reader);
 		if (!err)
 			err = reader__drop_forwarding_operators(reader);
@@ -158,7 +162,8 @@ static int read_code(struct allocator_reader *reader, enum site_policy policy, s
 	return 0;
 }
 
-/* Whether the file is the library that counts inside of processes: it passes each call on to an allocator, where it counts. */
+/* Returns whether the file is the library that the engine preload loads into processes. It passes
+ * each call on to an allocator, where the call counts. */
 static bool is_preloaded_library(const struct allocator_reader *reader)
 {
 	static const char *const marks[] = { AP_REGION_MARK_FUNCTION, NULL };

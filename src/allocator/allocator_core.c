@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * This file finds which direct calls of an allocator's functions are its own.
+ * This file finds which direct calls of an allocator's functions are the allocator's own. If the
+ * program may replace the functions that a library exports, the library calls them through the
+ * PLT, so a direct call in it is from one allocation function to another.
  *
- * A library calls its exported functions through the PLT if the program may replace them; a direct call is from one of
- * its functions to another. In a program that contains its allocator every call is direct. There the functions around the
- * basic ones are the allocator's if these lead to them, and nothing else does: linkers put others in between, such as
- * musl's strdup, which comes between free and realloc.
+ * In a program that contains its allocator, every call is direct. There the functions around
+ * malloc and its kin belong to the allocator if the allocator's functions lead to them and no
+ * other code does: linkers put unrelated functions in between, such as musl's strdup, which comes
+ * between free and realloc.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -16,7 +18,8 @@
 #include "array.h"
 #include "profile.h"
 
-/* The code of compilers takes a handful of rounds; a hostile file's may take one for each function. */
+/* Maximum number of rounds of the search. Compilers' code takes a handful of rounds; the code in a
+ * hostile file may take one round for each function. */
 #define MAX_ROUNDS 1000
 
 struct call {
@@ -30,8 +33,8 @@ struct core_search {
 	int err;
 };
 
-/* Returns whether the function is one that frees blocks when a thread or the process ends (glibc, malloc.c); other code of the
- * C library calls it. */
+/* Returns whether @name is a function that frees blocks when a thread or the process ends (glibc,
+ * malloc.c), which other code of the C library calls. */
 static bool is_called_by_others(const char *name)
 {
 	static const char *const names[] = { "tcache_thread_shutdown", "tcache_thread_freeres",
@@ -98,7 +101,7 @@ static int list_functions(struct allocator_reader *reader)
 	return 0;
 }
 
-/* The function that has @vaddr, or NULL. */
+/* Returns the function whose code has @vaddr, or NULL. */
 static struct core_function *function_of(const struct allocator_reader *reader, __u64 vaddr)
 {
 	size_t low = 0, high = reader->n_core;
@@ -122,7 +125,7 @@ static void note_call(const struct disasm_branch *branch, void *arg)
 	struct core_function *core = search->reader->core;
 	struct core_function *to = function_of(search->reader, branch->target), *from;
 
-	/* Bytes that look like a branch are none if no function begins where they lead. */
+	/* Bytes that look like a branch are no branch if no function begins at their target. */
 	if (!to || to->vaddr != branch->target || to->is_root)
 		return;
 	from = function_of(search->reader, branch->next - 1);
@@ -138,7 +141,8 @@ static void note_call(const struct disasm_branch *branch, void *arg)
 		search->calls[search->n_calls++] = (struct call){ from - core, to - core };
 }
 
-/* Marks what the allocator's functions lead to. False if that takes too many rounds. */
+/* Marks the functions that the allocator's functions lead to. Returns false if that takes too many
+ * rounds. */
 static bool reach(const struct core_search *search, unsigned int *rounds)
 {
 	struct core_function *core = search->reader->core;
@@ -161,7 +165,8 @@ static bool reach(const struct core_search *search, unsigned int *rounds)
 	return true;
 }
 
-/* Takes out functions that others call, too, and functions that no function of the allocator calls. */
+/* Removes functions from the core that other code calls, too, and functions that no function of
+ * the allocator calls. */
 static void settle(const struct core_search *search)
 {
 	struct core_function *core = search->reader->core;
@@ -216,7 +221,8 @@ int reader__find_core(struct allocator_reader *reader)
 	__u64 start = UINT64_MAX, end = 0;
 
 	reader->core_start = 0;
-	/* Direct calls of a definition's functions are made by the rest of the file. */
+	/* For a definition no direct call is internal: the rest of the file makes the direct calls
+	 * of its functions. */
 	reader->core_end = reader->allocator->definition ? 0 : UINT64_MAX;
 	if (!elf_file__is_program(reader->elf) || reader->allocator->definition)
 		return 0;
@@ -251,21 +257,23 @@ bool reader__is_core(const struct allocator_reader *reader, __u64 return_address
 }
 
 /*
- * Finds out whether a program's own code does without the functions of the allocator in it: a compiler that sees both, as with
- * LTO, puts their code into the callers, or calls clones.
+ * Finds out whether a program's own code avoids the functions of the allocator that the program
+ * contains: a compiler that sees both, as with LTO, inlines these functions into their callers, or
+ * calls clones of them.
  */
 
-/* Functions that the allocator's lead to; what leads to more is not looked at. */
+/* Maximum number of functions that the allocator's functions lead to; a program with more is not
+ * searched. */
 #define MAX_INNER 4096
 
 struct bypass {
 	struct allocator_reader *reader;
-	struct addresses inner;	 /* the sites, and what they lead to */
-	struct addresses called; /* what the sites call themselves */
+	struct addresses inner;	 /* the sites, and the functions that they lead to */
+	struct addresses called; /* functions that the sites call themselves */
 	struct addresses clones;
 	__u64 from;	 /* the function whose branches are visited */
-	bool is_reached; /* code of others calls a site */
-	bool is_passed;	 /* it calls what the sites call */
+	bool is_reached; /* code outside of the allocator calls a site */
+	bool is_passed;	 /* code outside of the allocator calls functions that the sites call */
 	int err;
 };
 
@@ -285,7 +293,7 @@ __u64 reader__function_at(const struct allocator_reader *reader, __u64 vaddr)
 	return at ? starts->at[at - 1] : 0;
 }
 
-/* Whether a function of the file begins at @vaddr, which is no stub of the PLT. */
+/* Returns whether a function of the file, and no stub of the PLT, begins at @vaddr. */
 static bool begins_function(const struct allocator_reader *reader, __u64 vaddr)
 {
 	struct disasm_insn insn;
@@ -316,7 +324,7 @@ static void note_inner(const struct disasm_branch *branch, void *arg)
 				      : -EFBIG;
 }
 
-/* Adds what the function at @vaddr leads to. */
+/* Adds the functions that the function at @vaddr leads to. */
 static void follow(struct bypass *bypass, __u64 vaddr)
 {
 	const struct allocator_reader *reader = bypass->reader;
@@ -335,7 +343,8 @@ static void follow(struct bypass *bypass, __u64 vaddr)
 	disasm__scan_branches(text->code + at, size, vaddr, note_inner, bypass);
 }
 
-/* Whether @name is that of a copy of a C library function for some of its callers. */
+/* Returns whether @name is the name of a copy of a C library function that the compiler made for
+ * some of its callers. */
 static bool is_clone(const char *name)
 {
 	static const char *const kinds[] = { ".constprop.", ".isra.", ".part.", ".specialized." };
@@ -363,7 +372,8 @@ static int add_clone(const struct elf_symbol *symbol, void *arg)
 		       : 0;
 }
 
-/* Functions that the program exports and that hand out memory by other names call what malloc calls. */
+/* Callback that adds functions which the program exports and which hand out memory by other names:
+ * they call the same functions as malloc does. */
 static int add_alike(const struct elf_symbol *symbol, void *arg)
 {
 	enum interface_family family;
@@ -386,7 +396,7 @@ static void look_at(const struct disasm_branch *branch, void *arg)
 		return;
 	bypass->is_reached |= is_site;
 	bypass->is_passed |= is_called;
-	/* A clone is called in place of the function, whoever calls that. */
+	/* Callers of the function call the clone instead. */
 	if (is_clone)
 		bypass->reader->allocator->is_bypassed = true;
 }
@@ -428,6 +438,6 @@ int reader__find_bypass(struct allocator_reader *reader)
 	free(bypass.inner.at);
 	free(bypass.called.at);
 	free(bypass.clones.at);
-	/* A search that became too large decides nothing. */
+	/* After a search that became too large it stays unknown whether the allocator is bypassed. */
 	return err == -EFBIG ? 0 : err;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Follows the code of an allocator's functions: jumps from one to another, and where a call of one goes on in
- * another. */
+/* Follows the code of an allocator's functions: jumps from one function to another, and tail
+ * calls, by which a call of one function goes on in another. */
 #include "allocator_internal.h"
 
 #include <errno.h>
@@ -10,10 +10,11 @@
 #include "array.h"
 #include "cleanup.h"
 
-/* No branch with a displacement of 8 bits is farther from its target. */
+/* Maximum distance in bytes between a branch with an 8-bit displacement and its target. */
 #define SHORT_BRANCH 130
 
-/* Up to so many bytes of a function are decoded, and up to so many times, to find out what is a branch in it. */
+/* Limits of the search for real branches: bytes that are decoded of one function, and number of
+ * functions that are decoded. */
 #define MAX_DECODED   (16u << 10)
 #define MAX_DECODINGS 1000
 
@@ -43,14 +44,15 @@ int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct
 	return disasm__decode(text->code + at, text->size - at, vaddr, out);
 }
 
-/* The slot of the PLT stub at @vaddr, NULL if there is no stub, or its slot is not in the list. */
+/* Returns the slot that the PLT stub at @vaddr jumps through, or NULL if there is no stub, or its
+ * slot is not in the list. */
 static const struct slot *slot_of_stub(const struct allocator_reader *reader, __u64 vaddr)
 {
 	struct disasm_insn insn;
 
 	if (reader->n_slots == 0 || reader__decode_at(reader, vaddr, &insn))
 		return NULL;
-	/* endbr64 of -fcf-protection */
+	/* Skip the endbr64 that -fcf-protection adds. */
 	if (insn.class == DISASM_OTHER && insn.effects == 0 &&
 	    reader__decode_at(reader, vaddr + insn.length, &insn))
 		return NULL;
@@ -82,7 +84,8 @@ struct way reader__way_of(const struct allocator_reader *reader, const struct di
 	return way;
 }
 
-/* Whether an instruction begins at @target, after the site's entry, if control falls through from there. */
+/* Returns whether an instruction begins at @target, if execution runs from the site's entry to
+ * there without jumps. */
 static bool begins_instruction(const struct allocator_reader *reader, const struct site *site,
 			       __u64 target)
 {
@@ -98,8 +101,9 @@ static bool begins_instruction(const struct allocator_reader *reader, const stru
 	return vaddr == target;
 }
 
-/* Whether the bytes that look like a branch are one: not if they are in other instructions of the function that has them. A
- * hostile file may have such bytes everywhere. */
+/* Returns whether the bytes that look like a branch are a branch, and not part of other
+ * instructions of their function. A hostile file may have such bytes everywhere; after many of
+ * them, all are taken for branches. */
 static bool is_instruction(struct allocator_reader *reader, const struct disasm_branch *branch)
 {
 	__u64 vaddr = reader__function_at(reader, branch->next - 1);
@@ -114,7 +118,8 @@ static bool is_instruction(struct allocator_reader *reader, const struct disasm_
 	return vaddr == branch->next && insn.has_target;
 }
 
-/* Whether such bytes may lead there from the site's own function, or are a branch, and lead to an instruction. */
+/* Returns whether the bytes that look like a branch may be one that leads to an instruction of
+ * @site: they are in the site's own function, or are certainly a branch. */
 static bool may_lead(struct allocator_reader *reader, const struct disasm_branch *branch,
 		     const struct site *site)
 {
@@ -123,7 +128,8 @@ static bool may_lead(struct allocator_reader *reader, const struct disasm_branch
 		is_instruction(reader, branch));
 }
 
-/* @looks: NULL if the branch is certain to be an instruction; or bytes that look like it. */
+/* Notes a branch to @target if that is just behind the entry of a site. @looks is NULL if the
+ * branch is certainly an instruction; else it describes bytes that look like a branch. */
 static void note_branch(struct allocator_reader *reader, __u64 target,
 			const struct disasm_branch *looks)
 {
@@ -166,9 +172,9 @@ static void note_return_instruction(struct allocator_reader *reader, __u64 vaddr
 		reader->ends[reader->n_ends++] = (struct end){ reader->current, vaddr };
 }
 
-/* Notes how the function may be left. A jump into other code of the same text is followed. The
- * target of a jump through a table or a stub is unknown, unless it is a site or another function of
- * the file. */
+/* Notes how the instruction may leave the function. A jump into other code of the same text
+ * section is followed. The target of a jump through a table or a stub is unknown, unless it is a
+ * site or another function of the file. */
 static void note_end(struct allocator_reader *reader, const struct disasm_insn *insn,
 		     const struct way *way)
 {
@@ -248,8 +254,8 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 		note_jump(reader, way.site);
 	else if (way.target)
 		reader__note_continuation(reader, way.target);
-	/* Without itself. If it is unknown whether this file has the function, the tail call may
-	 * still hit a site. */
+	/* A jump to the function itself is no tail call. If it is unknown whether this file has
+	 * the function, the tail call may still hit a site. */
 	site->tail_calls |= way.names & ~site->names;
 	site->may_jump |= way.names & ~site->names;
 	return way.names || way.target ? FLOW_PASS : FLOW_FOLLOW;
@@ -266,15 +272,16 @@ int reader__walk_flow(struct allocator_reader *reader, __u64 entry, flow_fn fn)
 	return err ? err : reader->err;
 }
 
-/* Whether all paths through the current site end in tail calls. */
+/* Returns whether all paths through the current site end in tail calls. */
 static bool always_jumps(const struct allocator_reader *reader, size_t first_end)
 {
 	return reader->allocator->sites[reader->current].may_jump && first_end == reader->n_ends &&
 	       !reader->leaves_unseen[reader->current];
 }
 
-/* Tail calls that hit__forced_tail_call() predicts from the arguments, in allocators that are not
- * described. In glibc's valloc that tail call is for alignments smaller than any page. */
+/* Returns the mask of the tail calls that hit__forced_tail_call() predicts from the arguments, in
+ * allocators that are not described. glibc's valloc makes its tail call only for alignments that
+ * are smaller than any page. */
 static __u32 foreseen_jumps(const struct allocator_reader *reader, enum ap_function function)
 {
 	switch (function) {
@@ -292,8 +299,8 @@ static __u32 foreseen_jumps(const struct allocator_reader *reader, enum ap_funct
 	}
 }
 
-/* Whether a site has a tail call that only the programs for described allocators handle, such as
- * that of a memalign which is an alias of aligned_alloc. */
+/* Returns whether a site makes a tail call that only the BPF programs for described allocators
+ * handle, such as that of a memalign which is an alias of aligned_alloc. */
 static bool has_other_jumps(const struct allocator_reader *reader)
 {
 	const struct allocator *allocator = reader->allocator;
@@ -307,8 +314,8 @@ static bool has_other_jumps(const struct allocator_reader *reader)
 	return false;
 }
 
-/* Notes the branches of the first instructions, also of those to which only a table of addresses leads: short ones are
- * found nowhere else. */
+/* Notes the branches among the first instructions of the site, also those that only a table of
+ * addresses leads to: short branches are found nowhere else. */
 static void note_near_branches(struct allocator_reader *reader, const struct site *site)
 {
 	struct disasm_insn insn;
@@ -343,8 +350,8 @@ int reader__walk_flows(struct allocator_reader *reader)
 	return 0;
 }
 
-/* A path ends at a call of a site or a jump to one; returning before that means that it gets memory
- * by other means. */
+/* Callback that ends a path at a call of a site, or a jump to one. If a path returns before that,
+ * the function gets memory by other means. */
 static enum flow_step visit_forwarding(const struct disasm_insn *insn, void *arg)
 {
 	struct allocator_reader *reader = arg;
@@ -376,8 +383,8 @@ static bool is_operator(const struct site *site)
 
 /*
  * Removes C++ operators that call malloc and free, since these calls count: so a program with a
- * static C++ library is counted as one with a shared one. Operators that get memory by other means
- * stay, and then all of them stay.
+ * static C++ library is counted like one with a shared library. An operator that gets memory by
+ * other means stays, and then all operators stay.
  */
 int reader__drop_forwarding_operators(struct allocator_reader *reader)
 {

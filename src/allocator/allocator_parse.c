@@ -14,9 +14,10 @@
 #include "usdt_definition.h"
 #include "wire.h"
 
-/* Allocators as bytes: a worker finds them in a file, and this process checks what it says of it. */
+/* Writes allocators as bytes and reads them: a worker finds them in a file, and this process
+ * checks what the worker says. */
 
-/* This process has these by itself; the worker does not send them. */
+/* This process has the following by itself, so the worker does not send it. */
 struct wire_context {
 	const struct definition *definition;
 	const struct executable_parts *parts; /* NULL in the worker */
@@ -31,7 +32,8 @@ static __u32 number_of(const struct interface_function *interface,
 	return interface_function__number(interface);
 }
 
-/* The function of a definition or of interface.c, and the probe of a definition of USDT probes. */
+/* Writes where a site comes from: the function of a definition or of interface.c, or the probe of
+ * a definition of USDT probes. */
 static void put_origin(struct wire_writer *to, const void *object, const void *context)
 {
 	const struct site *site = object;
@@ -79,7 +81,7 @@ static bool usdt_is_sound(const struct usdt_site *usdt, const struct executable_
 	       operand_is_sound(&arguments->result);
 }
 
-/* Checks what the kernel and the BPF programs rely on. */
+/* Checks what the kernel and the BPF programs take for granted of a site. */
 static bool site_is_sound(const void *object, const void *context)
 {
 	const struct executable_parts *parts = ((const struct wire_context *)context)->parts;
@@ -300,7 +302,7 @@ int allocator__parse_definition(struct parser *parser, int fd, const char *path,
 	};
 	int err;
 
-	/* The worker was forked from this process, so this pointer is valid there. */
+	/* The worker was forked from this process, so this pointer is valid in it. */
 	wire__put_bytes(&parameters, &definition, sizeof(definition));
 	err = parameters.has_failed ? -ENOMEM
 				    : parse_allocator(parser, &call, definition, out, error);

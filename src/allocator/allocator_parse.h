@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A worker reads the allocators in a target's file, and this process checks its answers. Beside the errors of the functions that run
- * there: -ECHILD, the file could not be read safely; -ENOMEM. Paths are for messages.
+ * A worker reads the allocators in a target's file, and this process checks the worker's answers.
+ * The functions return the errors of those that run in the worker; -ECHILD if the file could not
+ * be read safely; or -ENOMEM. Paths are for messages.
  */
 #ifndef ALLOCPROF_ALLOCATOR_PARSE_H
 #define ALLOCPROF_ALLOCATOR_PARSE_H
@@ -13,16 +14,17 @@ struct error;
 struct parser;
 struct definition;
 
-/* allocator__read() with SITE_BEST. */
+/* Runs allocator__read() with SITE_BEST in a worker. */
 int allocator__parse(struct parser *parser, int fd, const char *path, struct allocator **out,
 		     struct error *error);
 
-/* allocator__read_definition() or usdt_definition__read(). @definition was there before the parser. */
+/* Runs allocator__read_definition() or usdt_definition__read() in a worker. @definition must have
+ * been made before @parser, since the worker uses its copy. */
 int allocator__parse_definition(struct parser *parser, int fd, const char *path,
 				const struct definition *definition, struct allocator **out,
 				struct error *error);
 
-/* hidden_allocator__find(): -ENOENT if there is none. */
+/* Runs hidden_allocator__find() in a worker. Returns -ENOENT if the file has no such allocator. */
 int hidden_allocator__parse(struct parser *parser, int fd, const char *path, const char **out,
 			    struct error *error);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Chooses where probes are set: the instruction near a function's entry, and where it returns. */
+/* Chooses where a function is probed: the instruction near its entry, and the instructions where
+ * it returns. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,18 +11,19 @@
 #include "error.h"
 #include "definitions.h"
 
-/* Chooses the instruction of a function that gets the probe: one that the kernel emulates, if the arguments that the
- * BPF programs read are still in registers there, and nothing else of what they read has changed. */
+/* Chooses the instruction of a function that gets the probe: one that the kernel emulates, if at
+ * that point registers still hold the arguments that the BPF programs read, and nothing else that
+ * the programs read has changed. */
 
 _Static_assert(SITE_ARGUMENTS == DISASM_ARGUMENTS && SITE_REGISTERS == DISASM_RESULT,
 	       "the same registers");
 
 /* Says in which registers a function's arguments are, instruction by instruction from its entry on. */
 struct arguments {
-	/* Arguments that are read, and those of them that are only read from their own registers:
-	 * masks, 1 << number. */
+	/* Masks (1 << number) of the arguments that the programs read, and of those that the
+	 * programs can read only from the arguments' own registers. */
 	unsigned int read, fixed;
-	/* held[r]: the argument that general register r has; 0: none. */
+	/* held[r] is the argument that general register r holds; 0 if it holds none. */
 	unsigned char held[DISASM_REGISTERS];
 };
 
@@ -34,7 +36,7 @@ static void set_read(struct arguments *arguments, const struct allocator *alloca
 
 	arguments->read = 1U << interface->size | 1U << interface->count | 1U << interface->pointer;
 	if (!allocator->is_described) {
-		/* With the alignment, by which a tail call is foreseen. */
+		/* The programs also read the alignment, by which they foresee a tail call. */
 		if (site->function == AP_ALIGNED_ALLOC || site->function == AP_MEMALIGN)
 			arguments->read |= 1U << 1;
 		else if (site->function == AP_POSIX_MEMALIGN)
@@ -66,7 +68,8 @@ static void arguments__pass(struct arguments *arguments, const struct disasm_ins
 		arguments->held[insn->to] = copied;
 }
 
-/* The number of the register that now has argument @number, its own if that is one of them; 0: none has. */
+/* Returns the number of the register that holds argument @number at this point, preferably the
+ * argument's own; 0 if none does. */
 static unsigned int arguments__find(const struct arguments *arguments, unsigned int number)
 {
 	if (arguments->held[disasm__argument_register(number)] == number)
@@ -86,16 +89,16 @@ static bool arguments__are_there(const struct arguments *arguments)
 	return true;
 }
 
-/* Whether all that the instruction writes to memory is in the function's own frame, where the stack pointer is @lowered bytes
- * below the return address. */
+/* Returns whether the instruction writes only to memory of the function's own frame. The stack
+ * pointer is @lowered bytes below the return address. */
 static bool writes_own_frame(const struct disasm_insn *insn, __u32 lowered)
 {
 	return insn->writes_frame && insn->frame_offset >= -SITE_MAX_LOWERED &&
 	       insn->frame_offset + (__s64)insn->frame_bytes <= (__s64)lowered;
 }
 
-/* Which part of the caller's state beside arguments the instruction may change, a clause for the
- * user; NULL: none. */
+/* Returns a clause for the user that names the part of the caller's state, beside arguments, that
+ * the instruction may change; NULL if it changes none. */
 static const char *harm(const struct disasm_insn *insn, __u32 lowered)
 {
 	switch (insn->class) {
@@ -117,7 +120,8 @@ static const char *harm(const struct disasm_insn *insn, __u32 lowered)
 	return insn->fp != DISASM_FP_KEPT ? "writes the frame pointer" : NULL;
 }
 
-/* By how many bytes the instruction lowers the stack pointer, if it does nothing else; 0: it does something else. */
+/* Returns the number of bytes by which the instruction lowers the stack pointer, if it does
+ * nothing else; otherwise 0. */
 static __u32 bytes_lowered(const struct disasm_insn *insn)
 {
 	if (insn->class != DISASM_OTHER || insn->effects != DISASM_WRITES_SP ||
@@ -135,8 +139,9 @@ static void explain(const struct disasm_insn *insn, const char *what, char *reas
 	snprintf(reason, size, "`%s` %s before any emulated instruction", text, what);
 }
 
-/* Finds the first emulated instruction at which what the programs read is as at the entry, but for arguments in other registers
- * and the stack pointer, which is *@lowered bytes below. -ENOENT, with @reason set, if there is none. */
+/* Finds the first instruction that the kernel emulates and at which all that the programs read is
+ * as at the entry, except that arguments may be in other registers and the stack pointer is
+ * *@lowered bytes lower. Returns 0, or -ENOENT, with @reason set, if there is none. */
 static int find_emulated(const struct allocator_reader *reader, const struct site *site,
 			 struct arguments *arguments, struct disasm_insn *out, __u32 *lowered,
 			 char *reason, size_t size)
@@ -195,7 +200,9 @@ static void note_moved(struct site *site, const struct arguments *arguments)
 			site->argument_at[n] = (__u8)arguments__find(arguments, n);
 }
 
-/* Whether a branch targets (entry, @distance]: it would cause hits without a call. */
+/* Returns whether a branch targets an address 1 to @distance bytes behind the entry, which would
+ * cause hits without a call. Writes the number of bytes to *@where. @branched_to is a mask (1 <<
+ * number - 1). */
 static bool is_branched_into(__u64 branched_to, __u64 distance, __u64 *where)
 {
 	for (__u64 i = 1; i <= distance; i++) {
@@ -275,9 +282,9 @@ static bool is_known(struct allocator_reader *reader)
 		elf_file__for_each_further_symbol(reader->elf, find_known, reader) > 0);
 }
 
-/* Selects the sites whose return instructions are probed: in a well-known allocator those that
- * exceptions may leave, and the functions that these tail-call; in others
- * all that allocate. */
+/* Selects the sites whose return instructions are probed. In a well-known allocator these are the
+ * sites that exceptions may leave, and the functions that these tail-call; in other allocators all
+ * sites that allocate. */
 static void choose_ends(struct allocator_reader *reader, bool known,
 			bool at_instructions[MAX_SITES])
 {
@@ -334,8 +341,8 @@ static bool has_end(const struct allocator_reader *reader, size_t site)
 	return false;
 }
 
-/* How to observe the returns of a site. operator new of a well-known allocator may leave by other
- * ways if there is no memory: such a call counts as unfinished. */
+/* Returns how the returns of a site are observed. If there is no memory, operator new of a
+ * well-known allocator may be left by an exception: such a call counts as unfinished. */
 static enum allocator_returns returns_of(const struct allocator_reader *reader, size_t i,
 					 bool known, bool at_instructions)
 {
@@ -377,18 +384,19 @@ int reader__find_ends(struct allocator_reader *reader)
 	}
 	if (known || (all && any))
 		return 0;
-	/* One function with unknown returns makes all blocks unreliable. */
+	/* If the returns of one function are unknown, all blocks of the allocator are unreliable. */
 	spoil(allocator);
 	return 0;
 }
 
-/* Whether it may tail-call a C library function, in another file. */
+/* Returns whether the site may tail-call a C library function in another file. */
 static bool leaves_to_malloc(const struct site *site)
 {
 	return site->tail_calls & ((1ULL << AP_C_FUNCTIONS) - 1);
 }
 
-/* Like an allocator that is not well-known, unless the definition allows return probes. */
+/* Finds the returns as in an allocator that is not well-known, unless the definition allows return
+ * probes. */
 int reader__find_definition_ends(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
@@ -407,8 +415,8 @@ int reader__find_definition_ends(struct allocator_reader *reader, struct error *
 			site->returns = RETURNS_PROBED;
 		else if (is_seen && ends && !leaves_to_malloc(site))
 			site->returns = RETURNS_AT_INSTRUCTIONS;
-		/* The programs know that a tail-called malloc returns in the place of its
-		 * caller. */
+		/* The BPF programs know that a malloc which was tail-called returns in place of
+		 * its caller. */
 		if (is_outermost && !definition->returns_probed &&
 		    !(is_seen && (ends || leaves_to_malloc(site))))
 			return error__set(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Finds functions in the symbol tables of a file: those of an allocator and their aliases, those of a definition, and
- * those that hand out memory and that no definition names.
+ * Finds functions in the symbol tables of a file: an allocator's functions and their aliases,
+ * those that a definition names, and functions that hand out memory and that no definition names.
  */
 #include <elf.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "profile.h"
 #include "definitions.h"
 
-/* Finds an allocator's functions in the symbol tables of its file: which symbol is which function, and its
- * aliases. */
+/* Finds an allocator's functions in the symbol tables of its file: which symbol belongs to which
+ * function, and the aliases of each. */
 
 int addresses__add(struct addresses *addresses, __u64 vaddr)
 {
@@ -81,7 +81,8 @@ static int add_candidate(struct allocator_reader *reader, const struct elf_symbo
 	return 0;
 }
 
-/* Local symbols may be any function of that name, so C library names among them are ignored. */
+/* Callback for local symbols. A local symbol with the name of a C library function may be any
+ * function, so it is ignored. */
 static int choose_further_symbol(const struct elf_symbol *symbol, void *arg)
 {
 	return c_function_of(symbol->name) == AP_C_FUNCTIONS ? add_candidate(arg, symbol) : 0;
@@ -212,7 +213,7 @@ static int add_candidate_site(struct allocator_reader *reader,
 	return addresses__add(&reader->starts, candidate->vaddr);
 }
 
-/* Stable: among sites of one function, that of the C library stays first. */
+/* Sorts stably, so that among several sites of one function the C library's stays first. */
 static void sort_sites(struct allocator *allocator)
 {
 	for (size_t i = 1; i < allocator->n_sites; i++) {
@@ -340,7 +341,7 @@ int reader__add_aliases(struct allocator_reader *reader)
 	return allocator__collect_names(allocator);
 }
 
-/* Mask of the functions that a call of @name reaches, by this file's symbols. */
+/* Returns the mask of the functions that a call of @name reaches according to this file's symbols. */
 static __u64 names_of(const struct allocator *allocator, const char *name)
 {
 	enum ap_function function = c_function_of(name);
@@ -377,7 +378,7 @@ static int add_definition(const struct elf_symbol *symbol, void *arg)
 	return 0;
 }
 
-/* Resolves the slot by the file's own symbols. */
+/* Resolves the slot by the symbols that the file itself defines. */
 static void resolve_slot(struct allocator_reader *reader, const char *name, struct slot *slot)
 {
 	struct symbol_definition key = { .name = name }, *found;
@@ -458,13 +459,13 @@ int reader__add_slots(struct allocator_reader *reader)
 
 /* Finds the functions of a defined allocator in a file. */
 
-/* State of the symbol search; @choices are indexed like the definition's functions. */
+/* State of the symbol search; @choices has the same indexes as the definition's functions. */
 struct finding {
 	const struct definition *definition;
 	struct allocator_reader *reader;
 	struct choice *choices;
-	bool only_new;	   /* second pass: keep the choices of the first one */
-	const char *twice; /* name of several functions */
+	bool only_new;	   /* this is the second pass, which keeps the choices of the first one */
+	const char *twice; /* a name that several functions have */
 };
 
 static bool is_function(const struct elf_symbol *symbol)
@@ -492,8 +493,8 @@ static int choose(const struct elf_symbol *symbol, void *arg)
 	choice = &finding->choices[function - finding->definition->functions];
 	if (choice->found && choice->vaddr == symbol->value)
 		return 0;
-	/* Another symbol of the dynamic symbol table is an older version; a local one with the same
-	 * name is another function. */
+	/* Another symbol of this name is an older version if it is in the dynamic symbol table; a
+	 * local symbol is another function. */
 	if (choice->found && finding->only_new) {
 		if (!choice->is_default)
 			finding->twice = function->name;
@@ -525,7 +526,7 @@ static int add_function_site(struct allocator_reader *reader,
 			"its %s is chosen when it is loaded (STT_GNU_IFUNC), which cannot "
 			"be probed",
 			function->name);
-	/* Aliases of one function: the first definition decides. */
+	/* If the definition names aliases of one function, the first name counts. */
 	if (site)
 		return 0;
 	err = reader__add_site(reader, function->interface.function, function->name, choice->vaddr,
@@ -582,10 +583,10 @@ int reader__add_definition_sites(struct allocator_reader *reader, struct error *
 
 /* Finds exported functions of an allocator that hand out memory and that no definition names. */
 
-/* Maximum number of callees searched for a call of a site. */
+/* Maximum number of functions that are searched for a call of a site. */
 #define MAX_CALLED 64
-/* Depth of the search for malloc in functions that copy; deeper calls are made for other
- * purposes. */
+/* Number of levels of calls within which functions that copy are searched for malloc; deeper calls
+ * are made for other purposes. */
 #define COPY_DEPTH 2
 
 static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
@@ -609,8 +610,8 @@ static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
 	return way.target ? FLOW_PASS : FLOW_FOLLOW;
 }
 
-/* Whether the function calls a site, or malloc of any file, within @depth calls, so that its
- * allocations are counted there. */
+/* Returns whether the function calls a site, or the malloc of any file, within @depth levels of
+ * calls, so that its allocations are counted there. */
 static bool calls_site(struct allocator_reader *reader, __u64 vaddr, size_t depth)
 {
 	size_t level_end = 1;
@@ -660,7 +661,7 @@ static int add_unknown(const struct elf_symbol *symbol, void *arg)
 	return 0;
 }
 
-/* Adds a function of the table whose calls may end unknown blocks. */
+/* Adds a function of interface.c whose calls may end unknown blocks. */
 static int add_end(struct allocator_reader *reader, const struct site_candidate *candidate)
 {
 	struct allocator *allocator = reader->allocator;
@@ -698,9 +699,10 @@ static int compare_unknown(const void *a, const void *b)
 }
 
 /*
- * A file that is an allocator exports functions for others to call, a program those that libraries refer to. A C library
- * also exports many other functions, and what they allocate comes from its malloc; where nobody else has names of its
- * functions, as in a static program, they mean nothing.
+ * Finds functions that hand out memory and that are not known. The file of an allocator exports
+ * functions for others to call; a program exports the functions that libraries refer to. A C
+ * library also exports many other functions, and what they allocate comes from its malloc. Where
+ * no other file refers to functions by name, as in a static program, the names say nothing.
  */
 int reader__find_unknown(struct allocator_reader *reader)
 {

@@ -28,38 +28,41 @@
 /* Maximum number of functions named in a message. */
 #define MAX_NAMED 10
 
-/* Maximum number of symbols of one name; more of them are too many parts or functions. */
+/* Maximum number of symbols with one name; if there are more, the function has too many parts, or
+ * there are too many functions. */
 #define MAX_PARTS 1024
 
 /* Maximum number of symbols searched for similar names. */
 #define MAX_LOOKED_AT 500000
 
-/* Maximum distance from the entry to an emulated instruction. */
+/* Maximum distance in bytes from the entry to an instruction that the kernel emulates. */
 #define MAX_DISTANCE 32
 
 struct function_part {
-	char *linkage; /* with the suffix of a clone or part, without a version */
-	char *full;    /* demangled, without that suffix */
+	char *linkage; /* linkage name with the suffix of a clone or part, without a version */
+	char *full;    /* demangled name without that suffix */
 	__u64 vaddr;
-	__u64 size;    /* 0: unknown */
+	__u64 size;    /* in bytes; 0: unknown */
 	bool is_exact; /* the linkage or full name equals the requested one */
 };
 
 struct search {
 	const char *name;
-	char word[128]; /* identifier that the linkage name must contain; "": unknown */
-	__u64 address;	/* requested instead of a name, else 0 */
+	/* Identifier that the linkage name must contain; "": no such identifier is known. */
+	char word[128];
+	__u64 address; /* address that the user named instead of a function, else 0 */
 	struct demangler *demangler;
 	struct function_part *parts;
 	size_t n_parts, parts_room, n_exact;
-	/* For the message if there is none. */
+	/* Similar names, for the message if no function is found. */
 	bool looks_for_near;
 	char *near[MAX_NAMED];
 	size_t n_near, n_looked_at;
 	int err;
 };
 
-/* Whether the code is entered by a jump from the rest of the function, and not by calls. */
+/* Returns whether the code is a part that only the rest of the function jumps to, and that is not
+ * called. */
 static bool is_split_off(const char *linkage)
 {
 	return strstr(linkage, ".cold") || strstr(linkage, ".part.");
@@ -126,7 +129,7 @@ static int add_part(struct search *search, const char *linkage, const char *full
 	return part->linkage && part->full ? 0 : -ENOMEM;
 }
 
-/* Whether the names differ in one or two letters, or @name contains @wanted. */
+/* Returns whether the names differ in one or two letters, or @name contains @wanted. */
 static bool is_near(const char *wanted, const char *name)
 {
 	size_t a = strlen(wanted), b = strlen(name), head = 0, tail = 0;
@@ -200,7 +203,7 @@ static void visit_section(struct search *search, Elf *elf, Elf_Scn *section,
 	}
 }
 
-/* Visits all functions of the file; returns whether it has a full symbol table. */
+/* Visits all functions of the file. Returns whether the file has a full symbol table. */
 static bool visit(struct search *search, Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -218,8 +221,9 @@ static bool visit(struct search *search, Elf *elf)
 }
 
 /*
- * Returns whether @debug may say where functions of @file are: probes are set there in all processes that have mapped the
- * file, and one within an instruction would crash them.
+ * Returns whether @debug may be trusted to say where the functions of @file are. Probes are set
+ * there in all processes that have mapped the file, and a probe within an instruction would crash
+ * them.
  */
 static bool may_say_of(const struct debug_file *debug, const struct debug_file *file)
 {
@@ -276,8 +280,10 @@ static int none_found(struct search *search, struct debug_file *file, const char
 			  search->name, path, near[0] ? "; similar names: " : "", near);
 }
 
-/* Parts of one function have the same full name. Different linkage names with one full name are one
- * function, such as a constructor's; one linkage name at two addresses is two functions. */
+/* Returns whether the parts that were found belong to several functions, two parts of which it
+ * writes to *@first and *@second. Parts of one function have the same full name. Different linkage
+ * names with one full name are one function, such as a constructor; one linkage name at two
+ * addresses is two functions. */
 static bool is_ambiguous(const struct search *search, const struct function_part **first,
 			 const struct function_part **second)
 {
@@ -337,7 +343,8 @@ static void prefer_exact(struct search *search)
 		search->n_parts = kept;
 }
 
-/* Address of the first instruction from the entry on that the kernel can emulate, or the entry. */
+/* Returns the address of the first instruction near the entry that the kernel can emulate, or the
+ * entry. */
 static __u64 probe_address(struct elf_file *elf, __u64 entry)
 {
 	struct disasm_insn insn;
@@ -359,7 +366,7 @@ static __u64 probe_address(struct elf_file *elf, __u64 entry)
 	return entry;
 }
 
-/* Bytes of code from @vaddr to the end of its segment. */
+/* Returns the number of bytes of code from @vaddr to the end of its segment. */
 static __u64 code_left(struct elf_file *elf, __u64 vaddr)
 {
 	struct elf_text text;
@@ -370,7 +377,7 @@ static __u64 code_left(struct elf_file *elf, __u64 vaddr)
 	return 0;
 }
 
-/* The range that begins at @start, or NULL. */
+/* Returns the range that begins at @start, or NULL. */
 static struct ap_within_range *range_at(struct ap_within *within, __u64 start)
 {
 	for (__u32 i = 0; i < within->n; i++)
@@ -390,8 +397,8 @@ static int describe(const struct search *search, struct elf_file *elf, const cha
 		struct ap_within_range *range;
 		__u64 offset, left = code_left(elf, part->vaddr), size = part->size;
 
-		/* If the size is unknown, the range covers at least a return address in the first
-		 * call. */
+		/* If the size is unknown, let the range have one byte: it covers at least the
+		 * beginning of the function. */
 		size = size < left ? size : left;
 		size = size ? size : 1;
 		if (!left || elf_file__vaddr_to_offset(elf, part->vaddr, &offset))
@@ -580,10 +587,10 @@ static bool is_usdt(const char *symbol)
 	return !strncmp(symbol, usdt_prefix, strlen(usdt_prefix));
 }
 
-/* Longer than any name that can be given. */
+/* Limit of bytes that is longer than any name that a user can give. */
 #define MAX_NAME (1 << 20)
 
-/* Ranges that the programs search, and addresses for probes. */
+/* Checks the ranges that the BPF programs search, and the addresses that probes are set at. */
 static bool code_is_sound(const void *object, const void *context)
 {
 	const struct executable_parts *parts = context;
@@ -648,7 +655,8 @@ int function_code__parse(struct parser *parser, int fd, const char *path, const 
 
 	wire__put_string(&parameters, name);
 	wire__put_u32(&parameters, is_usdt);
-	/* Without executable parts no function's code is sound. */
+	/* Code of a function outside of executable segments is refused, so without such segments
+	 * all is. */
 	if (executable_parts__read(fd, &parts))
 		parts.n = 0;
 	err = parameters.has_failed

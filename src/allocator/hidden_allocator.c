@@ -12,20 +12,20 @@
 #include "cleanup.h"
 #include "elf_file.h"
 
-/* Maximum number of bytes searched, and size of a read. */
+/* Maximum number of bytes that are searched, and number of bytes that are read at a time. */
 #define MAX_BYTES   (256u << 20)
 #define CHUNK_BYTES (1u << 20)
 
 static const struct {
 	const char *name, *text;
-	bool is_pythons; /* CPython has it, too */
+	bool is_pythons; /* CPython contains this allocator, too */
 } signs[] = {
 	{ "jemalloc", "<jemalloc>: ", false },
 	{ "mimalloc", "mimalloc: warning: ", true },
 	{ "tcmalloc", "tcmalloc: allocation failed", false },
 };
 
-/* Longer than any of the texts. */
+/* Number of bytes that is larger than the length of any of the texts. */
 #define OVERLAP 32
 
 static const char *find_sign(const char *bytes, size_t n, bool has_python)
@@ -37,8 +37,9 @@ static const char *find_sign(const char *bytes, size_t n, bool has_python)
 	return NULL;
 }
 
-/* Whether the file is a CPython that takes no memory from the mimalloc within it (since 3.13): it does with free threading,
- * and where PYTHONMALLOC asks for it, which PYTHON_NOTE is about. */
+/* Returns whether the file is a CPython that takes no memory from the mimalloc within it (since
+ * 3.13). A free-threaded CPython does take memory from it; so does any CPython where PYTHONMALLOC
+ * asks for it, which PYTHON_NOTE is about. */
 static bool is_python_with_arenas(struct elf_file *elf)
 {
 	return elf_file__defines(elf, "PyObject_Malloc") &&
@@ -50,8 +51,9 @@ static int end_at_first(const struct elf_symbol *symbol, void *arg)
 	return 1;
 }
 
-/* Whether its allocator, if it has one, would have no names: in a stripped program, and in a library that does not export
- * it. Few libraries ask for memory as an allocator does, so few are searched. */
+/* Returns whether an allocator in the file, if there is one, would have no names: the file is a
+ * stripped program, or a library that does not export malloc. Only libraries that ask for memory
+ * as an allocator does are searched, which are few. */
 static bool may_hide_one(int fd, const char *path, bool *has_python)
 {
 	struct elf_file *elf;

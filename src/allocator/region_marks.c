@@ -16,7 +16,7 @@
 #include "text.h"
 #include "usdt.h"
 
-/* In the worker. */
+/* State of the search, in the worker. */
 struct search {
 	struct elf_file *elf;
 	struct region_marks marks;
@@ -144,7 +144,8 @@ int region_marks__parse(struct parser *parser, int fd, const char *path, struct 
 	struct region_marks marks = { 0 };
 	int err;
 
-	/* Without executable parts no mark is sound. */
+	/* A mark outside of executable segments is refused, so without such segments all marks
+	 * are. */
 	if (executable_parts__read(fd, &parts))
 		parts.n = 0;
 	err = parser__call_struct(parser, &call, &marks_type, &marks, &parts, error);

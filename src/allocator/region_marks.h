@@ -12,14 +12,16 @@
 struct error;
 struct parser;
 
-/* The most marks of one file that are read. A macro in a template or an inlined function may make many. */
+/* Maximum number of marks of one file that are read. A macro in a template or an inlined function
+ * may make many. */
 #define REGION_MARKS_MAX 4096
 
 struct region_mark {
 	enum ap_region_mark kind;
-	bool is_at_nop;			     /* else a probe might damage what is there */
-	__u64 offset;			     /* of the nop, in the file */
-	char name[AP_REGION_NAME_BYTES + 1]; /* printable; "" of AP_REGION_LEAVE */
+	/* A nop is at the mark; a probe on another instruction might damage it. */
+	bool is_at_nop;
+	__u64 offset;			     /* file offset of the nop */
+	char name[AP_REGION_NAME_BYTES + 1]; /* printable; "" for AP_REGION_LEAVE */
 };
 
 struct region_marks {
@@ -27,16 +29,16 @@ struct region_marks {
 	size_t n;
 	size_t n_unnamed; /* marks that are not in the list, since their names cannot be printed or are too long */
 	bool has_more;	/* there are more than REGION_MARKS_MAX */
-	bool has_calls; /* the file imports the function that marks call */
+	bool has_calls; /* the file imports the function that the marks call */
 };
 
-/* Reads them by a worker. -ENOEXEC: the file is no ELF file; -ECHILD: it could not be read safely, with *@error set;
- * -ENOMEM. */
+/* Has a worker read the marks in the file @fd. Returns 0; -ENOEXEC if the file is no ELF file;
+ * -ECHILD, with *@error set, if it could not be read safely; or -ENOMEM. */
 int region_marks__parse(struct parser *parser, int fd, const char *path, struct region_marks *out,
 			struct error *error);
 void region_marks__release(struct region_marks *marks);
 
-/* Whether it is not empty, not too long, and can be printed. */
+/* Returns whether @name is not empty, not too long, and can be printed. */
 bool region_name__is_good(const char *name);
 
 #endif

@@ -25,7 +25,7 @@ struct search {
 	int err;
 };
 
-/* Parses argument @number, from 1; 0: there is none. */
+/* Parses argument @number of the probe, counted from 1. With 0 it parses nothing. */
 static int read_operand(struct search *search, const struct usdt_probe *probe, __u8 number,
 			struct ap_operand *out)
 {
@@ -117,7 +117,7 @@ static int consider(const struct usdt_probe *probe, void *arg)
 	return search->err;
 }
 
-/* If some of the definition's probes exist, a missing one is most likely misspelt. */
+/* If some probes of the definition exist, the name of a missing one is most likely misspelt. */
 static int check_missing(struct search *search)
 {
 	const struct allocator *allocator = search->allocator;

@@ -9,14 +9,14 @@
 #include "array.h"
 #include "usdt_definition.h"
 
-/* Longer than any operand that assemblers write. */
+/* Limit of characters that is larger than any operand that assemblers write. */
 #define MAX_OPERAND 128
 
-/* By index in struct pt_regs, which ptrace's ABI fixes: names of the 8-, 4-, 2- and 1-byte
- * registers. */
+/* Names of the 8-, 4-, 2- and 1-byte registers, in the order of struct pt_regs, which ptrace's ABI
+ * fixes. */
 static const struct register_names {
 	const char *names[4];
-	const char *second; /* name of the second byte */
+	const char *second; /* name of the register's second-lowest byte (%ah) */
 	__u16 word;
 } registers[] = {
 	{ { "r15", "r15d", "r15w", "r15b" }, NULL, 0 },
@@ -37,7 +37,7 @@ static const struct register_names {
 	{ { "rsp", "esp", "sp", "spl" }, NULL, 19 },
 };
 
-/* Takes the register at *@text. */
+/* Parses the register at *@text and moves *@text behind it. */
 static bool take_register(const char **text, __u16 *offset, __u8 *is_second)
 {
 	size_t len;
@@ -63,7 +63,7 @@ static bool take_register(const char **text, __u16 *offset, __u8 *is_second)
 	return false;
 }
 
-/* Takes the number at *@text, if there is one. */
+/* Parses the number at *@text, if there is one, and moves *@text behind it. */
 static bool take_number(const char **text, __s64 *value)
 {
 	unsigned long long number;
@@ -83,7 +83,8 @@ static bool take_number(const char **text, __s64 *value)
 	return true;
 }
 
-/* Takes "8@" or "-4@": width, negative if signed. Without it the argument has 8 bytes. */
+/* Parses "8@" or "-4@", the width in bytes, which is negative if the argument is signed. Without
+ * it the argument has 8 bytes. */
 static int take_size(const char **text, struct ap_operand *operand)
 {
 	const char *at = strchr(*text, '@');
@@ -107,7 +108,7 @@ static int take_size(const char **text, struct ap_operand *operand)
 	return 0;
 }
 
-/* "(%rax)", "(%rax,%rbx)", "(,%rbx,8)", "(%rax,%rbx,8)" */
+/* Parses an operand in memory, such as "(%rax)", "(%rax,%rbx)", "(,%rbx,8)" or "(%rax,%rbx,8)". */
 static int take_memory_operand(const char *text, struct ap_operand *operand)
 {
 	__s64 scale = 1;
@@ -115,7 +116,7 @@ static int take_memory_operand(const char *text, struct ap_operand *operand)
 
 	text++;
 	if (*text == '%' && !take_register(&text, &operand->base, &is_second))
-		return -ENOTSUP; /* %rip, %fs */
+		return -ENOTSUP; /* another register, such as %rip or %fs */
 	if (*text == ',') {
 		text++;
 		if (!take_register(&text, &operand->index, &is_second))
@@ -151,7 +152,7 @@ static int parse(const char *text, struct ap_operand *operand)
 	}
 	operand->kind = AP_OPERAND_MEMORY;
 	take_number(&text, &operand->value);
-	/* Anything else is an absolute address or that of a symbol. */
+	/* Any other text is an absolute address, or the address of a symbol. */
 	return *text == '(' ? take_memory_operand(text, operand) : -ENOTSUP;
 }
 

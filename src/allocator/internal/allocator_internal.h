@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Internals of allocator*.c: an allocator while it is read. */
+/* Declarations that only allocator*.c share: the state of an allocator while it is read. */
 #ifndef ALLOCPROF_ALLOCATOR_INTERNAL_H
 #define ALLOCPROF_ALLOCATOR_INTERNAL_H
 
@@ -32,10 +32,11 @@ struct wire_writer;
 /* Maximum number of other functions of the file that one site may tail-call. */
 #define MAX_CONTINUATIONS 16
 
-/* jemalloc has 528. */
+/* Maximum number of internal return addresses; jemalloc has 528. */
 #define MAX_RETURNS (1u << 16)
 
-/* The code of glibc's malloc.o has 12 KiB. */
+/* Maximum size in bytes of the core, the allocator's code in a program; the code of glibc's
+ * malloc.o has 12 KiB. */
 #define MAX_CORE (64u << 10)
 
 struct addresses {
@@ -61,12 +62,12 @@ struct site_candidate {
 	__u64 size;
 };
 
-/* A GOT slot that points to a site or, where the allocator has an interface of its own, to another
- * function of the file. */
+/* A slot of the GOT that points to a site or, if the allocator has functions other than the C
+ * library's, to another function of the file. */
 struct slot {
 	__u64 vaddr;
 	__u64 names;
-	int site;     /* index, -1: no site of this file */
+	int site;     /* index of the site; -1: the slot points to no site of this file */
 	__u64 target; /* another function of the file, or 0 */
 };
 
@@ -85,7 +86,7 @@ struct end {
 /* A function within the core of a program. */
 struct core_function {
 	__u64 vaddr;
-	bool is_root; /* the allocator's, whoever calls it */
+	bool is_root; /* the function belongs to the allocator, whoever calls it */
 	bool is_reached, is_core;
 };
 
@@ -110,18 +111,20 @@ struct allocator_reader {
 	struct slot *slots; /* sorted by vaddr */
 	size_t n_slots;
 	size_t room_slots;
-	/* Per site: bit n is set if a direct branch targets entry + n + 1. */
+	/* For each site: bit n is set if a direct branch targets the address entry + n + 1. */
 	__u64 branched_to[MAX_SITES];
-	unsigned int n_decoded; /* functions decoded to find out whether bytes are a branch */
+	/* Functions that were decoded to find out whether some bytes are a branch. */
+	unsigned int n_decoded;
 	__u64 lowest_entry;
 	__u64 highest_entry;
-	/* Direct calls from this range are internal; in a program only those that functions of the allocator make. */
+	/* Direct calls from this range of addresses are internal; in a program only those that
+	 * functions of the allocator make. */
 	__u64 core_start;
 	__u64 core_end;
 	struct core_function *core; /* sorted by address */
 	size_t n_core, room_core;
 	size_t current;			/* site whose flow is walked */
-	struct addresses continuations; /* functions that it tail-calls */
+	struct addresses continuations; /* functions that this site tail-calls */
 	struct end *ends;		/* return instructions of sites */
 	size_t n_ends, room_ends;
 	struct edge *edges;
@@ -129,85 +132,92 @@ struct allocator_reader {
 	bool leaves_unseen[MAX_SITES]; /* the site may return by unknown instructions */
 	bool calls_site;	       /* result of visit_called() */
 	bool is_c_library;
-	/* Result of visit_forwarding(): a path returns without calling a site. */
+	/* Result of visit_forwarding(): a path returns without calling a site, so the function
+	 * gets memory by itself. */
 	bool gets_by_itself;
-	int err; /* of a callback without a return value */
+	int err; /* error of a callback that returns no value */
 };
 
 /* Target of a jump or call. */
 struct way {
-	const struct site *site; /* NULL: no site of this file */
-	__u64 names;		 /* mask of the functions that it reaches */
-	__u64 target;		 /* another function of the file, by a slot, or 0 */
+	const struct site *site; /* NULL: the target is no site of this file */
+	__u64 names;		 /* mask of the functions that the jump or call reaches */
+	__u64 target;		 /* another function of the file that a slot leads to, or 0 */
 };
 
 int addresses__add(struct addresses *addresses, __u64 vaddr);
-/* Sorts and removes duplicates. */
+/* Sorts the addresses and removes duplicates. */
 void addresses__sort(struct addresses *addresses);
 int addresses__compare(const void *a, const void *b);
 
-/* The C library function @name, or AP_C_FUNCTIONS. */
+/* Returns the number of the C library function @name, or AP_C_FUNCTIONS if there is none. */
 enum ap_function c_function_of(const char *name);
 struct site *allocator__site_at(struct allocator *allocator, __u64 vaddr);
 bool site__frees(const struct site *site);
 
-/* allocator_symbols.c: sites by symbols. */
+/* Functions of allocator_symbols.c, which finds sites by symbols. */
 /* Adds a site with these values, and zeroes elsewhere; reader__settle_sites() must follow. */
 int reader__add_site(struct allocator_reader *reader, enum ap_function function, const char *name,
 		     __u64 vaddr, __u64 size, struct error *error);
 int reader__choose_symbols(struct allocator_reader *reader);
-/* Whether the file defines this family's malloc and free. */
+/* Returns whether the file defines the malloc and free of @family. */
 bool reader__has_family(const struct allocator_reader *reader, enum interface_family family);
 int reader__add_sites(struct allocator_reader *reader, struct error *error);
-/* To be called after sites were added or removed. */
+/* Sorts the sites and finishes their fields; to be called after sites were added or removed. */
 void reader__settle_sites(struct allocator_reader *reader);
 int reader__add_aliases(struct allocator_reader *reader);
-/* Collects the aliases of each function over its sites. 0 or -ENOMEM. */
+/* Collects the aliases of each function from all of its sites. Returns 0 or -ENOMEM. */
 int allocator__collect_names(struct allocator *allocator);
 int reader__add_definitions(struct allocator_reader *reader);
 int reader__add_slots(struct allocator_reader *reader);
 
-/* allocator_flow.c: control flow of the sites. */
+/* Functions of allocator_flow.c, which follows the control flow of the sites. */
 const struct elf_text *reader__text_at(const struct allocator_reader *reader, __u64 vaddr);
 int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct disasm_insn *out);
-/* The function that has @vaddr, or 0. */
+/* Returns the address of the function whose code has @vaddr, or 0. */
 __u64 reader__function_at(const struct allocator_reader *reader, __u64 vaddr);
 struct way reader__way_of(const struct allocator_reader *reader, const struct disasm_insn *insn);
 void reader__note_continuation(struct allocator_reader *reader, __u64 vaddr);
 int reader__walk_flow(struct allocator_reader *reader, __u64 entry, flow_fn fn);
 int reader__walk_flows(struct allocator_reader *reader);
 int reader__drop_forwarding_operators(struct allocator_reader *reader);
-/* Finds the core: needs all sites and the file's code. 0 or a negative errno. */
+/* Finds the core, the allocator's code in a program; all sites and the file's code must be known.
+ * Returns 0 or a negative errno. */
 int reader__find_core(struct allocator_reader *reader);
-/* Whether the code that a call returns to @return_address in is the allocator's. */
+/* Returns whether the call that returns to @return_address is in the allocator's code. */
 bool reader__is_core(const struct allocator_reader *reader, __u64 return_address);
 int reader__scan_texts(struct allocator_reader *reader);
 
-/* Sites of a defined allocator. -ENOENT: there are none. */
+/* Adds the sites of an allocator that a definition defines. Returns 0; -ENOENT if the file has
+ * none; or another negative errno. */
 int reader__add_definition_sites(struct allocator_reader *reader, struct error *error);
 
-/* allocator_place.c: selects the probed instruction. @branched_to as in struct allocator_reader. */
+/* Function of allocator_place.c: selects the instruction of a site that is probed. @branched_to is
+ * as in struct allocator_reader. */
 void reader__place_probe(const struct allocator_reader *reader, struct site *site,
 			 __u64 branched_to, enum site_policy policy);
 
-/* How and where returns are probed. */
+/* Finds how and where the returns of all sites are probed. Returns 0 or a negative errno. */
 int reader__find_ends(struct allocator_reader *reader);
-/* The same for functions of a definition. -ENOTSUP if its nesting needs returns that cannot be found. */
+/* Does the same for the functions of a definition. Returns -ENOTSUP if the definition nests
+ * functions whose returns cannot be found. */
 int reader__find_definition_ends(struct allocator_reader *reader, struct error *error);
 
-/* Sets is_bypassed. */
+/* Sets allocator.is_bypassed. Returns 0 or a negative errno. */
 int reader__find_bypass(struct allocator_reader *reader);
 
-/* Exported functions with names like those of interface.c. */
+/* Finds exported functions with names like those of interface.c. Returns 0 or a negative errno. */
 int reader__find_unknown(struct allocator_reader *reader);
 
-/* Allocators as bytes. */
+/* Writes @allocator as bytes for another process. */
 
 void allocator__write(const struct allocator *allocator, struct wire_writer *to);
 
 /*
- * The allocator back, of the file at @path with code in @parts, where @definition is what was asked for or NULL. -EPROTO: a
- * worker that is not to be trusted says what cannot be; -ENOMEM.
+ * Reads the allocator that allocator__write() wrote, of the file at @path with the executable code
+ * @parts; @definition is the definition that was asked for, or NULL. The caller frees *@out.
+ * Returns 0; -EPROTO if the worker, which is not to be trusted, says what cannot be true; or
+ * -ENOMEM.
  */
 int allocator__take(struct wire_reader *from, const char *path, const struct definition *definition,
 		    const struct executable_parts *parts, struct allocator **out);
@@ -215,12 +225,14 @@ int allocator__take(struct wire_reader *from, const char *path, const struct def
 /* Detects well-known allocators in stripped programs, and in libraries that do not export them. */
 
 /*
- * Name of the allocator in the file @fd, by the text of its messages, where its functions have no names: of a dynamically
- * linked program whose symbols were stripped, or of a library that defines no malloc. NULL if there is none.
+ * Returns the name of the allocator in the file @fd if its functions have no names, recognized by
+ * the text of its messages. The file is a dynamically linked program whose symbols were stripped,
+ * or a library that defines no malloc. Returns NULL if there is no such allocator.
  */
 const char *hidden_allocator__find(int fd, const char *path);
 
-/* The number of a name from above; and back, NULL if there is none. */
+/* Returns the number of a name that hidden_allocator__find() returned. The second function returns
+ * the name of a number, or NULL if there is none. */
 size_t hidden_allocator__number(const char *name);
 const char *hidden_allocator__at(size_t number);
 
