@@ -29,7 +29,7 @@
 
 /* The system calls that a confined process may make, by a seccomp filter. */
 
-/* What computing, libelf, libdw and the C library need of a kernel. */
+/* System calls that computation needs, and libelf, libdw and the C library. */
 static const int computing[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(pread64),
@@ -63,7 +63,8 @@ static const int computing[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* worker_trap__set() answers them: by the parent, or by a refusal. */
+/* System calls that raise SIGSYS: the handler of worker_trap__set() has the parent answer them, or
+ * refuses them. */
 static const int trapped[] = {
 	SCMP_SYS(open),	      SCMP_SYS(openat),	   SCMP_SYS(openat2),	 SCMP_SYS(readlink),
 	SCMP_SYS(readlinkat), SCMP_SYS(stat),	   SCMP_SYS(lstat),	 SCMP_SYS(statx),
@@ -71,7 +72,8 @@ static const int trapped[] = {
 	SCMP_SYS(ioctl),      SCMP_SYS(fstat),
 };
 
-/* A client may make all calls but these, since its libraries resolve names, start threads and write files. */
+/* System calls that a client may not make. It may make all others, since its libraries resolve
+ * names, start threads and write files. */
 static const int refused_to_clients[] = {
 	SCMP_SYS(ptrace),
 	SCMP_SYS(process_vm_readv),
@@ -139,7 +141,7 @@ static int add_all(scmp_filter_ctx filter, __u32 action, const int *calls, size_
 	return 0;
 }
 
-/* Calls that depend on their arguments. */
+/* Adds the system calls that are allowed with some arguments only. */
 static int add_conditional(scmp_filter_ctx filter)
 {
 	const struct {
@@ -148,18 +150,19 @@ static int add_conditional(scmp_filter_ctx filter)
 	} rules[] = {
 		{ SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, CONFINED_FD) },
 		{ SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, CONFINED_FD) },
-		/* No code but that which is there. */
+		/* Data must not become code. */
 		{ SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
 		{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC) },
 		{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD) },
 		{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFD) },
 		{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL) },
-		/* Limits are read, not set. */
+		/* Resource limits may be read, not set. */
 		{ SCMP_SYS(prlimit64), SCMP_A2(SCMP_CMP_EQ, 0) },
-		/* abort() */
+		/* abort() signals its own process. */
 		{ SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, getpid()) },
 	};
-	/* No new code here, either, and no shared memory, which RLIMIT_DATA does not count. */
+	/* A mapping must not have new code, nor be shared: RLIMIT_DATA does not count shared
+	 * memory. */
 	const struct scmp_arg_cmp private_data[] = {
 		SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
 		SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_TYPE, MAP_PRIVATE),
@@ -170,7 +173,7 @@ static int add_conditional(scmp_filter_ctx filter)
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && !err; i++)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rules[i].call, 1,
 					     &rules[i].condition);
-	/* The trap's own way to ask the kernel. */
+	/* With these flags newfstatat(2) is allowed: the trap's handler asks the kernel by it. */
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
 				       SCMP_A3(SCMP_CMP_EQ, WORKER_STATUS_FLAGS));
@@ -202,7 +205,7 @@ static int add_client(scmp_filter_ctx filter)
 	return err;
 }
 
-/* Why seccomp_init() has failed, which does not say so. */
+/* Returns the errno that tells why seccomp_init() has failed, which does not set errno itself. */
 static int refusal(void)
 {
 	__u32 action = SECCOMP_RET_KILL_PROCESS;
@@ -245,7 +248,7 @@ bool confinement__outlives(void (*call)(void))
 	int status;
 
 	if (!pid) {
-		/* SIGSYS would leave a core file. */
+		/* Otherwise SIGSYS would leave a core file. */
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 		call();
 		_exit(0);
@@ -253,7 +256,7 @@ bool confinement__outlives(void (*call)(void))
 	return pid < 0 || waitpid(pid, &status, 0) != pid || WIFEXITED(status);
 }
 
-/* So many files may be open at once: a large process has mapped as many. */
+/* Maximum number of open files; a large process has mapped as many. */
 #define MAX_FILES 4096
 
 void confinement__reset_signals(void)
@@ -266,7 +269,7 @@ void confinement__reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Leaves @kept as CONFINED_FD. */
+/* Makes @kept the descriptor CONFINED_FD, and closes all others. */
 static int close_files(int kept)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -274,7 +277,7 @@ static int close_files(int kept)
 
 	if (null < 0)
 		return -errno;
-	/* Moved above the descriptors that are replaced below. */
+	/* Move it above the descriptors that are replaced below. */
 	above = fcntl(kept, F_DUPFD_CLOEXEC, CONFINED_FD + 1);
 	if (above < 0)
 		return -errno;
@@ -312,8 +315,9 @@ static int note_shared(void *context, const struct proc_mapping *mapping)
 }
 
 /*
- * Maps of BPF programs and memory of measured processes are shared, and a fork would go on to see and change them.
- * /proc/self/maps is read to its end first, since unmapping changes it.
+ * Unmaps shared memory: a forked process would go on to see and change maps of BPF programs and
+ * memory of measured processes. Reads /proc/self/maps to its end first, since unmapping changes
+ * it.
  */
 static int unmap_shared(void)
 {
@@ -327,7 +331,7 @@ static int unmap_shared(void)
 	return err;
 }
 
-/* Pages of data that this process has. */
+/* Returns the number of pages of data that this process has. */
 static unsigned long data_pages(void)
 {
 	_cleanup_(close_file) FILE *file = fopen("/proc/self/statm", "re");
@@ -364,7 +368,8 @@ static int set_limits(const struct confinement *confinement)
 	return err;
 }
 
-/* The last id that this user namespace has, by @map of /proc/self; 0 if that is unknown. */
+/* Returns the last id that this user namespace has, according to @map of /proc/self; 0 if that is
+ * unknown. */
 static __u32 last_id(const char *map)
 {
 	_cleanup_(close_file) FILE *file = fopen(map, "re");
@@ -376,7 +381,7 @@ static __u32 last_id(const char *map)
 	return last;
 }
 
-/* The id that is @wanted, or the namespace's last one where that is less. */
+/* Returns @wanted, or the last id of the user namespace if that is less. */
 static __u32 id_within(const char *map, __u32 wanted)
 {
 	__u32 last = last_id(map);
@@ -385,8 +390,9 @@ static __u32 id_within(const char *map, __u32 wanted)
 }
 
 /*
- * A parser gets a user that no other process has, not even another parser, since processes of one user may signal each other. A
- * client becomes the user who called sudo, whose network and cache it uses, or else nobody.
+ * Chooses the user of the confined process. A parser gets a user that no other process has, not
+ * even another parser, since processes of one user may signal each other. A client becomes the
+ * user who called sudo, whose network and cache it uses, or else nobody.
  */
 static void choose_user(enum confinement_kind kind, uid_t *uid, gid_t *gid)
 {
@@ -402,8 +408,9 @@ static void choose_user(enum confinement_kind kind, uid_t *uid, gid_t *gid)
 }
 
 /*
- * In a user namespace there may be no other user, and a container's root may not be allowed to become one: then the user
- * stays, without capabilities, and the list of system calls refuses the rest.
+ * Changes the user, if possible. In a user namespace there may be no other user, and a container's
+ * root may not be allowed to become one: then the process keeps its user, without capabilities,
+ * and the filter of system calls refuses the rest.
  */
 static int change_user(uid_t uid, gid_t gid)
 {
@@ -416,8 +423,8 @@ static int change_user(uid_t uid, gid_t gid)
 	return 0;
 }
 
-/* Needs CAP_SETPCAP, so it comes before the capabilities go; without it, there is nothing to regain, for want of new
- * privileges. */
+/* Empties the capability bounding set. That needs CAP_SETPCAP, so it comes before the capabilities
+ * are dropped. If it fails, the process still cannot regain any, since no_new_privs is set. */
 static void drop_bounds(void)
 {
 	for (int capability = 0; capability <= CAP_LAST_CAP; capability++)
@@ -437,7 +444,7 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
-/* @uid 0: the user stays. */
+/* Changes to @uid and @gid and drops all capabilities. With @uid 0 the user stays. */
 static int drop_privileges(uid_t uid, gid_t gid)
 {
 	int err = 0;
@@ -461,7 +468,8 @@ int confinement__drop_privileges(void)
 	return drop_privileges(uid, gid == (gid_t)-1 ? CONFINED_NOBODY : gid);
 }
 
-/* After the change of the user, which resets both. */
+/* Has the kernel kill this process when its parent ends, and makes it undumpable. To be called
+ * after the change of the user, which resets both. */
 static int stay_with_parent(pid_t parent)
 {
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
@@ -475,7 +483,7 @@ int confinement__enter(const struct confinement *confinement)
 	gid_t gid = 0;
 	int err;
 
-	/* Ctrl-C is for the parent, which ends this process. */
+	/* Ctrl-C is meant for the parent, which ends this process. */
 	setpgid(0, 0);
 	confinement__reset_signals();
 	prctl(PR_SET_NAME, confinement->name, 0, 0, 0);

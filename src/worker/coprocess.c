@@ -41,11 +41,12 @@ static void __attribute__((noreturn))
 run_child(const struct coprocess *coprocess, int input, int output)
 {
 	/*
-	 * A process group of its own: Ctrl-C does not reach it, and one kill() does for all of it.
+	 * Give the child a process group of its own: Ctrl-C does not reach the group, and one
+	 * kill() ends all of it.
 	 */
 	setpgid(0, 0);
 	confinement__reset_signals();
-	/* Neither fd is 0 or 1, see above_standard(). */
+	/* Neither descriptor is 0 or 1 (above_standard()). */
 	if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0)
 		_exit(127);
 	if (confinement__drop_privileges())
@@ -99,7 +100,7 @@ static int start(struct exchange *exchange)
 		close(exchange->from);
 		run_child(exchange->coprocess, child_in, child_out);
 	}
-	/* In parent and child, because either may run first. */
+	/* Parent and child both do this, because either may run first. */
 	setpgid(exchange->child, exchange->child);
 	if (fcntl(exchange->to, F_SETFL, O_NONBLOCK) || fcntl(exchange->from, F_SETFL, O_NONBLOCK))
 		return -errno;
@@ -114,7 +115,7 @@ static void write_some(struct exchange *exchange)
 		exchange->input += written;
 		exchange->input_size -= written;
 	} else if (errno != EAGAIN && errno != EINTR) {
-		/* The child may have read enough; its output shows that. */
+		/* The child may have read as much as it needs; its output shows whether it has. */
 		exchange->input_size = 0;
 	}
 	if (!exchange->input_size)
@@ -164,8 +165,8 @@ static int talk(struct exchange *exchange)
 	return 0;
 }
 
-/* Waits until the child has ended and does not reap it, so that its pid is not reused. -ETIMEDOUT
- * if it closed its output but runs on. */
+/* Waits until the child has ended, and does not reap it, so that its pid is not reused. Returns 0,
+ * or -ETIMEDOUT if the child closed its output but runs on. */
 static int await(const struct exchange *exchange)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -209,7 +210,7 @@ static int explain(const struct exchange *exchange, int err, int status, struct 
 	return 0;
 }
 
-/* SIGPIPE is blocked meanwhile: a child that closes its input early would raise it. */
+/* Runs the exchange with SIGPIPE blocked: a child that closes its input early would raise it. */
 static int run(struct exchange *exchange, struct error *error)
 {
 	int status = 0, err = start(exchange);
@@ -220,7 +221,7 @@ static int run(struct exchange *exchange, struct error *error)
 	if (!err)
 		err = await(exchange);
 	if (exchange->child > 0) {
-		/* The whole group is killed, with the child's own children. */
+		/* Kill the whole group, with the child's own children. */
 		kill(-exchange->child, SIGKILL);
 		waitpid(exchange->child, &status, 0);
 	}

@@ -9,7 +9,7 @@
 
 union fd_space {
 	char bytes[CMSG_SPACE(PACKET_MAX_FDS * sizeof(int))];
-	struct cmsghdr header; /* for the alignment */
+	struct cmsghdr header; /* not used, but aligns the buffer */
 };
 
 int packet__send(int socket, const struct packet *packet, size_t size, const int *fds, size_t n_fds)

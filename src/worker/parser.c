@@ -17,25 +17,30 @@
 #include "packet.h"
 #include "worker.h"
 
-/* For one file. The largest browser's take two seconds of an idle processor. */
+/* Limit for one file, by the wall clock. The largest browser's file takes two seconds of an idle
+ * processor. */
 #define TIMEOUT_MS 20000
-/* Files that end or delay their workers shall not keep a recording busy for ever. */
+/* Limits of failures and of the time that they take: files that end or delay their workers must
+ * not keep a recording busy for ever. */
 #define MAX_FAILURES 64
 #define MAX_LOST_MS  60000
 
 struct parser {
 	struct worker *worker;
-	struct worker *opener; /* of the last call, if it needed a debug file; else NULL */
-	pid_t owner;	       /* a fork has to start a worker of its own */
-	/* A file that others than root may write to, and that this worker has begun to read. */
+	/* Worker of the last call, if the call needed a debug file; else NULL. */
+	struct worker *opener;
+	/* Process that started the worker; after a fork the child has to start its own. */
+	pid_t owner;
+	/* A file that users other than root may write to, and that this worker has begun to read. */
 	bool has_read_others;
 	dev_t others_device;
 	ino_t others_inode;
 	unsigned int n_failures;
-	__u64 lost_ms; /* in calls that failed */
+	__u64 lost_ms; /* time spent in calls that failed, in milliseconds */
 };
 
-/* What run() returned, its sentence if it failed, then its result. */
+/* Runs in the worker: calls the function that the request names. The reply has the function's
+ * status, its sentence if it failed, then its result. */
 static int serve(struct worker_call *call)
 {
 	struct error error = { 0 };
@@ -81,12 +86,12 @@ int parser__new(struct parser **out, struct error *error)
 	parser->worker = new_worker(true);
 	if (parser->worker)
 		err = worker__start(parser->worker);
-	/* -EPERM would mean that uprobes are refused, for which there is another engine; but each engine needs the
-	 * parser. */
+	/* -EPERM would mean that the kernel refuses uprobes, in which case another engine is
+	 * chosen; but each engine needs the parser. */
 	if (err == -EPERM)
 		err = -ECHILD;
-	/* A file that ended or stopped the worker is no reason to give up: the next one gets a new worker, and the
-	 * message names the file. */
+	/* If a file ended or delayed the worker, that is no reason to give up: the next file gets
+	 * a new worker, and the message names the file. */
 	else if (err == -ECHILD || err == -ETIMEDOUT)
 		err = 0;
 	if (err) {
@@ -108,7 +113,7 @@ int parser__new(struct parser **out, struct error *error)
 	return 0;
 }
 
-/* A fork leaves the worker to its parent, and has one of its own. */
+/* Forgets the worker after a fork: it belongs to the parent, and the child starts its own. */
 static void forget_parents(struct parser *parser)
 {
 	if (parser->owner == getpid())
@@ -128,8 +133,9 @@ void parser__free(struct parser *parser)
 	free(parser);
 }
 
-/* Whether only root can have written the file. Users can mount disk images and file systems of their own (FUSE), which say of
- * a file what they like; these mounts always have the option nosuid. */
+/* Returns whether only root can have written the file. Users can mount disk images and file
+ * systems of their own (FUSE), which may report anything about a file; these mounts always have
+ * the option nosuid. */
 static bool is_roots(int fd, const struct stat *st)
 {
 	struct statvfs mount;
@@ -157,7 +163,8 @@ static int prepare(struct parser *parser, int fd, bool needs_debug_file)
 		parser->worker = new_worker(true);
 		parser->has_read_others = false;
 	}
-	/* Root need not take a process over. */
+	/* A file that only root can write does not taint the worker: root needs no worker to get
+	 * at other processes. */
 	if (!is_roots(fd, &st)) {
 		parser->has_read_others = true;
 		parser->others_device = st.st_dev;
@@ -166,7 +173,7 @@ static int prepare(struct parser *parser, int fd, bool needs_debug_file)
 	return parser->worker ? 0 : -ENOMEM;
 }
 
-/* The worker of the last call. */
+/* Returns the worker of the last call. */
 static struct worker *last_worker(const struct parser *parser)
 {
 	return parser->opener ? parser->opener : parser->worker;
@@ -187,7 +194,8 @@ int parser__refuse(struct parser *parser, const char *name, struct error *error)
 	return say_failure(parser, name, worker__refuse(last_worker(parser)), error);
 }
 
-/* What parser_fn returned, with its sentence. */
+/* Reads the status that parser_fn returned from the reply, and sets *@error to its sentence.
+ * Returns the status. */
 static int take_status(struct parser *parser, const char *name, struct wire_reader *result,
 		       struct error *error)
 {

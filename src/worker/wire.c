@@ -8,7 +8,7 @@
 
 #include "array.h"
 
-/* The size of a text that is NULL. */
+/* Stands for the size of a text that is NULL. */
 #define NO_TEXT UINT32_MAX
 
 void wire__release(struct wire_writer *writer)
@@ -124,9 +124,9 @@ bool wire__is_read(const struct wire_reader *reader)
 	return !reader->is_bad && !reader->left;
 }
 
-/* A struct on its way, in either direction. */
+/* A struct that is written or read. */
 struct passage {
-	struct wire_writer *to; /* NULL: it is read */
+	struct wire_writer *to; /* NULL: the struct is read */
 	struct wire_reader *from;
 	const void *context;
 };
@@ -180,13 +180,13 @@ static int pass_text(const struct passage *passage, const struct wire_field *fie
 	return string ? 0 : -ENOMEM;
 }
 
-/* Sends the number of elements, or makes room for them, which @object then has. */
+/* Writes the number of elements, or reads it and makes room for the elements in @object. */
 static int pass_count(const struct passage *passage, const struct wire_field *field, char *object,
 		      size_t *n)
 {
 	char *array;
 
-	/* The lowest byte is the first one. */
+	/* This works for smaller counts, too, since the lowest byte comes first (little-endian). */
 	memcpy(n, object + field->count_at, field->count_size);
 	if (passage->to) {
 		wire__put_u64(passage->to, *n);

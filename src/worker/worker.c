@@ -26,14 +26,17 @@
 /* The worker's side: takes requests one after the other and answers them. */
 
 #define DEFAULT_MEMORY (1UL << 30)
-/* Limits all requests of a worker together; the parent limits the time of each. */
+/* Limit of processor time, in seconds, of all requests of a worker together; the parent limits the
+ * time of each. */
 #define CPU_SECONDS 3600
 
-/* In the worker: it has a request. Outside of one the parent gives nothing, and its next packet is another request; but
- * the C library's free() opens a file of /proc when it gives back memory. */
+/* In the worker: a request is being handled. At other times the parent answers nothing, and its
+ * next packet is another request; but the C library's free() may open a file of /proc even then,
+ * when it gives memory back. */
 static bool has_request;
 
-/* Sends @packet and waits for the parent's GIVE, which replaces it. Without a parent there is nothing left to do. */
+/* Sends @packet and waits for the parent's GIVE, which is written over @packet. Ends the process
+ * if the parent is gone. */
 static int ask(struct packet *packet, size_t size, const int *fd, struct received *received)
 {
 	received->n_fds = 0;
@@ -136,7 +139,7 @@ static void reply(struct worker_call *call, int err)
 		_exit(1);
 }
 
-/* Receives one request. The parent is trusted; when it has gone, so does this process. */
+/* Receives one request. The parent is trusted. If the parent is gone, the process ends. */
 static void take_request(struct wire_writer *bytes, int *fds, size_t *n_fds)
 {
 	struct packet packet;
@@ -173,7 +176,7 @@ static void serve_one(const struct worker_options *options)
 	wire__release(&bytes);
 }
 
-/* The first packet says whether the worker is as it should be. */
+/* The first packet tells the parent whether the worker could confine itself. */
 void worker__serve(const struct worker_options *options, int socket, pid_t parent)
 {
 	const struct confinement confinement = {
@@ -199,22 +202,25 @@ void worker__serve(const struct worker_options *options, int socket, pid_t paren
 
 #define DEFAULT_TIMEOUT_MS 60000
 #define DEFAULT_MAX_REPLY  (256UL << 20)
-/* For what takes no time where the process runs: its confinement, and that it takes what it is sent. */
+/* Time limit for steps that are quick once the worker gets a processor: to confine itself, and to
+ * receive what is sent. */
 #define REACTION_MS 10000
-/* A worker may ask at most so often during a request: a module may have some thousand .dwo files. */
+/* Maximum number of questions that a worker may ask during one request; a module may have some
+ * thousand .dwo files. */
 #define MAX_ASKED 100000
-/* How often a worker that is waited for is looked at; and a pause in that after which it was not. */
+/* Interval at which a caller that waits for a worker looks at it; and the length of a pause after
+ * which the time does not count as the worker's. */
 #define TICK_MS	     100
 #define ATTENTIVE_MS 1000
-/* Packets that are handled before others have their turn. */
+/* Maximum number of packets that are handled before others have their turn. */
 #define MAX_AT_ONCE 256
 
 struct worker {
 	struct worker_options options;
-	pid_t pid; /* 0: does not run */
+	pid_t pid; /* 0: the worker does not run */
 	int fd;
 	bool is_busy, has_failed;
-	__u64 deadline_ms, seen_ms; /* seen_ms: when its packets were read last */
+	__u64 deadline_ms, seen_ms; /* seen_ms: time when the worker's packets were last read */
 	unsigned int n_asked;
 	struct wire_writer reply;
 	char problem[128];
@@ -235,7 +241,8 @@ struct worker *worker__new(const struct worker_options *options)
 	return worker;
 }
 
-/* The status of the process, which ends here if it has not ended. */
+/* Ends the worker's process if it still runs. Returns the process's wait status, or 0 if there was
+ * none. */
 static int end(struct worker *worker)
 {
 	int status = 0;
@@ -281,7 +288,7 @@ static void explain(struct worker *worker, int err, int status)
 		snprintf(text, size, "ended");
 }
 
-/* Ends the process for @err, which it returns. */
+/* Ends the worker's process because of @err, which it returns. */
 static int fail(struct worker *worker, int err)
 {
 	int status = end(worker);
@@ -311,7 +318,7 @@ int worker__fd(const struct worker *worker)
 	return worker->fd;
 }
 
-/* How long a process of ours may block this one. */
+/* Limits how long the socket may block a process of allocprof. */
 static int set_timeout(int fd)
 {
 	const struct timeval limit = { REACTION_MS / 1000, 0 };
@@ -322,7 +329,7 @@ static int set_timeout(int fd)
 		       : 0;
 }
 
-/* For a process that has been stopped, or gets no processor. */
+/* Ends a worker that does not react: its process was stopped, or gets no processor. */
 static int fail_inert(struct worker *worker)
 {
 	fail(worker, -ETIMEDOUT);
@@ -405,7 +412,7 @@ int worker__send(struct worker *worker, const struct wire_writer *request, const
 		err = packet__send(worker->fd, &packet, size, fds, at ? 0 : n_fds);
 		if (err == -EAGAIN)
 			return fail_inert(worker);
-		/* That it has ended is for worker__receive() to say. */
+		/* worker__receive() reports that the worker has ended. */
 		if (err)
 			break;
 		at += size;
@@ -433,7 +440,7 @@ int worker__open_file(const char *path)
 	return fd < 0 ? fd : worker__only_elf(fd);
 }
 
-/* Sends @fd, which is taken over, or the error that it is. */
+/* Sends @fd, which the function closes, or the error that @fd stands for if it is negative. */
 static int give(struct worker *worker, int fd)
 {
 	struct packet packet = { .kind = PACKET_GIVE, .status = fd < 0 ? fd : 0 };
@@ -490,7 +497,7 @@ static int take_part(struct worker *worker, const struct packet *packet, size_t 
 	return worker->reply.has_failed ? -ENOMEM : 0;
 }
 
-/* 1: the request is done, with its status. */
+/* Handles a packet. Returns 1 if the request is done, with its status. */
 static int handle(struct worker *worker, const struct packet *packet,
 		  const struct received *received, int *status)
 {
@@ -531,7 +538,8 @@ static int finish(struct worker *worker, int status, struct wire_reader *reply)
 	return status;
 }
 
-/* Whether the time is over. What passed while nobody read its packets is not the worker's. */
+/* Returns whether the request took too long. Time while nobody read the worker's packets does not
+ * count. */
 static bool is_late(struct worker *worker)
 {
 	__u64 now_ms = clock__now_ns() / NS_PER_MS, passed_ms = now_ms - worker->seen_ms;

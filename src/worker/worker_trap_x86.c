@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * libelf and libdw open files by themselves, and read by which path one was opened. In a worker the kernel raises
- * SIGSYS instead, and the handler answers for it, so that these libraries do not notice. So it does for fstat(2): a file system in
- * user space (FUSE) refuses it to all but its own user, who is the parent's at most.
+ * libelf and libdw open files by themselves, and find out by which path a file was opened. In a
+ * worker these system calls raise SIGSYS instead, and the handler answers in the kernel's place,
+ * so that the libraries notice nothing. The handler also answers fstat(2): a file system in user
+ * space (FUSE) allows that only to the user who mounted it, which at most the parent is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include "confinement.h"
 #include "worker_internal.h"
 
-/* The descriptor that a path in /proc/self/fd names, or -1. */
+/* Returns the descriptor that a path in /proc/self/fd names, or -1. */
 static int named_fd(const char *path)
 {
 	static const char directory[] = "/proc/self/fd/";
@@ -47,7 +48,8 @@ static long open_file(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* realpath() asks for each part of a path: but for descriptors, none is a link. */
+/* Answers readlink(2): realpath() calls it for each part of a path. Only descriptors in
+ * /proc/self/fd count as links. */
 static long read_link(const char *path, char *to, size_t size)
 {
 	int fd = named_fd(path);
@@ -62,7 +64,7 @@ static long get_status(int fd, struct stat *st)
 	return err == -EACCES ? worker_request__status(fd, st) : err;
 }
 
-/* Workers may ask for the status of a descriptor, not of a path. */
+/* Answers newfstatat(2). Workers may ask for the status of a descriptor, not for that of a path. */
 static long get_status_at(int fd, const char *path, struct stat *st, int flags)
 {
 	return flags & AT_EMPTY_PATH && !*path ? get_status(fd, st) : -EACCES;
@@ -76,7 +78,7 @@ static long answer(const greg_t *registers, int call)
 	switch (call) {
 	case SYS_open:
 		return open_file(first);
-	/* Paths that are relative to other directories are not in use. */
+	/* The libraries use no paths that are relative to other directories. */
 	case SYS_openat:
 	case SYS_openat2:
 		return open_file(second);

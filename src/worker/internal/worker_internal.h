@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A worker and its parent exchange packets over one socket:
+ * A worker and its parent exchange packets over one socket. For each request
  *
- *	parent: REQUEST..., the last one flagged	worker: PART..., DONE
- *	in between, any number of times:	worker: OPEN, NAME, STATUS or ASK, and waits	parent: GIVE
- *						worker: NOTE
+ *	the parent sends: REQUEST..., the last one flagged
+ *	the worker sends: PART..., DONE
+ *
+ * Meanwhile, any number of times,
+ *
+ *	the worker sends: OPEN, NAME, STATUS or ASK, and waits; the parent answers: GIVE
+ *	the worker sends: NOTE, which has no answer
  */
 #ifndef ALLOCPROF_WORKER_INTERNAL_H
 #define ALLOCPROF_WORKER_INTERNAL_H
@@ -15,14 +19,17 @@
 #include "wire.h"
 #include "worker.h"
 
-/* A descriptor of the file at @path from the parent, or a negative errno. Async-signal-safe. */
+/* Returns a descriptor of the file at @path, which the parent has opened, or a negative errno.
+ * Async-signal-safe. */
 int worker_request__open(const char *path);
-/* What fstat(2) of @fd says to the parent. 0 or a negative errno. Async-signal-safe. */
+/* Has the parent write the fstat(2) of @fd to *@out. Returns 0 or a negative errno.
+ * Async-signal-safe. */
 int worker_request__status(int fd, struct stat *out);
-/* The length of the path of @fd, at most @size, without NUL; or a negative errno. Async-signal-safe. */
+/* Has the parent write the path of @fd to @path, at most @size bytes, without NUL. Returns the
+ * length or a negative errno. Async-signal-safe. */
 ssize_t worker_request__name(int fd, char *path, size_t size);
 
-/* Runs in the forked child, and does not return. */
+/* Runs the worker in the forked child, and does not return. */
 void worker__serve(const struct worker_options *options, int socket, pid_t parent)
 	__attribute__((noreturn));
 
