@@ -2,7 +2,7 @@
 /*
  * A worker and its parent exchange packets over one socket. For each request
  *
- *	the parent sends: REQUEST..., the last one flagged
+ *	the parent sends: REQUESTS..., REQUEST
  *	the worker sends: PART..., DONE
  *
  * Meanwhile, any number of times,
