@@ -226,7 +226,9 @@ static int absorb_entry(void *context, const void *key, const void *value)
 	const struct ap_block_key *at = key;
 	int err;
 
-	keep_room(live);
+	/* A copy's process has its own list of tables, to which it must not add. */
+	if (absorbing->purge)
+		keep_room(live);
 	if (absorbing->purge && live_collector__is_used(live->collector, at->space))
 		return 0;
 	err = live_collector__add_block(live->collector, at->space, value);

@@ -80,7 +80,21 @@ def test_tables_grow(run, allocprof, target, tmp_path):
     run([allocprof, "record", "--live", "-o", data, "--", target("many_live"), "400000", "24"],
         expect=0)
     book = assert_adds_up(data)
-    assert book["untracked"] == book["lost"] == 0
+    assert book["untracked"] == book["lost"] == book["lifetimes_missing"] == 0
+    assert book["allocations"] >= 400000
+
+
+@pytest.mark.slow
+def test_tables_grow_while_copies_are_made(runner, run, allocprof, target, tmp_path):
+    """A copy is made by a process of its own, which reads the tables while the recorder adds to them."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    record = runner.start([allocprof, "record", "--live", "-o", data, "--", target("many_live"), "400000", "24"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while record.poll() is None:
+        run([allocprof, "ctl", "-p", record.pid, "dump", "--no-hold", "-o", copy], expect=None)
+    assert record.returncode == 0
+    book = assert_adds_up(data)
+    assert book["untracked"] == book["lost"] == book["lifetimes_missing"] == 0
     assert book["allocations"] >= 400000
 
 
