@@ -162,7 +162,7 @@ static void report_times(const struct profile *profile, const struct output *out
 
 	if (blocks && output->flags & COMPLETENESS_TIMES)
 		say_number(output, blocks,
-			   " block{|s} that ended {is|are} missing from what is shown by time: "
+			   " block{|s} {is|are} missing from what is shown by time: "
 			   "when {it|they} began and ended is not in this profile");
 }
 

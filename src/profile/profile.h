@@ -352,6 +352,8 @@ int profile__demangle(struct profile *profile, struct demangler *demangler, stru
  */
 int profile__settle_ledger(struct profile *profile, __u64 events,
 			   const __u64 lost[AP_LOST_REASONS]);
+/* Returns how many blocks of the counts are in no lifetime. */
+__u64 profile__blocks_without_lifetime(const struct profile *profile);
 /* With sampling, to be called after profile__settle_ledger(): sets `sampled` from the samples, and
  * `not_sampled`. The profile must know its "sample_bytes". Returns 0 or -ENOMEM. */
 int profile__settle_samples(struct profile *profile, __u64 not_sampled);

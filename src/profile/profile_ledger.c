@@ -416,6 +416,21 @@ static bool lifetimes_add_up(const struct profile *profile, __u64 allocations)
 	return of_epochs <= allocations && (of_epochs || !allocations);
 }
 
+__u64 profile__blocks_without_lifetime(const struct profile *profile)
+{
+	struct profile_lifetime lifetime;
+	struct profile_blocks blocks;
+	__u64 all = 0, found = 0;
+	__u32 at = 0;
+
+	while (profile__next_lifetime(profile, &at, &lifetime))
+		found = profile__add_up(found, lifetime.blocks);
+	for (size_t i = 0; i < profile->n_counts; i++)
+		if (profile__count_blocks(profile, &profile->counts[i], &blocks))
+			all = profile__add_up(all, blocks.allocations);
+	return all > found ? all - found : 0;
+}
+
 bool profile__blocks_add_up(const struct profile *profile)
 {
 	struct profile_blocks blocks;

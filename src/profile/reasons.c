@@ -118,7 +118,7 @@ static const struct {
 	{ "frees_unseen", "frees that were not seen: the block's address was handed out again" },
 	{ "discarded", "blocks that went with their address space when a process executed another "
 		       "program" },
-	{ "lifetimes_missing", "blocks that ended and whose lifetimes are not in the recording" },
+	{ "lifetimes_missing", "blocks whose lifetimes are not in the recording" },
 	{ "blocks_dropped", "blocks, counted as live, that found no room any more to be followed" },
 	{ "histograms_missing", "blocks that are not in the histograms" },
 	{ "logged", "events in the event log" },

@@ -290,6 +290,16 @@ static int set_number(struct profile *profile, const char *key, long long value)
 	return profile__set_meta(profile, key, text);
 }
 
+/* Blocks whose end was not seen have no lifetime, and are another entry of the ledger. */
+static __u64 lifetimes_missing(const struct profile *profile, const struct live_totals *live)
+{
+	__u64 without = profile__blocks_without_lifetime(profile),
+	      unseen = live->stats[AP_STAT_UNMATCHED];
+	__u64 lost = live->stats[AP_STAT_LIFETIMES_LOST];
+
+	return without > unseen && without - unseen > lost ? without - unseen : lost;
+}
+
 static int set_live_ledger(struct profile *profile, const struct live_totals *live, bool sampled)
 {
 	const struct {
@@ -308,7 +318,7 @@ static int set_live_ledger(struct profile *profile, const struct live_totals *li
 		{ "frees_inherited", live->stats[AP_STAT_FREES_INHERITED] },
 		{ "frees_unseen", live->stats[AP_STAT_UNMATCHED] },
 		{ "discarded", live->discarded },
-		{ "lifetimes_missing", live->stats[AP_STAT_LIFETIMES_LOST] },
+		{ "lifetimes_missing", lifetimes_missing(profile, live) },
 		{ "blocks_dropped", live->stats[AP_STAT_DROPPED] },
 		{ "histograms_missing", live->stats[AP_STAT_HISTOGRAMS_LOST] },
 	};
