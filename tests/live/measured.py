@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Processes that are measured from inside (--engine=inside -p): what is mapped there, and programs that are to notice nothing."""
 
+import contextlib
 import pathlib
 import signal
 import subprocess
@@ -16,7 +17,12 @@ def maps_of(pid):
 
 
 def states_of(pid):
-    return {path.read_text().rsplit(")", 1)[1].split()[0] for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")}
+    """Those of its threads; one may end meanwhile."""
+    states = set()
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            states.add(path.read_text().rsplit(")", 1)[1].split()[0])
+    return states
 
 
 class Measured:
