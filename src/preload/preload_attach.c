@@ -32,9 +32,8 @@
 #include "proc.h"
 #include "remote.h"
 
-#define LIBRARY_NAME "allocprof-inside"
-#define MEMORY_NAME  "allocprof-memory"
-#define PAGE	     4096ULL
+#define MEMORY_NAME "allocprof-memory"
+#define PAGE	    4096ULL
 
 /* The longest waits for threads to stop, for the library, and for the linker's lock. */
 #define STOP_NS (2 * NS_PER_S)
@@ -122,157 +121,15 @@ static int look_for_library(void *context, const struct proc_mapping *mapping)
 {
 	__u64 *base = context;
 
-	if (strcmp(mapping->path, "/memfd:" LIBRARY_NAME " (deleted)") != 0)
+	if (strcmp(mapping->path, "/memfd:" ATTACH_LIBRARY_NAME " (deleted)") != 0)
 		return 0;
 	*base = mapping->start;
 	return 1;
 }
 
-/* System calls that a thread of the process is made to execute. */
-
-/* Returns the call's result, or a negative errno of the call or of the attempt to make it. */
-static long call(struct remote *remote, long number, long a, long b, long c, long d, long e, long f)
+static struct mapped_library library_of(const struct preload_attach *attach)
 {
-	const long arguments[6] = { a, b, c, d, e, f };
-	long result;
-	int err = remote__system_call(remote, number, arguments, &result);
-
-	return err ? err : result;
-}
-
-/*
- * Opens the descriptor @number of the process, if it is an empty file in memory without a name.
- * While one thread is stopped, another may have put a different file there, to which this process
- * may write and the other may not.
- */
-static int open_file(pid_t pid, long number)
-{
-	_cleanup_(close_fd) int path_fd = -1;
-	struct stat status;
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, number);
-	path_fd = open(path, O_PATH | O_CLOEXEC);
-	if (path_fd < 0 || fstat(path_fd, &status))
-		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_nlink || status.st_size)
-		return -EPERM;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	/* Only files in memory have seals. */
-	if (fcntl(fd, F_GET_SEALS) < 0) {
-		close(fd);
-		return -EPERM;
-	}
-	return fd;
-}
-
-/* Makes a file in memory in the process and opens it here. Returns this process's descriptor. */
-static int make_file(struct preload_attach *attach, struct remote *remote, const char *name,
-		     long *number)
-{
-	__u64 at = remote__put(remote, name, strlen(name) + 1);
-	int fd;
-
-	*number = at ? call(remote, SYS_memfd_create, at, MFD_CLOEXEC, 0, 0, 0, 0) : -EFAULT;
-	if (*number < 0)
-		return *number;
-	fd = open_file(attach->pid, *number);
-	if (fd < 0)
-		call(remote, SYS_close, *number, 0, 0, 0, 0, 0);
-	return fd;
-}
-
-static int map_at(struct remote *remote, __u64 address, __u64 size, int protection, long fd,
-		  __u64 offset)
-{
-	int flags = MAP_PRIVATE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
-	long result = call(remote, SYS_mmap, address, size, protection, flags, fd, offset);
-
-	return result < 0 && result > -4096 ? result : 0;
-}
-
-static int map_segment(struct preload_attach *attach, struct remote *remote,
-		       const Elf64_Phdr *segment, long fd)
-{
-	__u64 start = segment->p_vaddr & ~(PAGE - 1);
-	__u64 file_end = segment->p_vaddr + segment->p_filesz;
-	__u64 mapped_end = (file_end + PAGE - 1) & ~(PAGE - 1);
-	__u64 end = (segment->p_vaddr + segment->p_memsz + PAGE - 1) & ~(PAGE - 1);
-	int protection = (segment->p_flags & PF_R ? PROT_READ : 0) |
-			 (segment->p_flags & PF_W ? PROT_WRITE : 0) |
-			 (segment->p_flags & PF_X ? PROT_EXEC : 0);
-	static const char zeros[PAGE];
-	int err = map_at(remote, attach->base + start, mapped_end - start, protection, fd,
-			 segment->p_offset & ~(PAGE - 1));
-
-	if (err || !(segment->p_flags & PF_W))
-		return err;
-	err = process_memory__write(attach->pid, attach->base + file_end, zeros,
-				    mapped_end - file_end);
-	if (!err && end > mapped_end)
-		err = map_at(remote, attach->base + mapped_end, end - mapped_end, protection, -1,
-			     0);
-	return err;
-}
-
-/* Maps the library's segments that have @flags. */
-static int map_segments(struct preload_attach *attach, struct remote *remote, __u32 flags)
-{
-	const Elf64_Phdr *segment;
-	long number;
-	int fd = make_file(attach, remote, LIBRARY_NAME, &number), err;
-
-	if (fd < 0)
-		return fd;
-	err = fd__write_all(fd, attach->file.bytes, attach->file.size);
-	for (size_t i = 0; !err && (segment = library_file__segment(&attach->file, i)); i++)
-		if (segment->p_type == PT_LOAD && (segment->p_flags & flags) == flags)
-			err = map_segment(attach, remote, segment, number);
-	call(remote, SYS_close, number, 0, 0, 0, 0, 0);
-	close(fd);
-	return err;
-}
-
-static int map_library(struct preload_attach *attach, struct remote *remote)
-{
-	long base = call(remote, SYS_mmap, 0, attach->file.memory_bytes, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int err;
-
-	if (base < 0 && base > -4096)
-		return base;
-	attach->base = base;
-	library_file__relocate(&attach->file, base);
-	err = map_segments(attach, remote, 0);
-	if (err) {
-		call(remote, SYS_munmap, base, attach->file.memory_bytes, 0, 0, 0, 0);
-		attach->base = 0;
-	}
-	return err;
-}
-
-/* Shares a file that the process makes itself: it may belong to another user, or be in another
- * mount namespace, and cannot open files of this allocprof's directory. */
-static int share_file(struct preload_attach *attach, struct remote *remote, const char *name,
-		      size_t size, int protection, __u64 *address)
-{
-	long number, result;
-	int fd = make_file(attach, remote, name, &number);
-
-	if (fd < 0)
-		return fd;
-	result = call(remote, SYS_mmap, 0, size, protection, MAP_SHARED, number, 0);
-	call(remote, SYS_close, number, 0, 0, 0, 0, 0);
-	if (result < 0 && result > -4096) {
-		close(fd);
-		return result;
-	}
-	*address = result;
-	return fd;
+	return (struct mapped_library){ &attach->file, attach->pid, attach->base };
 }
 
 static int make_memory(struct preload_attach *attach, struct remote *remote)
@@ -280,14 +137,14 @@ static int make_memory(struct preload_attach *attach, struct remote *remote)
 	struct inside_request *request = &attach->request;
 	size_t size = (sizeof(struct inside_header) + PAGE - 1) & ~(PAGE - 1);
 
-	attach->memory_fd = share_file(attach, remote, MEMORY_NAME, size, PROT_READ | PROT_WRITE,
-				       &request->memory);
+	attach->memory_fd = process__share_file(attach->pid, remote, MEMORY_NAME, size,
+						PROT_READ | PROT_WRITE, &request->memory);
 	if (attach->memory_fd < 0)
 		return attach->memory_fd;
 	if (attach->preload->tables_fd < 0)
 		return 0;
-	attach->tables_fd =
-		share_file(attach, remote, "allocprof-tables", PAGE, PROT_READ, &request->tables);
+	attach->tables_fd = process__share_file(attach->pid, remote, "allocprof-tables", PAGE,
+						PROT_READ, &request->tables);
 	return attach->tables_fd < 0 ? attach->tables_fd : 0;
 }
 
@@ -332,8 +189,8 @@ static int write_filters(struct preload_attach *attach, struct remote *remote,
 {
 	struct inside_request *request = &attach->request;
 	size_t list_bytes = n * sizeof(*filters), code_bytes = n_code * sizeof(*code);
-	long at = call(remote, SYS_mmap, 0, list_bytes + code_bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = remote__system_call(remote, SYS_mmap, 0, list_bytes + code_bytes,
+				      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int err;
 
 	if (at < 0 && at > -4096)
@@ -386,7 +243,8 @@ static void unmap(const struct preload_attach *attach, struct remote *remote)
 
 	for (size_t i = 0; i < ARRAY_SIZE(mapped); i++)
 		if (mapped[i].at)
-			call(remote, SYS_munmap, mapped[i].at, mapped[i].size, 0, 0, 0, 0);
+			remote__system_call(remote, SYS_munmap, mapped[i].at, mapped[i].size, 0, 0,
+					    0, 0);
 }
 
 /* Returns -ESTALE if the process has executed another program before it was held. */
@@ -437,7 +295,7 @@ static int prepare(struct preload_attach *attach)
 	if (!err)
 		err = check_program(attach);
 	if (!err && !attach->base)
-		err = map_library(attach, remote);
+		err = mapped_library__map(&attach->file, attach->pid, remote, &attach->base);
 	if (!err)
 		err = make_memory(attach, remote);
 	if (!err)
@@ -522,9 +380,9 @@ static int request(struct preload_attach *attach, struct remote *remote, enum in
 static int begin_again(struct preload_attach *attach, const struct hold *hold,
 		       struct remote *remote, bool may_be_within)
 {
+	struct mapped_library library = library_of(attach);
 	struct inside_request now = attach->request;
 	int err = read_request(attach);
-
 	bool was_used = !err && attach->request.has_keys;
 
 	/* Without keys the earlier allocprof was killed before the library did anything. */
@@ -535,7 +393,7 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 	if (!err && was_used)
 		err = request(attach, remote, INSIDE_CLEAN);
 	if (!err)
-		err = map_segments(attach, remote, PF_W);
+		err = mapped_library__map_segments(&library, remote, PF_W);
 	if (!err && was_used)
 		hold__each_stopped(hold, clear_words, attach);
 	attach->request.memory = now.memory;
@@ -557,6 +415,7 @@ static int act(struct preload_attach *attach, enum inside_action action,
 	struct remote *remote = NULL;
 	int n = hold ? hold__add(hold, attach->pid, until_ns) : -ENOMEM;
 	/* Threads that wait in vfork(2) or were stopped (SIGSTOP) do not run anyway. */
+	struct mapped_library library = library_of(attach);
 	bool may_be_within = true;
 	int err = n < 0 ? n : n == 0 ? (kill(attach->pid, 0) ? -ESRCH : -EAGAIN) : 0;
 
@@ -566,8 +425,7 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		err = check_program(attach);
 	/* Here each thread still has its own registers. */
 	if (!err && attach->base && (action != INSIDE_ATTACH || attach->was_mapped))
-		may_be_within = mapped_library__may_be_used(
-			&(struct mapped_library){ &attach->file, attach->pid, attach->base }, hold);
+		may_be_within = mapped_library__may_be_used(&library, hold);
 	if (!err)
 		err = choose_thread(attach, hold, &remote);
 	/* The guard does not know the library's results yet. */

@@ -46,9 +46,10 @@ int remote__lift_filters(struct remote *remote);
 int remote__read_filter(const struct remote *remote, unsigned index, struct sock_filter *out,
 			size_t *n);
 
-/* Has the thread make a system call. *@result is a negative errno if the call has failed. -ESRCH;
- * -EFAULT: the thread could not make it. */
-int remote__system_call(struct remote *remote, long number, const long arguments[6], long *result);
+/* Has the thread make the system call @number with six arguments. Returns the call's result, or a negative
+ * errno, of the call or of having it made: -ESRCH; -EFAULT: the thread could not make it; -EAGAIN. */
+long remote__system_call(struct remote *remote, long number, long a, long b, long c, long d, long e,
+			 long f);
 
 /* Copies @size bytes, at most REMOTE_ROOM, to the room on the stack. Returns their address in the
  * process, or 0. */

@@ -398,7 +398,8 @@ static int go_to_system_call(const struct remote *remote)
 	return err;
 }
 
-int remote__system_call(struct remote *remote, long number, const long arguments[6], long *result)
+long remote__system_call(struct remote *remote, long number, long a, long b, long c, long d, long e,
+			 long f)
 {
 	struct user_regs_struct regs = remote->before;
 	int err;
@@ -407,12 +408,12 @@ int remote__system_call(struct remote *remote, long number, const long arguments
 		return -EAGAIN;
 	regs.rax = number;
 	regs.orig_rax = -1;
-	regs.rdi = arguments[0];
-	regs.rsi = arguments[1];
-	regs.rdx = arguments[2];
-	regs.r10 = arguments[3];
-	regs.r8 = arguments[4];
-	regs.r9 = arguments[5];
+	regs.rdi = a;
+	regs.rsi = b;
+	regs.rdx = c;
+	regs.r10 = d;
+	regs.r8 = e;
+	regs.r9 = f;
 	regs.rip = remote->code.system_call;
 	regs.rsp = remote->frame;
 	err = set_registers(remote, &regs);
@@ -422,9 +423,7 @@ int remote__system_call(struct remote *remote, long number, const long arguments
 		err = go_to_system_call(remote);
 	if (!err && ptrace(PTRACE_GETREGS, remote->tid, NULL, &regs))
 		err = -ESRCH;
-	if (!err)
-		*result = regs.rax;
-	return err;
+	return err ? err : (long)regs.rax;
 }
 
 static int interrupt(struct remote *remote)

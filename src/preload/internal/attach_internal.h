@@ -11,6 +11,10 @@
 #include <sys/types.h>
 
 struct hold;
+struct remote;
+
+/* Name of the file in memory from which the library is mapped, as /proc/PID/maps shows it after "/memfd:". */
+#define ATTACH_LIBRARY_NAME "allocprof-inside"
 
 /* The library's file, as read from the installation. */
 struct library_file {
@@ -38,6 +42,23 @@ struct mapped_library {
 	pid_t pid;
 	__u64 base;
 };
+
+/* Has the thread map the library, relocates @file for the address and stores that in *@base. Returns 0 or
+ * a negative errno. */
+int mapped_library__map(struct library_file *file, pid_t pid, struct remote *remote, __u64 *base);
+
+/* Has the thread map the library's segments that have @flags (PF_W, ...) anew. Returns 0 or a negative
+ * errno. */
+int mapped_library__map_segments(const struct mapped_library *library, struct remote *remote,
+				 __u32 flags);
+
+/*
+ * Has the thread make a file in memory, of the process's own: the process may belong to another user, or
+ * be in another mount namespace, and cannot open files of this allocprof's directory. It is mapped there,
+ * @size bytes at *@address. Returns this process's descriptor of it, or a negative errno.
+ */
+int process__share_file(pid_t pid, struct remote *remote, const char *name, size_t size,
+			int protection, __u64 *address);
 
 /*
  * Returns whether a thread may still use memory that the library has mapped. It may while it runs

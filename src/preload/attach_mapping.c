@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Maps the library and files for shared memory into a running process, by system calls of one of its threads. */
+#include "attach_internal.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "file.h"
+#include "remote.h"
+
+#define PAGE 4096ULL
+
+/*
+ * Opens the descriptor @number of the process, if it is an empty file in memory without a name.
+ * While one thread is stopped, another may have put a different file there, to which this process
+ * may write and the other may not.
+ */
+static int open_file(pid_t pid, long number)
+{
+	_cleanup_(close_fd) int path_fd = -1;
+	struct stat status;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", pid, number);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0 || fstat(path_fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_nlink || status.st_size)
+		return -EPERM;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Only files in memory have seals. */
+	if (fcntl(fd, F_GET_SEALS) < 0) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/* Makes a file in memory in the process and opens it here. Returns this process's descriptor. */
+static int make_file(pid_t pid, struct remote *remote, const char *name, long *number)
+{
+	__u64 at = remote__put(remote, name, strlen(name) + 1);
+	int fd;
+
+	*number = at ? remote__system_call(remote, SYS_memfd_create, at, MFD_CLOEXEC, 0, 0, 0, 0)
+		     : -EFAULT;
+	if (*number < 0)
+		return *number;
+	fd = open_file(pid, *number);
+	if (fd < 0)
+		remote__system_call(remote, SYS_close, *number, 0, 0, 0, 0, 0);
+	return fd;
+}
+
+static int map_at(struct remote *remote, __u64 address, __u64 size, int protection, long fd,
+		  __u64 offset)
+{
+	int flags = MAP_PRIVATE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
+	long result =
+		remote__system_call(remote, SYS_mmap, address, size, protection, flags, fd, offset);
+
+	return result < 0 && result > -4096 ? result : 0;
+}
+
+static int map_segment(const struct mapped_library *library, struct remote *remote,
+		       const Elf64_Phdr *segment, long fd)
+{
+	__u64 start = segment->p_vaddr & ~(PAGE - 1);
+	__u64 file_end = segment->p_vaddr + segment->p_filesz;
+	__u64 mapped_end = (file_end + PAGE - 1) & ~(PAGE - 1);
+	__u64 end = (segment->p_vaddr + segment->p_memsz + PAGE - 1) & ~(PAGE - 1);
+	int protection = (segment->p_flags & PF_R ? PROT_READ : 0) |
+			 (segment->p_flags & PF_W ? PROT_WRITE : 0) |
+			 (segment->p_flags & PF_X ? PROT_EXEC : 0);
+	static const char zeros[PAGE];
+	int err = map_at(remote, library->base + start, mapped_end - start, protection, fd,
+			 segment->p_offset & ~(PAGE - 1));
+
+	if (err || !(segment->p_flags & PF_W))
+		return err;
+	err = process_memory__write(library->pid, library->base + file_end, zeros,
+				    mapped_end - file_end);
+	if (!err && end > mapped_end)
+		err = map_at(remote, library->base + mapped_end, end - mapped_end, protection, -1,
+			     0);
+	return err;
+}
+
+int mapped_library__map_segments(const struct mapped_library *library, struct remote *remote,
+				 __u32 flags)
+{
+	const Elf64_Phdr *segment;
+	long number;
+	int fd = make_file(library->pid, remote, ATTACH_LIBRARY_NAME, &number), err;
+
+	if (fd < 0)
+		return fd;
+	err = fd__write_all(fd, library->file->bytes, library->file->size);
+	for (size_t i = 0; !err && (segment = library_file__segment(library->file, i)); i++)
+		if (segment->p_type == PT_LOAD && (segment->p_flags & flags) == flags)
+			err = map_segment(library, remote, segment, number);
+	remote__system_call(remote, SYS_close, number, 0, 0, 0, 0, 0);
+	close(fd);
+	return err;
+}
+
+int mapped_library__map(struct library_file *file, pid_t pid, struct remote *remote, __u64 *base)
+{
+	struct mapped_library library = { .file = file, .pid = pid };
+	long at = remote__system_call(remote, SYS_mmap, 0, file->memory_bytes, PROT_NONE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (at < 0 && at > -4096)
+		return at;
+	library.base = at;
+	library_file__relocate(file, at);
+	err = mapped_library__map_segments(&library, remote, 0);
+	if (err)
+		remote__system_call(remote, SYS_munmap, at, file->memory_bytes, 0, 0, 0, 0);
+	else
+		*base = at;
+	return err;
+}
+
+int process__share_file(pid_t pid, struct remote *remote, const char *name, size_t size,
+			int protection, __u64 *address)
+{
+	long number, result;
+	int fd = make_file(pid, remote, name, &number);
+
+	if (fd < 0)
+		return fd;
+	result = remote__system_call(remote, SYS_mmap, 0, size, protection, MAP_SHARED, number, 0);
+	remote__system_call(remote, SYS_close, number, 0, 0, 0, 0, 0);
+	if (result < 0 && result > -4096) {
+		close(fd);
+		return result;
+	}
+	*address = result;
+	return fd;
+}
