@@ -98,6 +98,9 @@ static const struct gap_words {
 		"libraries that came later, so that calls may be missing; --engine=uprobe counts them" },
 	[GAP_PROGRAM_EXECUTED] = {
 		"the process executed another program, whose calls are missing; --engine=uprobe counts them" },
+	[GAP_PROCESS_NOT_LEFT] = {
+		"the process could not be left: it is stopped, or a thread of it did not stop, so that it is not known "
+		"whether calls are missing; the next allocprof that measures it leaves it" },
 	[GAP_MEMORY_REPLACED] = {
 		"%n process{|es} mapped other memory over the one that {its|their} calls are counted in, so "
 		"that what came afterwards is missing; --engine=uprobe counts it" },

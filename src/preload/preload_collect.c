@@ -326,6 +326,7 @@ static void count_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBE
 	gaps[GAP_LIBRARIES_UNSEEN] = counted->gaps[INSIDE_GAP_LOADS];
 	gaps[GAP_WORDS_UNBOUND] = engine->left.n_lost;
 	gaps[GAP_PROGRAM_EXECUTED] = engine->has_executed;
+	gaps[GAP_PROCESS_NOT_LEFT] = engine->is_not_left;
 	gaps[GAP_MEMORY_REPLACED] = counted->gaps[INSIDE_GAP_REPLACED];
 	gaps[GAP_PROGRAMS_UNNAMED] = execs > counted->n_refused ? execs - counted->n_refused : 0;
 	gaps[GAP_ENTRIES_UNFINISHED] = counted->n_unfinished;

@@ -217,7 +217,8 @@ static void leave(struct preload_engine *engine)
 	/* If the process runs on with changed words, it is not known which calls went past the
 	 * library. */
 	engine->has_executed = err == -ESTALE;
-	engine->left = (struct preload_attached){ .n_lost = err != -ESRCH && err != -ESTALE };
+	engine->is_not_left = err != -ESRCH && err != -ESTALE;
+	engine->left = (struct preload_attached){ 0 };
 }
 
 static void close_engine(struct engine *base)

@@ -69,9 +69,10 @@ enum gap {
 	/* Libraries whose calls do not reach the preloaded library's functions. */
 	GAP_LIBRARIES_UNSEEN,
 	/* With -p: words of objects that at the end did not lead to the library, or may not have;
-	 * and a program that the process executed. */
+	 * a program that the process executed; and a process that could not be left. */
 	GAP_WORDS_UNBOUND,
 	GAP_PROGRAM_EXECUTED,
+	GAP_PROCESS_NOT_LEFT,
 	/* Processes that mapped other memory over the shared memory. */
 	GAP_MEMORY_REPLACED,
 	/* Programs into which the library could not be loaded, beyond those that are named. */

@@ -72,6 +72,7 @@ struct preload_engine {
 	char *command;		  /* the command's path, for messages */
 	__u64 stop_limit_ns;
 	bool has_executed; /* the attached process has executed another program */
+	bool is_not_left;  /* the attached process could not be left */
 	struct preload_attached entered, left; /* all 0: not done yet, or the process had ended */
 	struct engine_regions regions;
 	struct allocator_file *files;
