@@ -159,7 +159,7 @@ static int begin(struct inside_request *request)
 		return -EAGAIN;
 	if (program__has_malloc())
 		return -EEXIST;
-	object__each_slot(&own_object, bind_own, NULL);
+	object__each_slot(&own_object, NULL, bind_own, NULL);
 	__atomic_store_n(&request->stage, INSIDE_STAGE_LOCKS, __ATOMIC_RELEASE);
 	objects__await_lock();
 	__atomic_store_n(&request->stage, INSIDE_STAGE_WORKS, __ATOMIC_RELEASE);
@@ -224,12 +224,14 @@ EXPORT void allocprof_attach(void)
 
 	/* The filters of the process are lifted for this thread, and the others are stopped. */
 	sys_limits.is_limited = false;
+	objects__keep_symbols(true);
 	if (request->action == INSIDE_ATTACH)
 		request->result = begin(request);
 	else if (request->action == INSIDE_DETACH)
 		request->result = end(request);
 	else
 		process__clean();
+	objects__keep_symbols(false);
 	if (request->action != INSIDE_ATTACH)
 		sys_limits = limits;
 	__atomic_store_n(&request->stage, INSIDE_STAGE_DONE, __ATOMIC_RELEASE);

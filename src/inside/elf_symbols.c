@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Looks dynamic symbols up by the hash tables of DT_GNU_HASH and DT_HASH. */
+/* Looks dynamic symbols up in files that are not loaded. */
 #include "elf_symbols.h"
 
 #include <asm/unistd.h>
 
+#include "symbol_hash.h"
 #include "sys.h"
 
 /* How many entries of a dynamic section are read at most. */
@@ -15,91 +16,6 @@
 
 /* Room for a name; all names that are looked for are shorter. */
 #define MAX_NAME 32
-
-static bool read_hash_word(const struct symbol_hash *in, const void *memory, Elf64_Addr array,
-			   __u64 index, __u32 *out)
-{
-	return in->read(memory, array + index * sizeof(*out), out, sizeof(*out));
-}
-
-static __u32 gnu_hash_of(const char *name)
-{
-	__u32 hash = 5381;
-
-	while (*name)
-		hash = hash * 33 + (unsigned char)*name++;
-	return hash;
-}
-
-static __u32 sysv_hash_of(const char *name)
-{
-	__u32 hash = 0;
-
-	while (*name) {
-		hash = (hash << 4) + (unsigned char)*name++;
-		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
-	}
-	return hash;
-}
-
-/* Looks into the Bloom filter of DT_GNU_HASH: returns false if no symbol has that hash. */
-static bool bloom__may_have(const struct symbol_hash *in, const void *memory, Elf64_Addr words,
-			    const __u32 head[4], __u32 hash)
-{
-	__u64 word;
-
-	return head[2] &&
-	       in->read(memory, words + hash / 64 % head[2] * sizeof(word), &word, sizeof(word)) &&
-	       word >> hash % 64 & word >> (hash >> (head[3] & 31)) % 64 & 1;
-}
-
-static __u32 find_by_gnu_hash(const struct symbol_hash *in, const void *memory, const char *name)
-{
-	/* @head: number of buckets, index of the first symbol, words of the filter, shift */
-	__u32 head[4], index, value, hash = gnu_hash_of(name);
-	Elf64_Addr words = in->gnu_hash + sizeof(head), buckets, chains;
-
-	if (!in->read(memory, in->gnu_hash, head, sizeof(head)) || !head[0] ||
-	    !bloom__may_have(in, memory, words, head, hash))
-		return 0;
-	buckets = words + (__u64)head[2] * sizeof(__u64);
-	chains = buckets + (__u64)head[0] * sizeof(__u32);
-	if (!read_hash_word(in, memory, buckets, hash % head[0], &index) || index < head[1])
-		return 0;
-	for (int i = 0;
-	     i < in->max_chain && read_hash_word(in, memory, chains, index - head[1], &value);
-	     i++, index++) {
-		if ((value | 1) == (hash | 1) && in->is(memory, index, name))
-			return index;
-		if (value & 1)
-			break;
-	}
-	return 0;
-}
-
-static __u32 find_by_sysv_hash(const struct symbol_hash *in, const void *memory, const char *name)
-{
-	__u32 head[2], index; /* @head: number of buckets, number of symbols */
-	Elf64_Addr buckets = in->hash + sizeof(head);
-
-	if (!in->read(memory, in->hash, head, sizeof(head)) || !head[0] ||
-	    !read_hash_word(in, memory, buckets, sysv_hash_of(name) % head[0], &index))
-		return 0;
-	for (int i = 0; i < in->max_chain && index && index < head[1]; i++) {
-		if (in->is(memory, index, name))
-			return index;
-		if (!read_hash_word(in, memory, buckets, (__u64)head[0] + index, &index))
-			break;
-	}
-	return 0;
-}
-
-__u32 symbol_hash__find(const struct symbol_hash *in, const void *memory, const char *name)
-{
-	if (in->gnu_hash)
-		return find_by_gnu_hash(in, memory, name);
-	return in->hash ? find_by_sysv_hash(in, memory, name) : 0;
-}
 
 /* Finds the file offset of the @size bytes that will be loaded at @address. Returns false if the
  * file does not have them. */
@@ -220,5 +136,5 @@ bool file_symbols__define(const struct file_symbols *in, const char *name)
 		.is = symbol__is,
 	};
 
-	return in->symbols && symbol_hash__find(&hash, in, name);
+	return in->symbols && symbol_hash__find(&hash, in, name, symbol_name__gnu_hash(name));
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds dynamic symbols by name in the hash tables of loaded objects, and of files that are not
- * loaded. */
+/* Finds dynamic symbols by name in files that are not loaded. */
 #ifndef ALLOCPROF_INSIDE_ELF_SYMBOLS_H
 #define ALLOCPROF_INSIDE_ELF_SYMBOLS_H
 
@@ -11,22 +10,6 @@
 
 /* How many program headers of a file are read at most. */
 #define ELF_MAX_PROGRAM_HEADERS 64
-
-/* Hash tables of symbols, and how to read them. */
-struct symbol_hash {
-	/* Addresses of the two tables; 0: there is none. */
-	Elf64_Addr gnu_hash, hash;
-	int max_chain; /* how many symbols with one hash are looked at */
-	/* Copies the @size bytes at @address to @out. Returns false if they cannot be read. */
-	bool (*read)(const void *memory, Elf64_Addr address, void *out, size_t size);
-	/* Returns whether the symbol number @index has the name @name and is one that the caller
-	 * wants. */
-	bool (*is)(const void *memory, __u32 index, const char *name);
-};
-
-/* Returns the index of the symbol @name, or 0 if there is none. @memory is passed to the functions
- * of @in. */
-__u32 symbol_hash__find(const struct symbol_hash *in, const void *memory, const char *name);
 
 #define FILE_SYMBOLS_LOADS 16
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf_symbols.h"
+#include "symbol_hash.h"
 #include "sys.h"
 
 struct debug {
@@ -115,6 +115,38 @@ static bool read_symbols(const struct object *object, struct symbols *out)
 	return out->symbols && out->strings && (out->hash || out->gnu_hash);
 }
 
+/* Symbols of objects, while objects__keep_symbols() says that no object comes or goes. */
+#define KEPT 128
+
+static struct {
+	const struct object *object;
+	struct symbols symbols;
+} kept[KEPT];
+static bool keeps_symbols;
+
+void objects__keep_symbols(bool keeps)
+{
+	keeps_symbols = keeps;
+	memset(kept, 0, sizeof(kept));
+}
+
+static bool find_symbols(const struct object *object, struct symbols *out)
+{
+	__u32 at = (__u64)object / sizeof(*object) % KEPT;
+
+	if (keeps_symbols && kept[at].object == object) {
+		*out = kept[at].symbols;
+		return true;
+	}
+	if (!object->dynamic || !read_symbols(object, out))
+		return false;
+	if (keeps_symbols) {
+		kept[at].object = object;
+		kept[at].symbols = *out;
+	}
+	return true;
+}
+
 /* The bit of a symbol's version that hides it from references without a version. */
 #define VERSION_HIDDEN 0x8000
 
@@ -145,7 +177,7 @@ struct wanted {
  * refer to. */
 static bool read_loaded(const void *memory, Elf64_Addr address, void *out, size_t size)
 {
-	memcpy(out, (const void *)address, size);
+	__builtin_memcpy(out, (const void *)address, size);
 	return true;
 }
 
@@ -156,7 +188,7 @@ static bool is_wanted(const void *context, __u32 index, const char *name)
 	return symbol__is(wanted->symbols, index, name, wanted->is_function);
 }
 
-static bool find_in(const struct object *object, const char *name, bool function,
+static bool find_in(const struct object *object, const char *name, __u32 gnu_hash, bool function,
 		    struct definition *out)
 {
 	struct symbols symbols;
@@ -166,11 +198,11 @@ static bool find_in(const struct object *object, const char *name, bool function
 	void *address;
 	__u32 index;
 
-	if (!object->dynamic || !read_symbols(object, &symbols))
+	if (!find_symbols(object, &symbols))
 		return false;
 	hash.gnu_hash = (Elf64_Addr)symbols.gnu_hash;
 	hash.hash = (Elf64_Addr)symbols.hash;
-	index = symbol_hash__find(&hash, &wanted, name);
+	index = symbol_hash__find(&hash, &wanted, name, gnu_hash);
 	if (!index)
 		return false;
 	symbol = &symbols.symbols[index];
@@ -183,15 +215,17 @@ static bool find_in(const struct object *object, const char *name, bool function
 
 bool object__defines(const struct object *object, const char *name, struct definition *out)
 {
-	return find_in(object, name, true, out);
+	return find_in(object, name, symbol_name__gnu_hash(name), true, out);
 }
 
 /* Finds the first definition in the objects from @object up to, not including, @end. */
 static bool find_from(const struct object *object, const struct object *end, const char *name,
 		      bool function, struct definition *out)
 {
+	__u32 gnu_hash = symbol_name__gnu_hash(name);
+
 	for (int i = 0; object && object != end && i < MAX_OBJECTS; i++, object = object->next)
-		if (find_in(object, name, function, out))
+		if (find_in(object, name, gnu_hash, function, out))
 			return true;
 	return false;
 }
@@ -291,27 +325,36 @@ void object__each_function(const struct object *object, object_function_fn fn, v
 	}
 }
 
+struct slots {
+	object_slot_filter_fn matters;
+	object_slot_fn fn;
+	void *context;
+};
+
 static void each_relocation(const struct object *object, const struct symbols *in,
-			    const Elf64_Rela *relocation, __u64 size_bytes, object_slot_fn fn,
-			    void *context)
+			    const Elf64_Rela *relocation, __u64 size_bytes,
+			    const struct slots *slots)
 {
 	for (; size_bytes >= sizeof(*relocation); size_bytes -= sizeof(*relocation), relocation++) {
 		__u32 type = ELF64_R_TYPE(relocation->r_info);
+		bool is_lazy = type == R_X86_64_JUMP_SLOT;
 		const Elf64_Sym *symbol = &in->symbols[ELF64_R_SYM(relocation->r_info)];
-		__u64 at = object->bias + relocation->r_offset;
+		__u64 *slot = (__u64 *)(object->bias + relocation->r_offset);
 
-		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
-		     type != R_X86_64_64) ||
-		    !ELF64_R_SYM(relocation->r_info) || at % sizeof(__u64) ||
+		if ((!is_lazy && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) ||
+		    !ELF64_R_SYM(relocation->r_info) || (__u64)slot % sizeof(*slot) ||
 		    (type == R_X86_64_64 && relocation->r_addend) ||
+		    (slots->matters && !slots->matters(slots->context, slot, is_lazy)) ||
 		    symbol->st_name >= in->string_bytes)
 			continue;
-		fn(context, in->strings + symbol->st_name, (__u64 *)at, type == R_X86_64_JUMP_SLOT);
+		slots->fn(slots->context, in->strings + symbol->st_name, slot, is_lazy);
 	}
 }
 
-void object__each_slot(const struct object *object, object_slot_fn fn, void *context)
+void object__each_slot(const struct object *object, object_slot_filter_fn matters,
+		       object_slot_fn fn, void *context)
 {
+	const struct slots slots = { matters, fn, context };
 	const void *all = NULL, *of_calls = NULL;
 	__u64 all_bytes = 0, of_calls_bytes = 0, relative_bytes = 0;
 	bool has_addends = false;
@@ -346,9 +389,9 @@ void object__each_slot(const struct object *object, object_slot_fn fn, void *con
 	if (all && relative_bytes < all_bytes)
 		each_relocation(object, &symbols,
 				(const Elf64_Rela *)all + relative_bytes / sizeof(Elf64_Rela),
-				all_bytes - relative_bytes, fn, context);
+				all_bytes - relative_bytes, &slots);
 	if (of_calls && has_addends)
-		each_relocation(object, &symbols, of_calls, of_calls_bytes, fn, context);
+		each_relocation(object, &symbols, of_calls, of_calls_bytes, &slots);
 }
 
 bool object__is_symbolic(const struct object *object)

@@ -278,7 +278,7 @@ static void patch_objects(bool is_late, bool is_settled)
 		if (!objects__span((__u64)object->dynamic, &patching.span))
 			continue;
 		if (own_functions.n) {
-			object__each_slot(object, patch, &patching);
+			object__each_slot(object, NULL, patch, &patching);
 			words__protect();
 		}
 		if (words__are_bound())

@@ -132,15 +132,18 @@ static bool is_left_alone(const char *name)
 	       text__equal(name, "wordexp");
 }
 
+static bool span__has(const struct object_span *span, __u64 address)
+{
+	return address >= span->start && address < span->end;
+}
+
 /* Returns the address that the word should hold; 0: it is right as it is. */
 static __u64 replacement(const struct object_span *span, const char *name, __u64 value,
 			 bool is_lazy)
 {
 	struct definition own, first;
-	bool is_unbound = is_lazy && value >= span->start && value < span->end;
+	bool is_unbound = is_lazy && span__has(span, value);
 
-	if (value && !is_unbound && !may_be_first(value))
-		return 0;
 	if (!object__defines(&own_object, name, &own) || is_left_alone(name))
 		return 0;
 	/* A program's references to allocprof_mark_() are weak, and only this library defines it. */
@@ -157,14 +160,25 @@ struct binding {
 	__u64 n;
 };
 
+/* Returns whether the word's value is one that may have to be another. */
+static bool matters(void *context, const __u64 *slot, bool is_lazy)
+{
+	const struct binding *binding = context;
+	const struct object_span *span = binding->span;
+	__u64 value;
+
+	if (!span__has(span, (__u64)slot))
+		return false;
+	value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	return !value || (is_lazy && span__has(span, value)) || may_be_first(value);
+}
+
 static void bind(void *context, const char *name, __u64 *slot, bool is_lazy)
 {
 	struct binding *binding = context;
 	const struct object_span *span = binding->span;
 	__u64 value;
 
-	if ((__u64)slot < span->start || (__u64)slot >= span->end)
-		return;
 	value = replacement(span, name, __atomic_load_n(slot, __ATOMIC_RELAXED), is_lazy);
 	if (!value)
 		return;
@@ -177,7 +191,7 @@ void words__bind(const struct object *object, const struct object_span *span)
 {
 	struct binding binding = { .span = span };
 
-	object__each_slot(object, bind, &binding);
+	object__each_slot(object, matters, bind, &binding);
 	words__protect();
 }
 
@@ -227,7 +241,7 @@ struct words_sum words__restore(void)
 
 		if (!objects__span((__u64)object->dynamic, &span))
 			continue;
-		object__each_slot(object, bind, &binding);
+		object__each_slot(object, matters, bind, &binding);
 		sum.n_lost += binding.n;
 	}
 	span = (struct object_span){ 0 };

@@ -335,7 +335,7 @@ static void test_objects(void **state)
 	assert_true(objects__find_next("qsort", &found));
 	assert_ptr_equal(found.address, dlsym(RTLD_NEXT, "qsort"));
 	object__each_function(found.object, count_function, &n_functions);
-	object__each_slot(found.object, count_slot, &n_slots);
+	object__each_slot(found.object, NULL, count_slot, &n_slots);
 	assert_true(n_functions > 1000 && n_slots > 5);
 	assert_false(object__is_symbolic(found.object));
 	assert_false(objects__find_function("no function has this name", &found));
