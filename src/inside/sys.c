@@ -375,6 +375,6 @@ int spared__around(__u64 start, __u64 size, spared_fn fn, void *context)
 	do {
 		err = first > start ? fn(context, start, first - start) : 0;
 		start = first_end;
-	} while (!err && find_first(start, end, &first, &first_end));
+	} while (!err && start < end && find_first(start, end, &first, &first_end));
 	return err || start >= end ? err : fn(context, start, end - start);
 }
