@@ -167,8 +167,11 @@ static inline bool kept__is_void(const struct kept_table *table, __u64 found, __
 	return !found || (found ^ key) & ((1U << table->generation_bits) - 1);
 }
 
+/* Of page 0, where nothing is mapped, the first generation has the key of what is free. */
 static inline bool kept__find(const struct kept_table *table, __u64 key, __u64 *value)
 {
+	if (unlikely(!key))
+		return false;
 	for (int i = 0; i < KEPT_TRIES; i++) {
 		const struct kept *slot = kept__slot(table, key, i);
 		__u64 found = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);

@@ -8,10 +8,12 @@
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -357,6 +359,134 @@ static void test_memory(void **state)
 	assert_int_equal(memory__read_some(8, copy, 1), -EFAULT);
 }
 
+static int n_reads;
+
+static long count_reads(long number, const long arguments[6])
+{
+	n_reads += number == __NR_process_vm_readv;
+	return host__ask_kernel(number, arguments);
+}
+
+/* The kernel is asked once for each page, and again when something was unmapped. */
+static void test_kept_memory(void **state)
+{
+	__u64 *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u64 value = 0;
+
+	assert_true(page != MAP_FAILED);
+	page[1] = 7;
+	page[2] = 8;
+	n_reads = 0;
+	host__answer_by(count_reads);
+	assert_true(memory__read_kept((__u64)&page[1], &value));
+	assert_int_equal(value, 7);
+	assert_true(memory__read_kept((__u64)&page[2], &value));
+	assert_int_equal(value, 8);
+	assert_int_equal(n_reads, 1);
+	/* It may be in two pages. */
+	assert_true(memory__read_kept((__u64)&page[1] + 1, &value));
+	assert_int_equal(value, 8ULL << 56);
+	assert_int_equal(n_reads, 2);
+	assert_false(memory__read_kept(8, &value));
+	assert_int_equal(inside_munmap(page, 4096), 0);
+	assert_false(memory__read_kept((__u64)&page[1], &value));
+	host__answer_by(NULL);
+}
+
+static void test_copied_stack(void **state)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u64 *words = (__u64 *)(pages + 4096) - 100, value = 0;
+	struct stack_copy copy = { 0 };
+
+	assert_true(pages != MAP_FAILED && !munmap(pages + 4096, 4096));
+	for (int i = 0; i < 100; i++)
+		words[i] = i;
+	n_reads = 0;
+	host__answer_by(count_reads);
+	for (int i = 0; i < 100; i++) {
+		assert_true(stack_copy__load(&copy, (__u64)&words[i], &value));
+		assert_int_equal(value, i);
+	}
+	/* The second copy ends with the page. */
+	assert_int_equal(n_reads, 2);
+	assert_false(stack_copy__load(&copy, (__u64)&words[100], &value));
+	assert_false(stack_copy__load(&copy, (__u64)words + 4, &value));
+	assert_false(stack_copy__load(&copy, 8, &value));
+	host__answer_by(NULL);
+	munmap(pages, 4096);
+}
+
+static struct stack_range range_of(__u64 sp)
+{
+	struct stack_range range;
+	char buffer[256];
+
+	stack__range(sp, (__u64)pthread_self(), &range, buffer, sizeof(buffer));
+	return range;
+}
+
+static void *range_of_thread(void *out)
+{
+	*(struct stack_range *)out = range_of((__u64)__builtin_frame_address(0));
+	return NULL;
+}
+
+static void test_stacks(void **state)
+{
+	char *stack =
+		mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u64 sp = (__u64)__builtin_frame_address(0);
+	struct stack_range range = range_of(sp), again;
+	pthread_t thread;
+
+	assert_true(range.start <= sp && sp < range.end && range.own_end == range.end);
+	/* Above what the thread has there, the C library has its own. */
+	assert_int_equal(pthread_create(&thread, NULL, range_of_thread, &range), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(range.own_end > range.start && range.own_end < range.end);
+	/* Another stack may be in the same mapping as what is beside it. */
+	assert_true(stack != MAP_FAILED);
+	range = range_of((__u64)stack + 4096);
+	assert_true(range.start <= (__u64)stack && range.end >= (__u64)stack + 3 * 4096);
+	assert_int_equal(range.own_end, 0);
+	n_reads = 0;
+	host__answer_by(count_mapped);
+	again = range_of((__u64)stack + 4096 + 8);
+	host__answer_by(NULL);
+	assert_memory_equal(&range, &again, sizeof(range));
+	munmap(stack, 3 * 4096);
+	range = range_of(8);
+	assert_int_equal(range.end, 0);
+	/* Without room of the caller's. */
+	stack__range(sp, (__u64)pthread_self(), &range, NULL, 0);
+	assert_true(range.start <= sp && sp < range.end);
+}
+
+/* A kernel that tells the path only where there is room for all of it, as Linux 6.11 does. */
+static long too_long(long number, const long arguments[6])
+{
+	static int n;
+
+	if (number != __NR_ioctl)
+		return host__ask_kernel(number, arguments);
+	return n++ % 2 ? -ENOTTY : -ENAMETOOLONG;
+}
+
+static void test_long_path(void **state)
+{
+	char path[4] = "", buffer[256];
+	struct mapping found;
+
+	host__answer_by(too_long);
+	assert_int_equal(maps__find((__u64)dlsym(RTLD_DEFAULT, "qsort"), &found, path, sizeof(path),
+				    buffer, sizeof(buffer)),
+			 0);
+	host__answer_by(NULL);
+	assert_int_equal(strlen(path), 3);
+	assert_true(found.inode);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +499,10 @@ int main(void)
 		cmocka_unit_test(test_maps),
 		cmocka_unit_test(test_objects),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_kept_memory),
+		cmocka_unit_test(test_copied_stack),
+		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_long_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
