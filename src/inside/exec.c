@@ -92,16 +92,19 @@ static bool show_library(char ***variable, const char *directory, const char *na
 static bool is_unchanged(void)
 {
 	char *none = NULL, **at = shown.array, **before = shown.before ?: &none;
+	bool has_library = false;
 
 	for (;; at++, before++) {
-		if (*at == shown.text)
+		if (*at == shown.text) {
+			has_library = true;
 			at++;
+		}
 		while (*before && environment__is_preload(*before))
 			before++;
 		if (*at != *before)
 			return false;
 		if (!*at)
-			return true;
+			return has_library;
 	}
 }
 
