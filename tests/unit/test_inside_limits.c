@@ -2,8 +2,12 @@
 /* What the library of src/inside does where its memory is full or one of its limits is reached: what is not counted is said to be lost. */
 #include "unit.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -12,8 +16,7 @@
 #include "allocprof.h"
 #include "inside_host.h"
 #include "measured_process.h"
-#include "process.h"
-#include "stacks.h"
+#include "memory.h"
 
 #define N_BLOCKS 20000
 
@@ -145,6 +148,230 @@ static void test_records(void **state)
 	measured__finish(&measured);
 }
 
+#define N_OWN	   520
+#define N_PATTERNS 100
+
+/* 512 names are counted by, then 64 that may have a * for digits. The thread's first name is one of them. */
+static void take_many_names(void)
+{
+	char name[16];
+
+	for (int i = 0; i < N_OWN + N_PATTERNS; i++) {
+		if (i < N_OWN)
+			snprintf(name, sizeof(name), "own-%d", i);
+		else
+			snprintf(name, sizeof(name), "name-%c%c", 'a' + i / 26, 'a' + i % 26);
+		CHECK(!inside_prctl(PR_SET_NAME, name));
+		inside_free(inside_malloc(1));
+	}
+}
+
+struct names {
+	__u64 own, pattern, others;
+};
+
+static int count_name(void *context, __u32 thread, const struct ap_count_key *key,
+		      const struct ap_count *count)
+{
+	struct names *names = context;
+
+	if (!strncmp(key->thread, "own-*", AP_COMM_LEN))
+		names->pattern += count->calls;
+	else if (!strncmp(key->thread, INSIDE_OTHER_NAMES, AP_COMM_LEN))
+		names->others += count->calls;
+	else
+		names->own += count->calls;
+	return 0;
+}
+
+static void test_names_of_threads(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_RECORD };
+	struct names names = { 0 };
+	struct measured measured;
+
+	measure(&settings, take_many_names, &measured);
+	assert_int_equal(preload__read_counts(measured.preload, count_name, &names), 0);
+	assert_int_equal(names.own, 511 + 63);
+	assert_int_equal(names.pattern, N_OWN - 511);
+	assert_int_equal(names.others, N_PATTERNS - 63);
+	/* The first of those with a common name are looked up twice. */
+	assert_in_range(measured.results.gaps[INSIDE_GAP_NAMES], N_OWN - 511 + N_PATTERNS,
+			N_OWN - 511 + N_PATTERNS + 2);
+	measured__finish(&measured);
+}
+
+/* An array whose elements are all taken, for the time being. */
+static __u32 fill_array(struct inside_array *array)
+{
+	__u32 before = array->n;
+
+	array->n = INSIDE_FIRST << INSIDE_CHUNKS;
+	return before;
+}
+
+static void *allocate_some(void *unused)
+{
+	for (int i = 0; i < 10; i++)
+		inside_free(inside_malloc(24));
+	return NULL;
+}
+
+static void fill_arrays(void)
+{
+	struct inside_header *header = memory__header();
+	char name[] = "none", *const argv[] = { name, NULL };
+	pthread_t thread;
+	__u32 n;
+	int pid;
+
+	allocate_some(NULL);
+	n = fill_array(&header->threads);
+	CHECK(!pthread_create(&thread, NULL, allocate_some, NULL));
+	CHECK(!pthread_join(thread, NULL));
+	header->threads.n = n;
+	n = fill_array(&header->programs);
+	pid = inside_fork();
+	if (!pid) {
+		allocate_some(NULL);
+		leave();
+	}
+	wait_for(pid);
+	header->programs.n = n;
+	n = fill_array(&header->refused);
+	CHECK(inside_execve("valgrind", argv, NULL) == -1);
+	header->refused.n = n;
+	allocate_some(NULL);
+}
+
+static void test_arrays(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_COUNT, .follow = 1 };
+	struct measured measured;
+
+	measure(&settings, fill_arrays, &measured);
+	assert_int_equal(measured.results.functions[AP_MALLOC].calls, 20);
+	/* Of a thread each call tries. */
+	assert_int_equal(measured.results.gaps[INSIDE_GAP_THREADS], 20);
+	assert_int_equal(measured.results.gaps[INSIDE_GAP_PROGRAMS], 1);
+	assert_int_equal(measured.results.gaps[INSIDE_GAP_EXECS], 1);
+	assert_int_equal(measured.results.n_refused, 0);
+	measured__finish(&measured);
+}
+
+static void call_from_other_library(void)
+{
+	struct inside_header *header = memory__header();
+	void *(*call)(void *(*function)(size_t), size_t size);
+	char path[PATH_MAX];
+	__u32 n = header->modules.n;
+	void *library;
+
+	snprintf(path, sizeof(path), "%s/libunit_bound_caller.so", getenv("ALLOCPROF_UNIT_DATA"));
+	library = dlopen(path, RTLD_LAZY);
+	CHECK(library);
+	call = (void *(*)(void *(*)(size_t), size_t))dlsym(library, "call_with_size");
+	CHECK(call);
+	header->modules.n = UNWIND_MAX_MODULES;
+	inside_free(call(inside_malloc, 8));
+	header->modules.n = n;
+	inside_free(call(inside_malloc, 8));
+}
+
+static void test_modules(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_RECORD, .wait_ms = 1 };
+	struct measured measured;
+
+	measure(&settings, call_from_other_library, &measured);
+	assert_int_equal(measured.results.functions[AP_MALLOC].calls, 2);
+	assert_int_equal(measured.results.stats[AP_STAT_EVENTS], 2);
+	assert_int_equal(measured.results.gaps[INSIDE_GAP_MODULES], 1);
+	measured__finish(&measured);
+}
+
+#define N_FURTHER 6
+#define N_DEEP	  4
+
+static char names_of_regions[AP_MAX_REGIONS + N_FURTHER][8];
+
+static const char *name_of(int i)
+{
+	snprintf(names_of_regions[i], sizeof(names_of_regions[i]), "r%d", i);
+	return names_of_regions[i];
+}
+
+static void open_regions(void)
+{
+	static char long_name[AP_REGION_NAME_BYTES + 2];
+
+	for (int i = 0; i < AP_MAX_REGIONS + N_FURTHER; i++) {
+		allocprof_mark_(AP_REGION_BEGIN, name_of(i));
+		inside_free(inside_malloc(1));
+		allocprof_mark_(AP_REGION_END, name_of(i));
+	}
+	memset(long_name, 'a', sizeof(long_name) - 1);
+	allocprof_mark_(AP_REGION_BEGIN, long_name);
+	/* There are 63 sets, each of one region; none is left for others. */
+	for (int i = 0; i < AP_MAX_OPEN_REGIONS + N_DEEP; i++)
+		allocprof_mark_(AP_REGION_BEGIN, name_of(i));
+	inside_free(inside_malloc(1));
+	for (int i = 0; i < AP_MAX_OPEN_REGIONS + N_DEEP; i++)
+		allocprof_mark_(AP_REGION_END, name_of(i));
+	inside_free(inside_malloc(1));
+}
+
+static void test_regions(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_COUNT, .regions = 1 };
+	static struct inside_regions regions;
+	struct measured measured;
+	const __u64 *gaps = &measured.results.stats[AP_STAT_REGION_GAP];
+	__u64 n = 0;
+
+	measure(&settings, open_regions, &measured);
+	assert_int_equal(preload__read_regions(measured.preload, &regions), 0);
+	assert_int_equal(regions.unnumbered, N_FURTHER);
+	assert_int_equal(regions.unnamed, 1);
+	assert_int_equal(gaps[AP_REGION_GAP_DEPTH], N_DEEP);
+	/* malloc and free, with the last of the regions and with many. */
+	assert_int_equal(gaps[AP_REGION_GAP_SETS], 4);
+	assert_non_null(measured.results.regions);
+	for (int i = 0; i < AP_MAX_REGION_SETS; i++)
+		n += measured.results.regions->sets[i].functions[AP_MALLOC].calls;
+	assert_int_equal(n, AP_MAX_REGION_SETS - 1);
+	measured__finish(&measured);
+}
+
+static void fork_in_region(void)
+{
+	int pid;
+
+	inside_free(inside_malloc(1));
+	allocprof_mark_(AP_REGION_BEGIN, "before");
+	pid = inside_fork();
+	if (!pid) {
+		inside_free(inside_malloc(1));
+		leave();
+	}
+	wait_for(pid);
+	allocprof_mark_(AP_REGION_END, "before");
+}
+
+/* A child has the regions open that its parent had. */
+static void test_regions_of_child(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_COUNT, .regions = 1, .follow = 1 };
+	struct measured measured;
+
+	measure(&settings, fork_in_region, &measured);
+	assert_non_null(measured.results.regions);
+	assert_int_equal(measured.results.regions->begins[0], 1);
+	assert_int_equal(measured.results.regions->sets[1].functions[AP_MALLOC].calls, 1);
+	assert_int_equal(measured.results.functions[AP_MALLOC].calls, 2);
+	measured__finish(&measured);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +379,11 @@ int main(void)
 		cmocka_unit_test(test_full_memory),
 		cmocka_unit_test(test_full_file_system),
 		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_names_of_threads),
+		cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_regions_of_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
