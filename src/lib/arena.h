@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An arena allocator, with interned strings. */
+/* An allocator of memory that is all released at once, and a table of interned strings. */
 #ifndef ALLOCPROF_ARENA_H
 #define ALLOCPROF_ARENA_H
 
@@ -9,7 +9,7 @@
 
 struct arena_block;
 
-/* Zeroed is empty; not to be shared between threads. */
+/* Zeroed it is empty. Threads must not share an arena. */
 struct arena {
 	struct arena_block *blocks;
 	const char **strings;
@@ -20,10 +20,11 @@ struct arena {
 
 void arena__release(struct arena *arena);
 
-/* @size zeroed bytes, aligned for any type, or NULL on ENOMEM. Valid until the release. */
+/* Returns @size zeroed bytes, aligned for any type, or NULL if there is no memory. They are valid
+ * until the arena is released. */
 void *arena__alloc(struct arena *arena, size_t size);
 
-/* The arena's only copy of the first @size bytes of @text, or NULL on ENOMEM. */
+/* Returns the arena's only copy of the first @size bytes of @text, or NULL if there is no memory. */
 const char *arena__string(struct arena *arena, const char *text, size_t size);
 
 #endif

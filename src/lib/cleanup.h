@@ -28,7 +28,7 @@ static inline void close_directory(DIR **directory)
 		closedir(*directory);
 }
 
-/* For any pointer to malloc'ed memory. */
+/* Frees any pointer to malloc'ed memory, for _cleanup_. */
 static inline void free_ptr(void *ptr)
 {
 	free(*(void **)ptr);

@@ -16,7 +16,7 @@ static inline __u64 clock__ns(clockid_t clock)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC, as bpf_ktime_get_ns(). */
+/* Returns the time of CLOCK_MONOTONIC in nanoseconds, as bpf_ktime_get_ns() does. */
 static inline __u64 clock__now_ns(void)
 {
 	return clock__ns(CLOCK_MONOTONIC);

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-/* Has @epoll_fd wait for @fd to be readable too; events name it by its number. 0 or a negative errno. */
+/* Has @epoll_fd wait until @fd is readable, beside its other descriptors; the data of the event is
+ * the number @fd. Returns 0 or a negative errno. */
 static inline int epoll__watch(int epoll_fd, int fd)
 {
 	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The text of an error, which the functions that find it write and the command prints. */
+/* The text of an error: the function that finds the error writes it, and the command prints it. */
 #include "error.h"
 
 #include <stdio.h>

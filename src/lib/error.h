@@ -4,8 +4,9 @@
 
 #include <stdarg.h>
 
-/* One sentence for the user: what failed, why, and the remedy; no prefix, no newline. The caller
- * owns the zeroed struct, usually on the stack; functions that take one accept NULL. */
+/* One sentence for the user that says what failed, why, and the remedy, without a prefix or a
+ * newline. The caller owns the zeroed struct, usually on the stack; functions that take a pointer
+ * to one accept NULL. */
 struct error {
 	char text[1024];
 };

@@ -51,7 +51,7 @@ int regular_file__open_in(const char *root, const char *path)
 	return path_fd < 0 ? -errno : regular_file__reopen(path_fd);
 }
 
-/* Reads at *@offset and moves it, or where the descriptor is if it is NULL. */
+/* Reads at *@offset and moves that, or at the descriptor's own offset if @offset is NULL. */
 static int read_all(int fd, char *to, size_t size, __u64 *offset)
 {
 	while (size) {
@@ -120,7 +120,8 @@ int text_file__read(int fd, size_t most_bytes, char **text, size_t *size_bytes)
 		if (array__reserve(&bytes, &room, size ? size + 2 : FIRST_BYTES, 1))
 			return -ENOMEM;
 		left = room - 1 - size < most_bytes - size ? room - 1 - size : most_bytes - size;
-		/* Others may read by the same offset. A FIFO has none. */
+		/* Other processes may share the descriptor's own offset, so read by pread(2). A
+		 * FIFO has no offset. */
 		n = pread(fd, bytes + size, left, size);
 		if (n < 0 && errno == ESPIPE)
 			n = read(fd, bytes + size, left);

@@ -8,10 +8,12 @@
 #include <sys/auxv.h>
 
 #define MIN_SLOTS 64
-/* Enough to finish before the next growth, which comes after insertions into 2/3 of the slots. */
+/* Number of slots that each insertion moves: enough to finish before the next growth, which comes
+ * after insertions into 2/3 of the slots. */
 #define MOVED_AT_A_TIME 4
 
-/* A target may choose the hashes of its stacks so that they collide. */
+/* Mixes @hash with the table's seed, since a target may choose its stacks so that their hashes
+ * collide. */
 static __u32 finish(const struct hash_table *table, __u64 hash)
 {
 	hash = (hash ^ table->seed) * 0xff51afd7ed558ccdULL;
@@ -49,7 +51,8 @@ static void place_slot(struct hash_slot *slots, size_t n_slots, struct hash_slot
 	slots[i] = entry;
 }
 
-/* Moves the entries of up to @n slots. The old slots stay intact, so that they can be searched. */
+/* Moves the entries of up to @n slots to the new table. The old slots stay intact, so that they
+ * can be searched. */
 static void move(struct hash_table *table, size_t n)
 {
 	size_t end =

@@ -16,8 +16,8 @@ struct printer {
 
 static void print_value(struct printer *printer, json_object *value);
 
-/* json-c escapes what is below a space. Terminals may act on DEL and on U+0080 to U+009F, too, which are in
- * strings only. */
+/* Prints text in which json-c has escaped the characters below a space. Terminals may act on DEL
+ * and on U+0080 to U+009F, too, so these are escaped here; they occur in strings only. */
 static void print_escaped(const char *text, FILE *to)
 {
 	const char *printed = text;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints JSON the same way with every version of json-c, whose white space differs. */
+/* Prints JSON in the same way with every version of json-c, whose own functions differ in white
+ * space. */
 #ifndef ALLOCPROF_JSON_TEXT_H
 #define ALLOCPROF_JSON_TEXT_H
 
@@ -8,9 +9,9 @@
 #include <stddef.h>
 
 /*
- * @value as text without a final newline, to be freed: indented with a line for each member, or on
- * one line without blanks. Empty containers are [] and {} in both. *@size, which may be NULL, is
- * its length. 0 or -ENOMEM.
+ * Makes text of @value, without a final newline: with a line for each member and indentation, or
+ * on one line without blanks. Empty containers are [] and {} in both forms. The caller frees
+ * *@text; *@size gets its length unless @size is NULL. Returns 0 or -ENOMEM.
  */
 int json_text__make(json_object *value, bool indented, char **text, size_t *size);
 

@@ -9,8 +9,8 @@
 
 int lazy_library__load(const struct lazy_library *library, void *to, struct error *error)
 {
-	/* ICU and Fontconfig, which such libraries need, keep what they have allocated and have destructors: nothing is
-	 * unloaded. */
+	/* Nothing is unloaded: ICU and Fontconfig, which such libraries need, keep memory that
+	 * they have allocated, and have destructors. */
 	void *loaded = dlopen(library->name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	void **functions = to;
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unsigned LEB128. The reader has no bounds checks: only for memory that this process wrote. */
+/* Unsigned LEB128. The reader checks no bounds, so it is only for memory that this process has
+ * written. */
 #ifndef ALLOCPROF_LEB128_H
 #define ALLOCPROF_LEB128_H
 
 #include <linux/types.h>
 
-/* Bytes of the longest number. */
+/* Size in bytes of the longest number. */
 #define LEB128_MAX 10
 
 /* Writes @value at @to and returns the end. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Multikey quicksort: lists are divided by two of their numbers at a time, which lie beside the list.
- * So no beginning is compared twice, and memory is read in order.
+ * Multikey quicksort. Each step divides the lists by a key of two of their numbers, which is
+ * stored beside the list's number. So no beginning is compared twice, and memory is read in order.
  */
 #include "list_sort.h"
 
@@ -16,7 +16,7 @@
 #define FEW 12
 
 struct item {
-	__u64 key; /* two numbers, each plus 1; 0 after the end */
+	__u64 key; /* two numbers of the list, each plus 1; 0 for a number behind the end */
 	__u32 list;
 };
 
@@ -29,7 +29,7 @@ struct sort {
 struct part {
 	struct item *items;
 	size_t n;
-	size_t at; /* index within each list of the first of the two numbers in its key */
+	size_t at; /* index, in each list, of the first of the two numbers that form its key */
 };
 
 static __u64 key_of(const struct sort *sort, __u32 list, size_t at)
@@ -40,7 +40,7 @@ static __u64 key_of(const struct sort *sort, __u32 list, size_t at)
 	return (__u64)first << 32 | second;
 }
 
-/* Whether the list ends with the numbers of @key. */
+/* Returns whether the list ends within the numbers of @key. */
 static bool is_last(__u64 key)
 {
 	return !(__u32)key;
@@ -82,7 +82,8 @@ static __u64 some_key(struct sort *sort, const struct part *part)
 	return part->items[(sort->random >> 32) % part->n].key;
 }
 
-/* The median of three; which ones they are cannot be known beforehand, so no file makes it slow. */
+/* Returns the median of three keys that are chosen at random, so that no file can make the sort
+ * slow. */
 static __u64 choose_key(struct sort *sort, const struct part *part)
 {
 	__u64 a = some_key(sort, part), b = some_key(sort, part), c = some_key(sort, part);
@@ -96,7 +97,7 @@ static __u64 choose_key(struct sort *sort, const struct part *part)
 	return c < a ? a : c > b ? b : c;
 }
 
-/* Divides @part by a key into lists with lesser, the same and greater ones. */
+/* Divides @part by a key into the lists with a lesser, the same and a greater key. */
 static void divide_part(struct sort *sort, const struct part *part, struct part parts[3])
 {
 	__u64 key = choose_key(sort, part);
@@ -124,7 +125,7 @@ static void divide_part(struct sort *sort, const struct part *part, struct part 
 		parts[1].items[i].key = key_of(sort, parts[1].items[i].list, parts[1].at);
 }
 
-/* Only parts of at most half the lists are sorted by another call, so there are few at a time. */
+/* Sorts @part. Recursion is only for parts of at most half of the lists, so it is never deep. */
 static void sort_part(struct sort *sort, struct part part)
 {
 	while (part.n > FEW) {

@@ -71,7 +71,8 @@ static int is_shown_at(void *context, const struct proc_mapping *mapping)
 	return 1;
 }
 
-/* The identity in /proc/self/maps of the file mapped at @address. */
+/* Writes the identity that /proc/self/maps shows of the file mapped at @address. Returns 0 or a
+ * negative errno. */
 static int shown_at(const void *address, struct file_identity *out)
 {
 	struct shown_at wanted = { (uintptr_t)address, out };
@@ -112,7 +113,8 @@ bool file_identity__has(int fd, const struct file_identity *wanted,
 	return file_identities__have(out, wanted);
 }
 
-/* Takes @fd, which may be an error, over if it is the file. Else -EACCES if it may not be read, or @otherwise. */
+/* Returns @fd if it is the file; closes it otherwise. Returns -EACCES if @fd is an error that says
+ * that the file may not be read, else @otherwise. */
 static int take_if_same(int fd, const struct mapped_file *file,
 			const struct file_identifier *identifier,
 			struct file_identities *identities, int otherwise)
@@ -133,7 +135,7 @@ int mapped_file__open(const struct mapped_file *file, const struct file_identifi
 	snprintf(name, sizeof(name), "/proc/%u/map_files/%llx-%llx", file->pid, file->start,
 		 file->end);
 	fd = take_if_same(regular_file__open(name), file, identifier, identities, -ENOENT);
-	/* The kernel's "//anon" and "[heap]" are no paths. */
+	/* Names that the kernel makes up, such as "//anon" and "[heap]", are no paths. */
 	if (fd >= 0 || !file->path || file->path[0] != '/' || file->path[1] == '/')
 		return fd;
 	snprintf(name, sizeof(name), "/proc/%u/root", file->pid);

@@ -16,25 +16,26 @@
 #include "user.h"
 
 #define OWN_FILES "/proc/self/fd"
-/* Others would have to take as many names as soon as they are free. */
+/* Maximum number of names that are tried: another process would have to create as many names just
+ * before this one does. */
 #define MAX_TRIES 16
 #define OLDER	  ".old"
 
-/* Gives a new, empty file to the user who ran sudo. File systems without owners refuse, which is
- * ignored. */
+/* Gives a new, empty file to the user who ran sudo. File systems without owners refuse that; the
+ * error is ignored. */
 static void give_to_sudo_user(int fd)
 {
 	uid_t user;
 	gid_t group;
 	int err = 0;
 
-	/* A group of -1 stays as it is. */
+	/* If the group is -1, fchown(2) leaves it as it is. */
 	if (sudo_user__find(&user, &group))
 		err = fchown(fd, user, group);
 	(void)err;
 }
 
-/* Whether others may make files in @directory, and remove only their own. */
+/* Returns whether other users may create files in @directory, and may remove only their own. */
 static bool is_shared(int directory)
 {
 	struct stat st;
@@ -42,17 +43,19 @@ static bool is_shared(int directory)
 	return fstat(directory, &st) || (st.st_mode & S_ISVTX && st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Returns whether another user has put the file into a directory where all may make files. Nobody can put a device there. */
+/* Returns whether another user has put the file into a directory where all users may create files.
+ * Only root can put a device there. */
 static bool is_of_another(const struct stat *st, int directory)
 {
 	return !S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode) &&
 	       !directory_entry__is_ours(st->st_uid) && is_shared(directory);
 }
 
-/* Opens a file that is no link. @st describes it as it was a moment ago. */
+/* Opens a file that is not a link. @st is its status from a moment ago. */
 static int open_plain(const struct directory_entry *entry, const struct stat *st)
 {
-	/* A FIFO of ours waits for its reader; a file that another user puts in its place is not waited for. */
+	/* Opening a FIFO that this user or root owns waits for its reader; opening a file that
+	 * another user has put in its place must not wait. */
 	int waits = S_ISFIFO(st->st_mode) ? 0 : O_NONBLOCK;
 	struct stat now;
 	int fd;
@@ -84,7 +87,8 @@ int new_file__open_existing(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Puts a name beside the entry into @name that is most likely free. 0 or a negative errno. */
+/* Writes a name to @name that is most likely free in the entry's directory. Returns 0 or a
+ * negative errno. */
 static int make_temporary_name(const struct new_file *file, char name[NAME_MAX + 1])
 {
 	unsigned int random;
@@ -96,7 +100,7 @@ static int make_temporary_name(const struct new_file *file, char name[NAME_MAX +
 		       : 0;
 }
 
-/* Creates it under a name of its own. */
+/* Creates the file under a temporary name. */
 static int create_named(struct new_file *file, mode_t mode)
 {
 	int err = -EEXIST;
@@ -114,7 +118,9 @@ static int create_named(struct new_file *file, mode_t mode)
 	return err;
 }
 
-/* Without /proc it could get no name. Another errno than that applies to a file with a name, too. */
+/* Creates the file without a name. Without /proc such a file could not get a name, so none is
+ * created. If O_TMPFILE fails for another reason than that it is unsupported, creating a file with
+ * a name fails, too. */
 static void create_unnamed(struct new_file *file, mode_t mode)
 {
 	if (!access(OWN_FILES, X_OK))
@@ -135,7 +141,7 @@ static int begin_file(struct new_file *file, const char *path, mode_t mode, bool
 		err = -EISDIR;
 	else if (!found && !S_ISREG(st.st_mode))
 		err = -EINVAL;
-	/* open(2) refuses another user's file in a sticky directory, and so does this. */
+	/* open(2) refuses another user's file in a sticky directory, and so does this function. */
 	else if (!found && like && is_of_another(&st, file->entry.directory))
 		err = -EACCES;
 	else if (!found && like &&
@@ -188,7 +194,7 @@ int new_file__keep(struct new_file *file)
 	int err = file->temporary[0] ? 0 : -EEXIST;
 
 	snprintf(own, sizeof(own), OWN_FILES "/%d", file->fd);
-	/* link() replaces nothing, rename() does. */
+	/* linkat(2) does not replace a file, renameat(2) does. */
 	for (int tries = 0; err == -EEXIST && tries < MAX_TRIES; tries++) {
 		err = make_temporary_name(file, name);
 		if (err)
@@ -220,13 +226,14 @@ int new_file__finish(struct new_file *file)
 	return err;
 }
 
-/* Renames the file to its path, and an older one. */
+/* Renames the file to its path, and an older file to the name @older. */
 static int replace_file(const struct new_file *file, const char *older)
 {
 	const char *name = file->temporary, *entry = file->entry.name;
 	int err = move_file(file, name, entry, RENAME_EXCHANGE);
 
-	/* An exchange, if supported, so that there always is a file. */
+	/* Exchange the two files, if the file system can, so that there always is a file at the
+	 * path. */
 	if (!err) {
 		err = move_file(file, name, older, 0);
 		if (err)
@@ -300,7 +307,7 @@ int new_file__make_directory(const char *path, mode_t mode)
 
 	if (!bare)
 		return -ENOMEM;
-	/* As mkdir(2), which may be given slashes at the end. */
+	/* Remove slashes at the end, which mkdir(2) also accepts. */
 	for (size_t len = strlen(bare); len > 1 && bare[len - 1] == '/'; len--)
 		bare[len - 1] = '\0';
 	err = directory_entry__find(bare, &entry, &st);
@@ -310,8 +317,8 @@ int new_file__make_directory(const char *path, mode_t mode)
 		return err;
 	if (mkdirat(entry.directory, entry.name, mode))
 		return -errno;
-	/* The owner of the parent directory may have replaced it by now; if it is not empty, it is
-	 * not ours to chown. */
+	/* The owner of the parent directory may have replaced the directory by now; if it is not
+	 * empty, it is not the one that this function has made. */
 	fd = openat(entry.directory, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() && is_empty(fd))
 		give_to_sudo_user(fd);

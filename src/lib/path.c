@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Walks a path to its last directory, one name at a time, and refuses links that another user could have put there. */
+/* Walks a path to its last directory, one name at a time, and refuses links that another user may
+ * have put there. */
 #include "path.h"
 
 #include <errno.h>
@@ -13,12 +14,12 @@
 #include "cleanup.h"
 #include "user.h"
 
-/* The kernel follows as many links (MAXSYMLINKS). */
+/* Maximum number of links that are followed, as in the kernel (MAXSYMLINKS). */
 #define MAX_LINKS 40
 
 struct walk {
 	int directory;
-	char rest[PATH_MAX]; /* of the path, below the directory */
+	char rest[PATH_MAX]; /* rest of the path, below the directory */
 	int links;
 };
 
@@ -36,7 +37,7 @@ static void walk_enter(struct walk *walk, int directory)
 	walk->directory = directory;
 }
 
-/* Goes to where @rest begins. */
+/* Opens the directory that the path in @rest begins at: the root or the working directory. */
 static int walk_begin(struct walk *walk)
 {
 	int fd = open(*walk->rest == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -47,7 +48,7 @@ static int walk_begin(struct walk *walk)
 	return 0;
 }
 
-/* Replaces the link @link, of which @rest is to follow, by what it says. */
+/* Replaces the link @link by its target, which @rest is appended to. */
 static int walk_follow_link(struct walk *walk, int link, const char *rest)
 {
 	char path[PATH_MAX];
@@ -65,10 +66,10 @@ static int walk_follow_link(struct walk *walk, int link, const char *rest)
 	return *path == '/' ? walk_begin(walk) : 0;
 }
 
-/* Goes through @name in the middle of the path. 0 or a negative errno. */
+/* Goes through @name, which is in the middle of the path. Returns 0 or a negative errno. */
 static int walk_middle_name(struct walk *walk, const char *name, const char *rest)
 {
-	/* O_DIRECTORY has a file system mounted that is mounted on demand. */
+	/* O_DIRECTORY makes the kernel mount a file system that is mounted on demand. */
 	int fd = openat(walk->directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_(close_fd) int link = -1;
 	struct statfs system;
@@ -93,7 +94,8 @@ static int walk_middle_name(struct walk *walk, const char *name, const char *res
 	return 0;
 }
 
-/* Looks at @name at the end of the path. 1: @st describes it; 0: it was a link, and is followed; or a negative errno. */
+/* Looks at @name, the end of the path. Returns 1 if @st describes it; 0 if it was a link, which
+ * will be followed; or a negative errno. */
 static int walk_last_name(struct walk *walk, const char *name, struct stat *st)
 {
 	_cleanup_(close_fd) int fd = openat(walk->directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -110,7 +112,8 @@ static int walk_last_name(struct walk *walk, const char *name, struct stat *st)
 	return walk_follow_link(walk, fd, "");
 }
 
-/* Goes one name on. 1: @name is at the end, and @st describes it. */
+/* Goes one name on. Returns 1 if @name is the end of the path and @st describes it; 0 if there is
+ * more to walk; or a negative errno. */
 static int walk_one_name(struct walk *walk, char name[NAME_MAX + 1], struct stat *st)
 {
 	const char *from = walk->rest + strspn(walk->rest, "/");

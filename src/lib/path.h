@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Paths as text, and where one leads. */
+/* Works on paths as text, and finds where a path leads. */
 #ifndef ALLOCPROF_PATH_H
 #define ALLOCPROF_PATH_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The part of @path after its last slash. */
+/* Returns the part of @path after its last slash. */
 static inline const char *path__name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -29,25 +29,30 @@ static inline bool path__has_parent(const char *path)
 	return false;
 }
 
-/* Where a path leads, without a link of another user's: root also writes below directories that others may change. */
+/* The place that a path leads to without links of other users. It matters because root also writes
+ * below directories that other users may change. */
 struct directory_entry {
-	int directory; /* O_PATH; whoever renames a directory above it does not move it elsewhere */
+	/* Opened with O_PATH: it stays the same directory if someone renames a directory above it. */
+	int directory;
 	char name[NAME_MAX + 1];
 };
 
 /*
- * Follows the links of @path, in its middle and at its end, if root, this user, or who called sudo has made them. @st
- * describes what the entry is: a link only where /proc has it, which leads to an open file that need not have a path.
- * 0, and @entry is to be released; -ENOENT: likewise, but nothing is there if entry->directory is not -1; -ELOOP: a link
- * of another user's, or too many; or another negative errno.
+ * Follows the links of @path, in its middle and at its end, if root, this user, or the user who
+ * called sudo has made them. @st describes the entry. It is a link only if it is one of /proc,
+ * which leads to an open file that need not have a path. Returns 0, and the caller releases
+ * @entry; -ENOENT if nothing is there, and the caller releases @entry, which is valid unless
+ * entry->directory is -1; -ELOOP if there are too many links, or one of another user; or another
+ * negative errno.
  */
 int directory_entry__find(const char *path, struct directory_entry *entry, struct stat *st);
 void directory_entry__release(struct directory_entry *entry);
 
-/* What the links at the end of @path lead to, by name: for what is beside it. *@named is to be freed. 0 or -ENOMEM. */
+/* Follows the links at the end of @path and writes the path that they lead to, for callers that
+ * look for files beside it. The caller frees *@named. Returns 0 or -ENOMEM. */
 int directory_entry__name(const char *path, char **named);
 
-/* Whether @user is root, this user, or who called sudo. */
+/* Returns whether @user is root, this user, or the user who called sudo. */
 bool directory_entry__is_ours(uid_t user);
 
 #endif

@@ -10,9 +10,10 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* regcomp(3) copies what is repeated, so that fifty characters can take all memory. MAX_COPIED limits the parts of an expression
- * that are copies, MAX_NESTED how deep regcomp(3) recurses. Neither limits its time, which may be exponential where what is repeated
- * may be empty. */
+/* regcomp(3) copies a part that is repeated, so that an expression of fifty characters can take
+ * all memory. MAX_COPIED limits the parts of an expression that are copies, MAX_NESTED how deep
+ * regcomp(3) recurses. Neither limits its time, which may be exponential if a repeated part may be
+ * empty. */
 #define MAX_COPIED 2000
 #define MAX_NESTED 100
 
@@ -44,7 +45,8 @@ static size_t take_repetition(const char **at)
 	*at = *end == '}' ? end + 1 : end;
 	if (most < least)
 		most = least;
-	/* One more where there is no upper bound, and where both are 0. */
+	/* Add one: without an upper bound regcomp(3) makes one more copy, and even for {0} it
+	 * makes one. */
 	return most < MAX_COPIED ? most + 1 : MAX_COPIED;
 }
 
@@ -140,7 +142,7 @@ bool pattern__match(const struct pattern *pattern, const char *name)
 {
 	if (pattern->is_regex)
 		return !regexec(&pattern->regex, name, 0, NULL, 0);
-	/* The name "operator new[]" would be a wildcard. */
+	/* As a wildcard, the name "operator new[]" would not match itself. */
 	if (!strcmp(pattern->text, name))
 		return true;
 	return pattern->is_glob && !fnmatch(pattern->text, name, 0);

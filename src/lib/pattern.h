@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Name patterns of options: exact, with wildcards, or a /regex/. */
+/* Patterns of names that options take: an exact name, a wildcard, or a /regex/. */
 #ifndef ALLOCPROF_PATTERN_H
 #define ALLOCPROF_PATTERN_H
 
@@ -9,15 +9,15 @@
 struct error;
 
 struct pattern {
-	const char *text; /* the caller's */
+	const char *text; /* owned by the caller */
 	bool is_regex, is_glob;
 	regex_t regex;
 };
 
 /*
- * Parses @text, which must outlive the pattern: "/.../" is an extended regular expression that may
- * match anywhere in a name, text with '*', '?' or '[' is a shell wildcard, anything else an exact
- * name. 0, or -EINVAL with @error set. To be released.
+ * Parses @text, which must outlive the pattern. "/.../" is an extended regular expression that may
+ * match anywhere in a name, text with '*', '?' or '[' is a shell wildcard, and anything else is an
+ * exact name. Returns 0, and the caller releases the pattern; or -EINVAL with @error set.
  */
 int pattern__parse(struct pattern *pattern, const char *text, struct error *error);
 bool pattern__match(const struct pattern *pattern, const char *name);

@@ -66,7 +66,8 @@ int proc_stat__read(pid_t pid, struct proc_stat *out)
 	return read_stat(path, out);
 }
 
-/* For /proc/TID/stat the kernel sums up the times of all threads of the process. */
+/* Reads /proc/PID/task/TID/stat: in /proc/TID/stat the kernel would report the sum of the times of
+ * all threads of the process. */
 int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out)
 {
 	char path[64];

@@ -9,34 +9,38 @@
 
 /* A line of /proc/PID/maps. */
 struct proc_mapping {
-	__u64 start, end, offset; /* addresses; offset in the file */
+	__u64 start, end, offset; /* addresses of the mapping, and its offset in the file */
 	bool is_executable, is_shared;
-	unsigned int major, minor; /* of the device */
+	unsigned int major, minor; /* numbers of the device */
 	__u64 inode;		   /* 0: anonymous memory */
 	const char *path;	   /* as the kernel shows it, "" for anonymous memory */
 };
 
-/* A nonzero result ends the iteration and is returned. */
+/* Called with each mapping. A result other than 0 ends the iteration, whose result it becomes. */
 typedef int proc_maps_visit(void *context, const struct proc_mapping *mapping);
 
 /*
- * Calls @visit with each mapping of the process @pid, 0 for this one, in the order of their addresses. 0, what @visit
- * returned, or a negative errno: -ENOENT or -ESRCH where there is no such process.
+ * Calls @visit with each mapping of the process @pid, or of this process if @pid is 0, in the
+ * order of their addresses. Returns 0; the value other than 0 that @visit returned; or a negative
+ * errno: -ENOENT or -ESRCH if there is no such process.
  */
 int proc_maps__each(pid_t pid, proc_maps_visit *visit, void *context);
 
 /* Some fields of /proc/PID/stat (proc_pid_stat(5)). */
 struct proc_stat {
-	char state;	       /* 'Z': its first thread has ended */
-	pid_t parent;	       /* 0: it is not in this PID namespace */
-	unsigned int terminal; /* as the kernel's new_encode_dev() has it; 0: none */
-	unsigned long flags;   /* PF_*, include/linux/sched.h */
+	char state; /* 'Z': the process's first thread has ended */
+	/* Process id of the parent; 0: the parent is not in this PID namespace. */
+	pid_t parent;
+	/* Controlling terminal, encoded as by the kernel's new_encode_dev(); 0: none. */
+	unsigned int terminal;
+	unsigned long flags; /* flags PF_* of the kernel's include/linux/sched.h */
 };
 
-/* 0, or a negative errno: -ESRCH or -ENOENT if there is no such process. */
+/* Reads the fields of process @pid. Returns 0 or a negative errno: -ESRCH or -ENOENT if there is
+ * no such process. */
 int proc_stat__read(pid_t pid, struct proc_stat *out);
 
-/* The same of one thread of the process. */
+/* Does the same for one thread of the process. */
 int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out);
 
 #endif

@@ -8,16 +8,19 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Length of the valid UTF-8 sequence at @text, 0 if it is invalid. '\0' has length 1. */
+/* Returns the length of the valid UTF-8 sequence at @text in bytes, or 0 if it is invalid. '\0'
+ * has the length 1. */
 size_t utf8__sequence(const char *text);
-/* The same, but 0 also for control characters: only what is safe to print. */
+/* Does the same, but also returns 0 for control characters, so that only text is accepted that is
+ * safe to print. */
 size_t utf8__printable(const char *text);
 bool utf8__is_valid(const char *text);
 /* Replaces each byte of @text that is not printable by '?'. */
 void utf8__clean(char *text);
 /*
- * A copy of @text, to be freed, in which the bytes are taken as Latin-1 unless all of them are valid
- * UTF-8: for formats that can hold nothing else. NULL on ENOMEM.
+ * Returns a copy of @text, which the caller frees, as UTF-8: unless all of the text is valid
+ * UTF-8, its bytes are taken for Latin-1. It is for formats that can hold nothing but UTF-8.
+ * Returns NULL on ENOMEM.
  */
 char *utf8__from_bytes(const char *text);
 
@@ -26,10 +29,11 @@ struct plural_text {
 	char text[320];
 };
 
-/* Returns @sentence with the first part of each "{was|were}" where @n is 1, else with the second; cut where it is too long. */
+/* Returns @sentence with each "{was|were}" replaced by its first part if @n is 1, else by its
+ * second. A sentence that is too long is truncated. */
 struct plural_text plural__of(const char *sentence, __u64 n);
 
-/* Writes @word as one word of a shell, quoted if necessary. */
+/* Writes @word as one word of a shell command, quoted if necessary. */
 void shell_word__print(const char *word, FILE *to);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Finds out who called sudo, becomes another user, and gives up what an allocprof with file capabilities must not use. */
+/* Finds out who called sudo, becomes another user, and gives up privileges that an allocprof with
+ * file capabilities must not use. */
 #include "user.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ bool sudo_user__find(uid_t *uid, gid_t *gid)
 
 bool borrowed__is_any(void)
 {
-	/* The flag is also set where a security module changes root's domain. */
+	/* The kernel also sets this flag if a security module changes root's domain. */
 	return getauxval(AT_SECURE) && getuid();
 }
 
@@ -70,7 +71,8 @@ int borrowed__reduce(struct error *error)
 			data[i].permitted &= kept;
 			data[i].inheritable = 0;
 		}
-		/* fs.suid_dumpable may let others of the user look into this process. */
+		/* Depending on fs.suid_dumpable, the user's other processes could otherwise read
+		 * this process's memory. */
 		if (!syscall(SYS_capset, &header, data) && !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 			return 0;
 	}
@@ -84,7 +86,7 @@ int borrowed__check_process(pid_t pid, struct error *error)
 
 	if (!borrowed__is_any())
 		return 0;
-	/* Asks for what ptrace(2) does to read. */
+	/* Opening this link requires the same rights as reading by ptrace(2). */
 	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
 	if (readlink(name, none, sizeof(none)) >= 0 || (errno != EACCES && errno != EPERM))
 		return 0;
@@ -100,7 +102,7 @@ int borrowed__refuse(pid_t pid, struct error *error)
 			  pid);
 }
 
-/* NULL: there is none. Valid until the next call. */
+/* Returns the user's entry, valid until the next call, or NULL if there is none. */
 static const struct passwd *find_passwd(const char *name)
 {
 	const struct passwd *entry = getpwnam(name);
@@ -145,7 +147,7 @@ int target_user__find(const char *name, struct target_user *out, struct error *e
 
 int target_user__become(const struct target_user *user)
 {
-	/* A process that already has this uid may lack the right to set groups. */
+	/* A process that already has this uid may lack the right to set groups, so it sets none. */
 	if (geteuid() && getuid() == user->uid)
 		return 0;
 	if (setgroups(user->n_groups, user->groups) || setresgid(user->gid, user->gid, user->gid) ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Users and privileges: of this process, of who called sudo, and of the command that is launched. */
+/* Users and privileges of this process, of the user who called sudo, and of the command that is
+ * launched. */
 #ifndef ALLOCPROF_USER_H
 #define ALLOCPROF_USER_H
 
@@ -10,55 +11,61 @@
 
 struct error;
 
-/* Finds the user who called sudo. False if this process is not root's, or if root itself called it. *@gid is -1 where sudo names no group. */
+/* Finds the user who called sudo. Returns false if this process is not root's, or if root itself
+ * called sudo. *@gid is -1 if sudo has named no group. */
 bool sudo_user__find(uid_t *uid, gid_t *gid);
 
 /*
- * Privileges that the program's file has and its user does not: capabilities of the file (setcap(8)). They set
- * probes, and open no file and no process that the user could not: what they would allow beyond that is given up.
+ * Borrowed privileges are those that the program's file has and its user does not: capabilities of
+ * the file (setcap(8)). They are used to set probes, but not to open files or processes that the
+ * user could not open: all that goes beyond setting probes is given up.
  */
 
-/* Whether this process has such privileges, or had them before borrowed__reduce(). */
+/* Returns whether this process has borrowed privileges, or had them before borrowed__reduce(). */
 bool borrowed__is_any(void);
 
-/* To be called first: keeps CAP_BPF and CAP_PERFMON of them. 0 or a negative errno with *@error set; -EPERM: the file
- * is set-user-ID or set-group-ID. */
+/* Gives up all borrowed privileges but CAP_BPF and CAP_PERFMON; to be called before all else.
+ * Returns 0 or a negative errno with *@error set: -EPERM if the program's file is set-user-ID or
+ * set-group-ID. */
 int borrowed__reduce(struct error *error);
 
 /*
- * Checks that the user could trace the process @pid, or that privileges are not borrowed. CAP_PERFMON alone opens the maps
- * of all processes (Linux 6.13). 0, or -EPERM with *@error set. A process that has ended is left to the caller.
+ * Checks that the user could trace the process @pid, or that privileges are not borrowed:
+ * CAP_PERFMON alone opens the maps of all processes (Linux 6.13). Returns 0, also if the process
+ * has ended, which the caller has to notice, or -EPERM with *@error set.
  */
 int borrowed__check_process(pid_t pid, struct error *error);
 
-/* Sets *@error to that refusal and returns -EPERM. */
+/* Sets *@error to the refusal of borrowed__check_process() and returns -EPERM. */
 int borrowed__refuse(pid_t pid, struct error *error);
 
-/* The user that a command is launched as. */
+/* A user that a command is launched as. */
 struct target_user {
 	uid_t uid;
 	gid_t gid;
-	gid_t *groups; /* all that the user is in */
+	gid_t *groups; /* all groups that the user is in */
 	int n_groups;
 };
 
-/* Looks the user @name up, as a name or as a number. -ENOENT: there is none; -EPERM: this process cannot become
- * that user. The caller releases *@out. */
+/* Looks up the user @name, which is a name or a number. Returns 0, and the caller releases *@out;
+ * -ENOENT if there is no such user; or -EPERM if this process cannot become that user. */
 int target_user__find(const char *name, struct target_user *out, struct error *error);
 
-/* Makes this process one of @user. 0 or a negative errno. */
+/* Makes this process one of @user. Returns 0 or a negative errno. */
 int target_user__become(const struct target_user *user);
 
-/* Accepts a zeroed @user. */
+/* Releases the groups of @user, which may be zeroed. */
 void target_user__release(struct target_user *user);
 
-/* Signal mask, limits, environment and user that a launched command inherits: those that allocprof was started with. */
+/* Signal mask, limits, environment and user that a launched command inherits: those that allocprof
+ * itself was started with, unless an option names another user. */
 struct target_inheritance {
 	sigset_t signal_mask;
 	struct rlimit files;
-	char **environment;		/* NULL: that of this process */
-	const struct target_user *user; /* NULL: that of this process */
-	bool isolates;			/* in a mount namespace of its own, with copies of files */
+	char **environment;		/* NULL: the environment of this process */
+	const struct target_user *user; /* NULL: the user of this process */
+	/* The command runs in a mount namespace of its own, with copies of files. */
+	bool isolates;
 };
 
 #endif
