@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs and judges the tests of a budget for `allocprof check` (allocprof-check(1)). */
+/* Runs the tests of a budget for `allocprof check` (allocprof-check(1)), and judges their results. */
 #ifndef ALLOCPROF_CHECK_H
 #define ALLOCPROF_CHECK_H
 
@@ -17,7 +17,7 @@ struct profile;
 enum check_outcome {
 	CHECK_WITHIN,
 	CHECK_IMPROVED, /* below a lower limit, which passes */
-	CHECK_STALE,	/* below a lower limit, which fails with --strict-limits */
+	CHECK_STALE,	/* below a lower limit, which fails only with --strict-limits */
 	CHECK_OVER,
 	CHECK_INCOMPLETE,
 	CHECK_FAILED,  /* the command failed, or the test has no limits */
@@ -26,39 +26,45 @@ enum check_outcome {
 	CHECK_OUTCOMES,
 };
 
-/* A region that the test limits. */
+/* The result of a region that the test limits. */
 struct check_region {
 	struct budget_region *region;
 	struct figure_range figures[BUDGET_FIGURES];
-	struct error missing; /* why the region is missing, where some run did not enter it */
-	/* by figure and run; only during the measurement */
+	struct error missing; /* why the region is missing, if some run did not enter it */
+	/* values by figure and run; only during the measurement */
 	__s64 *values[BUDGET_FIGURES];
 };
 
 struct check_result {
 	const struct budget_test *test;
 	enum check_outcome outcome;
-	int status;	    /* the command's exit status, or ours where it was not run */
-	struct error error; /* why the outcome is none of within, improved, stale and over */
+	/* Exit status of the command, or of allocprof if the command was not run. */
+	int status;
+	/* Says why, if the outcome is none of within, improved, stale and over. */
+	struct error error;
 	struct figure_range figures[BUDGET_FIGURES];
 	struct check_region *regions; /* one for each region of the test; owned */
-	size_t n_runs;		      /* runs that counted; 0: no figures */
+	size_t n_runs;		      /* number of runs that counted; 0: there are no figures */
 	double seconds;
 	bool is_updated;
 	struct budget_limit old_limits[BUDGET_FIGURES]; /* the limits before --update */
-	/* Data file of the run with the fewest allocations, "" if it could not be kept; owned. */
+	/* Path of the data file of the run with the fewest allocations, "" if it could not be
+	 * kept; owned. */
 	char *profile;
-	char *baseline; /* data file of the last pass, NULL if there is none; owned */
-	char *details;	/* text printed below the test's line; owned */
+	/* Path of the data file of the last run that passed, NULL if there is none; owned. */
+	char *baseline;
+	char *details; /* text printed below the test's line; owned */
 };
 
 struct check_context {
 	const struct measure *measure; /* how to measure; the command is filled in per test */
 	struct series series;	       /* -r and --warmup of the command line */
 	struct measure_surroundings *surroundings;
-	char *const *argv;    /* replaces the test's command, or NULL */
-	int root_fd;	      /* base of the tests' working directories */
-	const char *baseline; /* of recordings, absolute; NULL: none is kept */
+	char *const *argv; /* command that replaces the test's command, or NULL */
+	/* Descriptor of the directory that the tests' working directories are relative to. */
+	int root_fd;
+	/* Absolute path of the directory of recordings that passed; NULL: none is kept. */
+	const char *baseline;
 	bool update;
 	bool strict_limits; /* a figure below its lower limit fails */
 };
@@ -68,23 +74,24 @@ void check__run(const struct check_context *context, struct budget_test *test,
 		struct check_result *result);
 void check_result__release(struct check_result *result);
 
-/* The exit status of the worst of @n results. */
+/* Returns the exit status of the worst of @n results. */
 int check__status(const struct check_result *results, size_t n);
 
-/* The worst verdict on @figure of the test and of its regions. */
+/* Returns the worst verdict on @figure of the test and of its regions. */
 enum budget_verdict check_result__verdict(const struct check_result *result,
 					  enum budget_figure figure);
 
-/* "within", "over" and so on. */
+/* Returns the name of the outcome, such as "within" or "over". */
 const char *check__outcome_name(enum check_outcome outcome);
-/* The figures that broke limits: "total_allocations 7,004 > 4,050". NULL on ENOMEM; to be freed. */
+/* Returns the figures that exceeded limits, such as "total_allocations 7,004 > 4,050". The caller
+ * frees the text; NULL if there is no memory. */
 char *check_result__summary(const struct check_result *result);
-/* Appends the difference to the baseline, if there is one. */
+/* Appends the difference from the baseline to the result's details, if there is a baseline. */
 void check_result__explain(struct check_result *result);
 /* Prints the line of the test and its details. */
 void check_report__print(const struct check_result *result, FILE *to);
 
-/* All results as JUnit XML. *@text is to be freed. 0 or -ENOMEM. */
+/* Makes JUnit XML of all results. The caller frees *@text. Returns 0 or -ENOMEM. */
 int junit__write(const char *suite, const struct check_result *results, size_t n, char **text,
 		 size_t *size);
 

@@ -137,7 +137,8 @@ void check_report__print(const struct check_result *result, FILE *to)
 	fflush(to);
 }
 
-/* Enough to find the cause, few enough to keep a log readable. */
+/* Maximum number of stacks that are listed: enough to find the cause, and few enough to keep a log
+ * readable. */
 #define MOST_STACKS 5
 
 static const enum cost costs[BUDGET_FIGURES] = {
@@ -173,7 +174,7 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
 	_cleanup_(free_views) struct stack_view *lines[DIFF_SIDES] = { NULL };
 	_cleanup_(free_diff) struct diff *diff = NULL;
-	/* Compared without lines, so that an edited function keeps its stacks. */
+	/* Stacks are compared without lines, so that an edited function keeps its stacks. */
 	const struct view_choice with_lines = { .options.lines = true };
 	struct diff_input inputs[DIFF_SIDES];
 	int err = 0;
@@ -208,7 +209,7 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	});
 }
 
-/* @name may contain any characters. */
+/* Prints @name, which may contain any characters, between @before and @after. */
 static void print_words(FILE *to, const char *before, const char *name, const char *after)
 {
 	const struct terminal terminal = { .to = to };

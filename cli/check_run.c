@@ -29,7 +29,7 @@ static const enum stat_figure stat_figures[BUDGET_FIGURES] = {
 	[BUDGET_PEAK_BYTES] = STAT_PEAK_BYTES,
 };
 
-/* Allocates room for the regions of @test in @runs runs. 0 or -ENOMEM. */
+/* Allocates room for the regions of @test in @runs runs. Returns 0 or -ENOMEM. */
 static int prepare_regions(struct check_result *result, const struct budget_test *test, size_t runs)
 {
 	result->regions = calloc(test->n_regions + 1, sizeof(*result->regions));
@@ -145,12 +145,12 @@ struct check_runs {
 	const struct check_context *context;
 	const struct measure *measure;
 	struct check_result *result;
-	__s64 *values[BUDGET_FIGURES]; /* by run */
+	__s64 *values[BUDGET_FIGURES]; /* values of each figure by run */
 	__s64 fewest;
 	bool is_incomplete;
 };
 
-/* Keeps the profile of the run with the fewest allocations, which is the one that is judged. */
+/* Keeps the profile of the run with the fewest allocations, whose figures are judged. */
 static int keep_profile(const struct check_runs *runs, const struct session *session,
 			struct error *error)
 {
@@ -166,7 +166,7 @@ static int keep_profile(const struct check_runs *runs, const struct session *ses
 	return data_file__write(session__profile(session), path, error);
 }
 
-/* Warns that there is no profile; the figures are judged all the same. */
+/* Warns that no profile was kept; the figures are judged nevertheless. */
 static void forget_profile(struct check_result *result, const struct error *why)
 {
 	message__print("%s; a failure of test '%s' cannot be explained", why->text,
@@ -207,7 +207,7 @@ static void add_paths(const struct check_context *context, struct check_result *
 		result->profile = NULL;
 	if (asprintf(&result->baseline, "%s/%s.data", context->baseline, name) < 0)
 		result->baseline = NULL;
-	/* An older run's profile says nothing about this one. */
+	/* The profile of an older run must not be taken for one of this run. */
 	if (result->profile)
 		unlink(result->profile);
 }
@@ -347,7 +347,7 @@ static void measure_test(const struct check_context *context, struct budget_test
 		result->outcome = CHECK_FAILED;
 		return;
 	}
-	/* Optional steps, which fail on some systems, may have left a sentence. */
+	/* Optional steps may have left a sentence, since they fail on some systems. */
 	result->error.text[0] = '\0';
 	if (context->update)
 		update(result, test);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `allocprof archive`: packs a recording and the files that it needs to be read elsewhere. */
+/* `allocprof archive`: packs a recording and the files that are needed to read it on another
+ * machine. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static const struct argp_option archive_options[] = {
 };
 
 struct archive_options {
-	struct symbol_command symbols; /* first: symbol_command__parse() takes it */
+	/* The first member, since symbol_command__parse() gets a pointer to it. */
+	struct symbol_command symbols;
 	bool without_data;
 };
 

@@ -17,7 +17,7 @@
 #include "options.h"
 #include "output_file.h"
 
-/* The default of record. */
+/* Maximum depth of stacks, the default of `record`. */
 #define STACK_DEPTH 127
 
 enum {
@@ -115,13 +115,13 @@ struct check_run {
 	struct budget budget;
 	bool is_new;		   /* the budget file does not exist yet */
 	bool is_added;		   /* the test is not in it yet */
-	struct budget_test *tests; /* those of the budget that are to be run */
+	struct budget_test *tests; /* tests of the budget that are to be run */
 	size_t n_tests;
 	struct check_result *results;
 	size_t n_results;
 	char *baseline; /* owned */
 	struct late_output output, junit;
-	char *text; /* text for output */
+	char *text; /* text that will be written */
 	size_t size;
 	FILE *to;
 };
@@ -134,7 +134,8 @@ static bool is_same_command(const char *const *a, char *const *b)
 	return !*a && !*b;
 }
 
-/* With --update, the limits of one command must not become those of another by mistake. */
+/* Refuses to replace the limits of one command by those of another, which --update could do by
+ * mistake. */
 static int refuse_other_command(const struct check_run *run, struct error *error)
 {
 	const struct check_options *options = run->options;
@@ -150,7 +151,7 @@ static int refuse_other_command(const struct check_run *run, struct error *error
 			  test->name);
 }
 
-/* Chooses the tests to run. EXIT_USAGE in *@status if the options do not fit the budget. */
+/* Chooses the tests to run. Writes EXIT_USAGE to *@status if the options do not fit the budget. */
 static int choose_tests(struct check_run *run, int *status, struct error *error)
 {
 	const struct check_options *options = run->options;
@@ -180,13 +181,15 @@ static int choose_tests(struct check_run *run, int *status, struct error *error)
 					  "command line",
 					  run->tests[i].name);
 	*status = EXIT_FAILED;
-	/* --update writes what the file itself defines, so overrides do not apply. */
+	/* --update writes what the file itself defines, so values from the environment do not
+	 * apply. */
 	for (size_t i = 0; i < run->n_tests && !err && !options->update; i++)
 		err = budget_test__read_environment(&run->tests[i], error);
 	return err;
 }
 
-/* Every test has a result without the directory, so a failure only causes a warning. */
+/* Makes the directory of baselines. Every test has a result without it, so a failure only causes a
+ * warning. */
 static void make_baseline_dir(struct check_run *run)
 {
 	_cleanup_(free_ptr) char *path = NULL;
@@ -211,7 +214,7 @@ static void make_baseline_dir(struct check_run *run)
 	run->context.baseline = run->baseline;
 }
 
-/* Tests' working directories are relative to the budget's directory. */
+/* Opens the budget's directory, which the tests' working directories are relative to. */
 static int open_root(struct check_run *run, struct error *error)
 {
 	_cleanup_(free_ptr) char *path = strdup(run->options->budget);
@@ -250,7 +253,7 @@ static int open_outputs(struct check_run *run, struct error *error)
 	return run->to ? 0 : error__set(error, -ENOMEM, "out of memory");
 }
 
-/* With --update, makes the budget, or the test of the command, where there is none. */
+/* Reads the budget. With --update, makes the budget, or the test of the command, if there is none. */
 static int read_budget(struct check_run *run, struct error *error)
 {
 	const struct check_options *options = run->options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `allocprof ctl`: has a running measurement start, stop, dump or reset, and asks how it is. */
+/* `allocprof ctl`: makes a running measurement start, stop, dump or reset, or asks for its state. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -113,7 +113,7 @@ static void list_candidates(const struct control_recordings *recordings)
 	}
 }
 
-/* The recording to control, or 0 after printing why there is none. */
+/* Returns the process id of the recording to control, or 0 after printing why there is none. */
 static pid_t choose(const struct control_recordings *recordings, pid_t wanted)
 {
 	const struct control_recording *found = NULL;
@@ -142,7 +142,8 @@ static pid_t choose(const struct control_recordings *recordings, pid_t wanted)
 	return 0;
 }
 
-/* Paths are made absolute: the recording may have another working directory. */
+/* Makes the text of the request. Paths are made absolute, since the recording may have another
+ * working directory. */
 static int make_request(const struct ctl_options *options, char *request, size_t size,
 			struct error *error)
 {

@@ -59,12 +59,12 @@ static const struct argp_option diff_options[] = {
 };
 
 struct diff_command {
-	struct data_run data; /* first: data_command__run() passes it */
+	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
 	const char *inputs[DIFF_SIDES];
 	size_t n_inputs;
 	struct diff *made;
 	struct diff_options diff;
-	const char *per; /* NULL: what was allocated altogether */
+	const char *per; /* NULL: not given, so the totals are compared */
 	struct diff_rate rate;
 	__u64 top;
 	bool top_is_given, alike, all, folded;
@@ -155,7 +155,7 @@ static int parse_diff(int key, char *arg, struct options_input *input)
 	}
 }
 
-/* "N:M"; -EINVAL if @text is something else. */
+/* Parses "N:M". Returns 0, or -EINVAL if @text is something else. */
 static int parse_amounts(const char *text, struct diff_rate *rate)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -179,7 +179,7 @@ static int parse_amounts(const char *text, struct diff_rate *rate)
 	return 0;
 }
 
-/* Allocations of stacks through the function. */
+/* Counts the allocations of stacks through the function. */
 static int count_calls(const char *function, struct profile *profile,
 		       const struct data_choice *names, double *calls, struct error *error)
 {
@@ -200,9 +200,10 @@ static int count_calls(const char *function, struct profile *profile,
 }
 
 /*
- * Sets *@rate by the argument of --per: "second", two numbers "N:M", or a function, whose calls are counted that lead to
- * allocations. @rate refers to @text. 0, or a negative errno with @error set: -ENODATA if nothing was done in one of the
- * recordings. @names gives functions their names.
+ * Sets *@rate by the argument of --per: "second", two numbers "N:M", or a function, whose calls
+ * are counted that lead to allocations. @rate refers to @text. @names gives functions their names.
+ * Returns 0, or a negative errno with @error set: -ENODATA if one of the recordings has nothing to
+ * divide by.
  */
 static int read_rate(const char *text, struct profile *const profiles[DIFF_SIDES],
 		     const struct data_choice *names, struct diff_rate *rate, struct error *error)
@@ -250,7 +251,7 @@ static void *read_profile(void *context)
 	return NULL;
 }
 
-/* Reads both files in parallel: reading is half of the run time. */
+/* Reads both files in parallel, since reading takes half of the run time. */
 static int read_profiles(const struct diff_command *options, struct selected selected[DIFF_SIDES],
 			 struct error *error)
 {
@@ -305,7 +306,8 @@ static int write_diff(FILE *to, const void *context)
 	return json ? diff_output__json(&output) : diff_output__text(&output);
 }
 
-/* A million stacks take 300 MB, and finding pairs as much again. */
+/* Frees the profiles that were read: a million stacks take 300 MB, and finding pairs takes as much
+ * again. */
 static void release_read(void *context)
 {
 	struct selected *selected = context;

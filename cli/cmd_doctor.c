@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `allocprof doctor`: says what can be measured on this machine, and why not. */
+/* `allocprof doctor`: says what can be measured on this machine, and why other things cannot. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void print_facility(const char *name, bool there, const char *use)
 	printf("  %-22s %-4s %s\n", name, there ? "yes" : "no", use);
 }
 
-/* Prints a feature that only a privileged user can test. */
+/* Prints a feature that only a privileged user can test for. */
 static void print_privileged(const struct kernel *kernel, const char *name, bool there,
 			     const char *use)
 {
@@ -97,7 +97,7 @@ static void print_obstacle(const char *sentence, void *context)
 	printf("  %s.\n", text);
 }
 
-/* Whether recording works, and what measures a command unless --engine says otherwise. */
+/* Prints whether recording works, and which engine measures a command unless --engine names one. */
 static void print_engine(int err, const struct error *error)
 {
 	const char *engine = doctor__engine(err);
@@ -112,7 +112,7 @@ static void print_engine(int err, const struct error *error)
 		       engine);
 }
 
-/* Returns whether recording by uprobes can work. */
+/* Prints what the kernel supports. Returns whether recording by uprobes can work. */
 static bool print_kernel(const struct kernel *kernel)
 {
 	struct error error = { 0 };
@@ -190,7 +190,7 @@ static int print_allocators(const struct measure *measure, struct error *error)
 	return 0;
 }
 
-/* Prints after the results, also if both streams go to one file. */
+/* Prints a text after the results, even if both streams go to one file. */
 static void print_last(const char *text)
 {
 	fflush(stdout);

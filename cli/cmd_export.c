@@ -45,12 +45,12 @@ static const struct argp_option export_options[] = {
 };
 
 struct export_command {
-	struct data_run data; /* first: data_command__run() passes it */
+	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
 	enum export_format format;
 	enum cost cost;
 	bool has_cost;
 	enum backtrace backtrace;
-	bool has_backtrace, selects; /* selects: an option of frames or of a selection is given */
+	bool has_backtrace, selects; /* selects: an option of frames or of a selection was given */
 	struct export_input input;
 };
 
@@ -151,7 +151,7 @@ static int prepare_export(void *context, struct error *error)
 	int err;
 
 	choice->view.options.with_locations = options->format != EXPORT_COLLAPSED;
-	/* These formats have the lines beside the names, whether or not they are in the names. */
+	/* The other formats have the lines beside the names, never within them. */
 	if (options->format != EXPORT_SPEEDSCOPE && options->format != EXPORT_COLLAPSED)
 		choice->view.options.lines = false;
 	err = selected__open(selected, choice, options->cost, error);
@@ -192,13 +192,14 @@ static bool has_suffix(const char *path, const char *suffix)
 	return size > strlen(suffix) && !strcmp(path + size - strlen(suffix), suffix);
 }
 
-/* @path without @suffix, to be freed; NULL on ENOMEM. */
+/* Returns @path without @suffix, which the caller frees; NULL if there is no memory. */
 static char *without(const char *path, const char *suffix)
 {
 	return strndup(path, strlen(path) - (has_suffix(path, suffix) ? strlen(suffix) : 0));
 }
 
-/* Both names are to be freed. The data file of a recording that was cut off is its checkpoint. */
+/* Finds the log of events and the data file of a recording. The caller frees both names. If the
+ * recording was cut off, its checkpoint serves as the data file. */
 static int find_files(const char *input, char **log_path, char **data_path)
 {
 	_cleanup_(free_ptr) char *data = without(input, DATA_FILE_CHECKPOINT);
@@ -225,7 +226,7 @@ static int find_files(const char *input, char **log_path, char **data_path)
 	return 0;
 }
 
-/* The profile of the same recording, or NULL with a message why there is none. */
+/* Returns the profile of the same recording, or NULL after printing why there is none. */
 static struct profile *read_names(const char *path, const struct event_log_reader *log)
 {
 	struct event_log_id_text id = event_log_id__text(event_log_reader__id(log));
@@ -290,7 +291,8 @@ static int report_missing(const struct event_log_reader *log, bool strict)
 	return strict && (!complete || n_lost) ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
-/* Writes the log of the data file that is named, or the log that is, and says on stderr what it lacks. */
+/* Writes the log of events that the user names, or that belongs to the data file that the user
+ * names, and says on stderr what the log lacks. */
 static int run_events(const void *context)
 {
 	const struct export_command *options = context;

@@ -47,15 +47,15 @@ static const struct argp_option flamegraph_options[] = {
 };
 
 struct flamegraph_command {
-	struct data_run data; /* first: data_command__run() passes it */
+	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
 	bool is_page, no_comm;
 	struct flamegraph_options draw;
-	/* What is drawn, of one recording or, with --base, of two. */
+	/* The stacks that are drawn, of one recording or, with --base, of two. */
 	struct page_sides sides;
 	struct flamegraph flamegraph;
 };
 
-/* The index of @name among two. */
+/* Returns the index of @name, which must be @first or @second. */
 static int parse_either(const char *option, const char *name, const char *first, const char *second,
 			bool *is_second, struct error *error)
 {
@@ -66,7 +66,7 @@ static int parse_either(const char *option, const char *name, const char *first,
 			  name);
 }
 
-/* Chooses by the file name's suffix. */
+/* Chooses the form of the output by the suffix of the file's name. */
 static int choose_form(struct flamegraph_command *options, struct error *error)
 {
 	const char *name = options->data.choice.paths.output, *suffix;

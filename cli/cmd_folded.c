@@ -31,7 +31,7 @@ static const struct argp_option folded_options[] = {
 };
 
 struct folded_command {
-	struct data_run data; /* first: data_command__run() passes it */
+	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
 	struct folded_options fold;
 };
 
@@ -70,7 +70,7 @@ static int parse_folded(int key, char *arg, struct options_input *input)
 	}
 }
 
-/* Folded stacks have no header, so stderr says which runs they are of. */
+/* Says on stderr which runs the stacks are of, since folded stacks have no header. */
 static void tell_runs(const void *context)
 {
 	const struct folded_command *options = context;

@@ -39,11 +39,11 @@ static const struct argp_option graph_options[] = {
 };
 
 struct graph_options {
-	struct data_run data; /* first: data_command__run() passes it */
+	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
 	size_t top;
 	enum graph_format format;
 	struct cairo_library *cairo;
-	bool *lifetimes; /* the selected ones */
+	bool *lifetimes; /* by lifetime: whether it is selected */
 	struct graph *graph;
 };
 
@@ -59,7 +59,7 @@ static int parse_top(const char *text, struct options_input *input)
 	return 0;
 }
 
-/* Chooses by the file name's suffix; without one it is SVG. */
+/* Chooses the format by the suffix of the file's name; without one it is SVG. */
 static int choose_format(struct graph_options *options, struct error *error)
 {
 	static const char *const suffixes[] = {

@@ -26,9 +26,9 @@ static const struct argp_option html_options[] = {
 };
 
 struct html_options {
-	struct data_run data; /* first: data_command__run() passes it */
+	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
 	struct page_sides sides;
-	bool *lifetimes[DIFF_SIDES]; /* the selected ones */
+	bool *lifetimes[DIFF_SIDES]; /* by lifetime: whether it is selected */
 	struct page_recording recordings[DIFF_SIDES];
 };
 
@@ -97,7 +97,7 @@ static int prepare_html(void *context, struct error *error)
 
 	if (err)
 		return err;
-	/* Where all processes ran one program, a row with its name would say nothing. */
+	/* If all processes ran one program, rows with its name would say nothing. */
 	view->by_process =
 		report__is_of_many_programs(after->profile, &after->filtered, COST_ALLOCATIONS);
 	err = page_sides__make_trie(&options->sides, view,

@@ -127,13 +127,13 @@ static void free_query(struct data_query **query)
 	data_query__free(*query);
 }
 
-/* The query goes on while rows are written, so it can fail there. */
+/* The state of a query whose rows are being written. It can fail at any row. */
 struct held {
 	struct data_query *query;
 	enum query_format format;
 	struct error *error;
 	int *err;
-	bool to_file; /* of which no piece is to stay */
+	bool to_file; /* the output is a file, which must be complete or not exist */
 };
 
 static int write_rows(FILE *to, const void *context)
@@ -145,21 +145,23 @@ static int write_rows(FILE *to, const void *context)
 	return held->to_file ? *held->err : 0;
 }
 
-/* An instruction of SQLite cannot be stopped, as one that calls instr() on long texts: the process ends. */
+/* Ends the process when its time is over: a single instruction of SQLite's machine cannot be
+ * stopped, such as a call of instr() on long texts. */
 static void end_at_once(int signal)
 {
 	static const char text[] = "allocprof: " DATA_QUERY_OVER_TIME "\n";
 	ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
 
 	(void)written;
-	/* A pager shows what was printed until now. */
+	/* Let a pager show what was printed until now. */
 	close(STDOUT_FILENO);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	_exit(EXIT_FAILED);
 }
 
-/* @cpu_ns: after that SQLite stops by itself, if it can. */
+/* Limits the processor time of this process. After @cpu_ns SQLite stops by itself, if it can; a
+ * second later the process ends. */
 static void limit_time(__u64 cpu_ns)
 {
 	struct itimerval limit = { .it_value.tv_sec = cpu_ns / NS_PER_S + 1,

@@ -28,10 +28,12 @@
 #include "symbol_options.h"
 #include "symbols.h"
 
-/* Deep enough for nearly all programs; perf's limit too. */
+/* Default of the maximum depth of stacks, in frames: enough for nearly all programs, and perf's
+ * limit, too. */
 #define DEFAULT_DEPTH 127
 
-/* Everything but free, whose stack says nothing about the allocation. */
+/* Functions that are recorded by default: all but free, whose stack says nothing about the
+ * allocation. */
 #define ALLOCATING (AP_ALL_FUNCTIONS & ~AP_FREEING)
 
 enum {
@@ -106,12 +108,12 @@ struct record_options {
 	struct series series;
 	struct symbol_options symbols;
 	bool no_symbols, events, no_checkpoints;
-	char *partial; /* where checkpoints are, and whether there is one */
+	char *partial; /* path of the checkpoint; and whether there is one */
 	bool is_kept;
 	const char *output;
 };
 
-/* Parses the argument of @option, a number of @things from 1 to @most. */
+/* Parses @text, the argument of @option, as a number of @things from 1 to @most. */
 static int parse_limit(const char *option, const char *things, const char *text, __u64 most,
 		       __u64 *limit, struct error *error)
 {
@@ -246,7 +248,8 @@ static int take_only_run(void *context, struct session *session, size_t number, 
 	const struct record_options *options = context;
 	int err;
 
-	/* The signal that ended the recording does not abort symbolization, too. */
+	/* Forget the signal that ended the recording, so that it does not abort symbolization,
+	 * too. */
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
 	err = recording__write(session, &options->symbols, !options->no_symbols, options->output,
 			       error);
@@ -265,7 +268,7 @@ static int take_only_run(void *context, struct session *session, size_t number, 
 	return err;
 }
 
-/* The runs of -r, in one profile. */
+/* The runs of -r, added up in one profile. */
 struct record_series {
 	const struct measure *measure;
 	const struct series *series;
@@ -280,8 +283,8 @@ static int fail_series(int err, struct error *error)
 }
 
 /*
- * Adds the finished @session as a run, and reports on stderr what it lacks. A negative errno with
- * @error set on failure.
+ * Adds the finished @session as a run, and reports on stderr what it lacks. Returns 0, or a
+ * negative errno with @error set.
  */
 static int record_series__add(struct record_series *record, const struct session *session,
 			      struct error *error)
@@ -290,7 +293,7 @@ static int record_series__add(struct record_series *record, const struct session
 	const struct profile *run = session__profile(session);
 	int err;
 
-	/* Servers are queried once for all runs, at the end. */
+	/* debuginfod servers are queried once for all runs, at the end. */
 	symbols.no_debuginfod = true;
 	symbols.stop = NULL;
 	if (!record->profile)
@@ -337,7 +340,8 @@ static int write_runs(const struct record_series *record, const char *path, stru
 	return data_file__write_names(record->profile, path, &version, error);
 }
 
-/* Writes the runs to @path, and a summary to stderr. 0 or a negative errno with @error set. */
+/* Writes the runs to @path, and a summary to stderr. Returns 0 or a negative errno with @error
+ * set. */
 static int record_series__write(struct record_series *record, const char *path, struct error *error)
 {
 	const struct series *series = record->series;
@@ -366,7 +370,7 @@ static bool was_interrupted(void *context)
 	return measure_surroundings__was_interrupted(context);
 }
 
-/* Returns the exit status. */
+/* Records one run of the target. Returns the exit status. */
 static int record_once(struct record_options *options, struct error *error)
 {
 	struct measure_surroundings surroundings = { 0 };
@@ -384,7 +388,8 @@ static int record_once(struct record_options *options, struct error *error)
 	return end.status;
 }
 
-/* Returns the exit status. If the series aborts, its finished runs are kept. */
+/* Records several runs of the target. If the series is aborted, its finished runs are kept.
+ * Returns the exit status. */
 static int record_runs(struct record_options *options, struct error *error)
 {
 	struct measure_surroundings surroundings = { 0 };
@@ -422,7 +427,8 @@ static int write_dump(void *context, struct session *session, const char *path, 
 	struct symbol_options symbols = options->symbols;
 	int err;
 
-	/* A signal is meant for the recording, which kills a child that still writes a dump. */
+	/* This child ignores signals: they are meant for the recording, which kills a child that
+	 * still writes a dump. */
 	symbols.stop = NULL;
 	if (is_checkpoint) {
 		err = recording__name(session, &symbols, false, NULL, error);
@@ -454,7 +460,7 @@ static int run_record(char **argv)
 		return status;
 	if (options.measure.pid)
 		options.measure.session.follow = false;
-	/* The function of --within may be far out. */
+	/* The function of --within may be far up the stack. */
 	if (!options.measure.session.max_depth)
 		options.measure.session.max_depth =
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
@@ -469,7 +475,7 @@ static int run_record(char **argv)
 	if (!options.no_checkpoints)
 		options.measure.checkpoint_path = partial = options.partial;
 	options.measure.is_kept = &options.is_kept;
-	/* Fail before the run, not after it. */
+	/* Check this before the run, so that a run is not lost. */
 	err = data_file__check_writable(options.output, &error);
 	if (err) {
 		message__error(&error, err);

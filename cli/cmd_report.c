@@ -49,7 +49,7 @@ static const struct argp_option report_options[] = {
 };
 
 struct report_options {
-	struct data_run data; /* first: data_command__run() passes it */
+	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
 	int sort;
 	__u64 top;
 	double min_share;
@@ -82,7 +82,7 @@ static int choose_sort(const struct report_options *options)
 	return filter->leaks || filter->older.is_given ? COST_LIVE_BYTES : COST_BYTES;
 }
 
-/* The cost that shares are computed from. */
+/* Returns the cost that shares are computed from. */
 static enum cost choose_cost(const struct report_options *options)
 {
 	int sort = choose_sort(options);
@@ -192,7 +192,8 @@ static enum report_by choose_roots(const struct report_options *options,
 
 	if (view->by_thread)
 		return REPORT_BY_THREAD;
-	/* Outermost functions of different programs share names such as main. */
+	/* The outermost functions of different programs may have the same name, such as main, so
+	 * they need their processes. */
 	return view->by_process || (options->tree &&
 				    report__is_of_many_programs(selected->profile,
 								&selected->filtered, cost))
@@ -224,7 +225,7 @@ static int prepare_report(void *context, struct error *error)
 	output->filtered = &selected->filtered;
 	output->filter = &choice->filter.options;
 	output->input = choice->paths.input;
-	/* JSON has all stacks unless --top is given. */
+	/* JSON contains all stacks unless --top is given. */
 	output->top =
 		options->top && (options->top_is_given || !choice->json) ? options->top : SIZE_MAX;
 	output->json = choice->json;

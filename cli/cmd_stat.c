@@ -111,11 +111,11 @@ static int parse_stat(int key, char *arg, struct options_input *input)
 
 struct stat_run {
 	const struct stat_options *options;
-	struct stat_series runs; /* of -r */
+	struct stat_series runs; /* the runs of -r */
 	struct late_output output;
 };
 
-/* The text is made in memory, because the file of -o gets all of it or nothing. */
+/* Writes the report. It has been made in memory, because the file of -o gets all of it or nothing. */
 static int write_text(struct stat_run *run, const char *text, size_t size, struct error *error)
 {
 	if (run->output.path)
@@ -125,7 +125,8 @@ static int write_text(struct stat_run *run, const char *text, size_t size, struc
 	return -errno;
 }
 
-/* The width of the terminal that receives the report, 0 if it is none. */
+/* Returns the number of columns of the terminal that the report is printed to; 0 if it is not a
+ * terminal. */
 static size_t columns_of(const struct stat_run *run)
 {
 	return run->options->output ? 0 : terminal__of(stderr).columns;
@@ -185,7 +186,7 @@ static int print_series(struct stat_run *run, const struct series_end *end, stru
 	return err == -EPIPE ? 0 : err;
 }
 
-/* Returns the exit status. */
+/* Measures the target once. Returns the exit status. */
 static int measure_target(const struct stat_options *options, struct stat_run *run,
 			  struct error *error)
 {
@@ -198,7 +199,7 @@ static int measure_target(const struct stat_options *options, struct stat_run *r
 	measure_surroundings__release(&surroundings);
 	if (err)
 		message__error(error, err);
-	/* If the series aborts, its finished runs are kept. */
+	/* If the series is aborted, its finished runs are kept. */
 	if (options->series.runs && end.counted) {
 		*error = (struct error){ 0 };
 		err = print_series(run, &end, error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* `allocprof symbolize`: names the functions of a recording again, or of a log of events. */
+/* `allocprof symbolize`: looks up the functions' names of a recording, or of a log of events,
+ * again. */
 
 #include "cleanup.h"
 #include "command.h"

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A command of allocprof: one file each, cli/cmd_<name>.c, and one line in commands.c. */
+/* A command of allocprof. Each has one file, cli/cmd_<name>.c, and one line in commands.c. */
 #ifndef ALLOCPROF_COMMAND_H
 #define ALLOCPROF_COMMAND_H
 
 #include <argp.h>
 #include <stdbool.h>
 
-/* Exit statuses; commands that launch another program also have those of env(1). */
+/* Exit statuses of allocprof; commands that launch another program also return those of env(1). */
 enum {
 	EXIT_GOOD = 0,
 	EXIT_INCOMPLETE =
-		1, /* with --strict: the data is incomplete; without: it contradicts itself */
+		/* With --strict: the data is incomplete; without it: the data contradicts itself. */
+		1,
 	EXIT_FAILED = 2,
 	EXIT_USAGE = 64,
 	EXIT_OURS = 125,       /* allocprof itself failed */
@@ -20,18 +21,19 @@ enum {
 
 struct command {
 	const char *name;
-	const char *summary;		   /* one line of `allocprof --help` */
-	const char *args_doc;		   /* operands in the usage line, NULL for none */
-	const char *doc;		   /* argp's doc: before the options, '\v', after them */
+	const char *summary;  /* one line of `allocprof --help` */
+	const char *args_doc; /* operands in the usage line, NULL if there are none */
+	/* argp's doc: the text before the options, '\v', and the text after them. */
+	const char *doc;
 	const struct argp_option *options; /* ends with a zeroed entry */
 	bool launches;		 /* options end at the first operand; the rest is a command line */
-	int (*run)(char **argv); /* argv[0] is the name; returns the status */
+	int (*run)(char **argv); /* argv[0] is the command's name; returns the exit status */
 };
 
-/* Ends with NULL. */
+/* All commands; the list ends with NULL. */
 extern const struct command *const commands[];
 
-/* NULL if there is no command of this name. */
+/* Returns the command of this name, or NULL if there is none. */
 const struct command *command__find(const char *name);
 
 extern const struct command cmd_archive;

@@ -14,7 +14,8 @@
 #include "recording_text.h"
 #include "text.h"
 
-/* The words behind a number of threads, for plural__of(): these threads have no counters by their own names. */
+/* The words behind a number of threads, for plural__of(). These threads have no counters under
+ * their own names. */
 #define NAMES_NOTE_WORDS                                                                            \
 	"thread{ is|s are} counted together with others, by a name with * for digits or as (other " \
 	"names), since {its|their} process had 512 names of threads already"

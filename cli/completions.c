@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Prints the completion script of a shell when allocprof is built: completions bash|zsh|fish TEMPLATE. In the template, of
- * data/completions, a line @NAME@ is replaced by what is made from the tables that --help prints.
+ * Prints the completion script of a shell when allocprof is built: completions bash|zsh|fish
+ * TEMPLATE. A line @NAME@ of the template, which is in data/completions, is replaced by text that
+ * is made from the tables of options that --help prints.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -22,12 +23,12 @@
 
 /* Kinds of option values and operands. */
 enum kind {
-	KIND_NONE, /* no value */
-	KIND_ANY,  /* a value that cannot be listed */
+	KIND_NONE, /* takes no value */
+	KIND_ANY,  /* takes a value whose possible values cannot be listed */
 	KIND_FILE,
 	KIND_DIRECTORY,
 	KIND_PID,
-	KIND_COMMAND, /* a program's name */
+	KIND_COMMAND, /* the name of a program */
 	KIND_WORDS,   /* one of several words */
 	KIND_LIST,    /* several words, separated by commas */
 };
@@ -122,7 +123,7 @@ static struct value value_of(const struct argp_option *option)
 	return value;
 }
 
-/* The kind of the first operand, by the usage line. */
+/* Returns the kind of the first operand, which the usage line shows. */
 static struct value operand_of(const struct command *command)
 {
 	const char *usage = command->args_doc ? command->args_doc : "";
@@ -149,7 +150,7 @@ static bool has_letter(const struct argp_option *option)
 
 struct printer {
 	const struct command *command;
-	/* @meaning: the option that @option is an alias of, or @option itself. */
+	/* Prints an option. @meaning is the option that @option is an alias of, or @option itself. */
 	void (*option)(const struct printer *printer, const struct argp_option *option,
 		       const struct argp_option *meaning);
 };
@@ -186,7 +187,8 @@ static void for_each_command(void (*option)(const struct printer *printer,
 	}
 }
 
-/* bash: functions that list the words, and one that finds the position in the command line. */
+/* The script for bash: functions that list the words, and one that finds the position in the
+ * command line. */
 
 static void print_bash_value(const struct value *value)
 {
@@ -273,7 +275,7 @@ static void print_quoted(const char *text, const char *special)
 	}
 }
 
-/* zsh: specifications for _arguments. */
+/* The script for zsh: specifications for _arguments. */
 
 #define ZSH_SPECIAL "[]:\\"
 
@@ -367,7 +369,7 @@ static void print_zsh_options(void)
 	for_each_command(print_zsh_option, begin_zsh_command, end_zsh_command);
 }
 
-/* fish: a line for each option. */
+/* The script for fish: a line for each option. */
 
 #define FISH_SPECIAL "\\"
 

@@ -21,18 +21,22 @@
 #include "message.h"
 #include "number.h"
 
-/* Attempts to read the live blocks while the target neither allocates nor frees, and further ones while it is held. */
+/* Number of attempts to read the live blocks while the target neither allocates nor frees; then
+ * number of attempts while the target is held. */
 #define DUMP_TRIES 3
 #define HELD_TRIES 5
-/* Where it must not be held. */
+/* Number of attempts if the target must not be held. */
 #define UNHELD_TRIES 20
-/* How long each of these may take until all threads stand still, and then until all is read. */
+/* Limits for one attempt while the target is held: until all threads stand still, and then until
+ * all is read. */
 #define STOP_NS	     (100 * NS_PER_MS)
 #define MOST_HELD_MS 2000
-/* What the child writes when it has read all that it needs of the target. */
+/* Text that the child writes when it has read all that it needs of the target. */
 #define HAS_READ "r"
 
-/* A checkpoint is due after half of the time that was recorded, within these limits, and 50 times as long as the last one took. */
+/* A checkpoint is due after half of the time that has been recorded until now, but at least
+ * CHECKPOINT_LEAST_NS and at most CHECKPOINT_MOST_NS, and not before CHECKPOINT_COST times as long
+ * as the last one took. */
 #define CHECKPOINT_LEAST_NS (5 * NS_PER_S)
 #define CHECKPOINT_MOST_NS  (60 * NS_PER_S)
 #define CHECKPOINT_COST	    50
@@ -45,8 +49,8 @@ struct dump {
 	char *path;
 	unsigned int tries;
 	unsigned int held_tries;
-	__u64 held_ns; /* in the last attempt */
-	bool resets;   /* the recording has forgotten what is written */
+	__u64 held_ns; /* how long the last attempt held the target */
+	bool resets;   /* the recording has already forgotten the counts that are being written */
 	bool is_checkpoint;
 	char text[CONTROL_MAX_REPLY];
 	size_t len;
@@ -54,13 +58,15 @@ struct dump {
 
 struct controlled {
 	const struct measure *measure;
-	struct control *control; /* NULL: there is no directory for its socket */
+	struct control *control; /* NULL: there is no directory for the control socket */
 	struct session *session; /* only while a request is handled */
 	struct session_attendant attendant;
 	struct dump dump;
 	unsigned int n_dumps;
 	__u64 start_ns, checkpoint_ns,
-		due_ns; /* of the recording, the last checkpoint, and the next one */
+		/* CLOCK_MONOTONIC when the recording started, when the last checkpoint began, and
+		 * when the next is due. */
+		due_ns;
 };
 
 struct time_text {
@@ -91,7 +97,8 @@ static void answer_state(struct controlled *controlled, __u64 client)
 		       local_time(session__gate_realtime_ns(session)).text);
 }
 
-/* Answers a client that looks for recordings: process, state, start, command. */
+/* Answers a client that looks for recordings with the process, the state, the time of the start,
+ * and the command. */
 static void answer_who(struct controlled *controlled, __u64 client)
 {
 	const struct session *session = controlled->session;
@@ -127,7 +134,7 @@ static void reset(struct controlled *controlled, __u64 client)
 			       state_name(controlled->session));
 }
 
-/* Runs in the child, which has only a copy of the recording's memory. */
+/* Writes the dump, in the child, which has only a copy of the recording's memory. */
 static void write_dump(struct controlled *controlled, const char *path, int fd)
 {
 	const struct measure *measure = controlled->measure;
@@ -160,7 +167,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 	_exit(write(fd, text, len) != len);
 }
 
-/* Returns 0 once the child holds nothing that keeps probes in place. */
+/* Forks the child that writes the dump. Returns 0 once the child holds nothing that keeps probes
+ * in place. */
 static int start_dump(struct controlled *controlled)
 {
 	struct dump *dump = &controlled->dump;
@@ -204,7 +212,7 @@ static int dump_path(struct controlled *controlled, const char *asked, char **pa
 	return *path ? 0 : -ENOMEM;
 }
 
-/* Writes to dump->path, which is freed then. */
+/* Begins to write a dump to dump->path, which is freed then. */
 static int begin(struct controlled *controlled, bool resets, struct error *error)
 {
 	struct dump *dump = &controlled->dump;
@@ -229,7 +237,7 @@ static int begin(struct controlled *controlled, bool resets, struct error *error
 	return 0;
 }
 
-/* After one that was written, or could not be. */
+/* Plans the next checkpoint after one has been written, or could not be. */
 static void plan_checkpoint(struct controlled *controlled)
 {
 	__u64 now_ns = clock__now_ns(), wait_ns = (now_ns - controlled->start_ns) / 2;
@@ -249,7 +257,7 @@ static int cut_and_start(struct controlled *controlled, struct error *error)
 	return err ? err : start_dump(controlled);
 }
 
-/* Holds the target until the child has read what it needs. */
+/* Starts a dump while the target is held until the child has read what it needs. */
 static int start_held(struct controlled *controlled, struct error *error)
 {
 	struct dump *dump = &controlled->dump;
@@ -266,7 +274,8 @@ static int start_held(struct controlled *controlled, struct error *error)
 	return err;
 }
 
-/* With --live a dump fails with -EAGAIN if the target allocated or freed meanwhile. */
+/* Tries again if a dump with --live failed with -EAGAIN because the target allocated or freed
+ * meanwhile. */
 static bool try_again(struct controlled *controlled)
 {
 	struct dump *dump = &controlled->dump;
@@ -288,7 +297,7 @@ static bool try_again(struct controlled *controlled)
 	return !err;
 }
 
-/* Takes out the child's note that it has read all. */
+/* Removes the child's note that it has read all, from the text that it has written. */
 static void take_out_note(struct dump *dump)
 {
 	if (dump->len && dump->text[0] == HAS_READ[0])
@@ -411,8 +420,8 @@ static void attend_dump(struct controlled *controlled)
 		end_dump(controlled);
 }
 
-/* Begins a checkpoint if one is due. Where the target is busy it makes no further attempt until the next time, and does not hold
- * it. */
+/* Begins a checkpoint if one is due. If the target is too busy, no further attempt is made until
+ * the next time; the target is never held for a checkpoint. */
 static void attend_checkpoint(struct controlled *controlled)
 {
 	const struct measure *measure = controlled->measure;
@@ -482,7 +491,7 @@ void controlled__stop(struct controlled *controlled)
 		return;
 	if (controlled->control)
 		control__hide(controlled->control);
-	/* A finished session cannot be cut into parts. */
+	/* There is no further attempt, since a finished session cannot be cut into parts. */
 	controlled->dump.tries = 1;
 	controlled->dump.held_tries = 0;
 }

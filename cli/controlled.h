@@ -10,15 +10,16 @@ struct error;
 struct measure;
 
 /*
- * Begins to listen. If that fails, *@out is NULL and the recording goes on, unless @measure has
- * --paused: then a negative errno with @error set.
+ * Begins to listen for requests. Returns 0, or a negative errno with @error set if @measure has
+ * --paused and listening fails. Without --paused such a failure is no error: *@out is NULL, and
+ * the recording goes on.
  */
 int controlled__begin(const struct measure *measure, struct controlled **out, struct error *error);
 
-/* The attendant for session__run(); NULL for NULL. */
+/* Returns the attendant for session__run(); NULL if @controlled is NULL. */
 const struct session_attendant *controlled__attendant(const struct controlled *controlled);
 
-/* Stops listening: the recording ends. */
+/* Stops listening, because the recording ends. */
 void controlled__stop(struct controlled *controlled);
 
 /* Waits until a running dump is written; a signal on @signal_fd aborts the dump. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Runs a command that reads data files: parses its options, opens and selects, has it write, and reports what is missing. */
+/* Runs a command that reads data files: parses its options, opens the files, selects data, has the
+ * command write, and reports what is missing. */
 #include "data_command.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@
 #include "stack_groups.h"
 #include "text.h"
 
-/* The last -i counts, as with other options; an operand with another name is an error. */
+/* Takes the name of an input file. Of several -i the last one counts, as with other options; an
+ * operand beside -i, or a second operand, is an error. */
 static int take_input(struct data_paths *paths, const char *path, bool is_argument,
 		      struct error *error)
 {
@@ -204,7 +206,7 @@ static int write_output(const struct data_command *command, const struct data_ru
 					command->write, run, error);
 }
 
-/* A command that cannot add up runs shows the first. */
+/* Prints which run is shown, for a command that cannot add up runs and shows the first one. */
 static void print_run(const struct profile *profile, const char *name)
 {
 	char run[RUNS_TEXT_SIZE];

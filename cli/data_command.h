@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The frame of the commands that read data files: options of files, view and selection, and the steps of a run. */
+/* What commands that read data files have in common: options of files, view and selection, and the
+ * steps of a run. */
 #ifndef ALLOCPROF_DATA_COMMAND_H
 #define ALLOCPROF_DATA_COMMAND_H
 
@@ -17,7 +18,7 @@ struct profile;
 struct stack_groups;
 struct stack_view;
 
-/* A command's args_doc, and the equivalent option. */
+/* The args_doc of such a command, and the option that is equivalent to the operand. */
 #define DATA_PATHS_ARGS "[FILE]"
 #define DATA_PATHS_INPUT                                                                           \
 	{                                                                                          \
@@ -25,7 +26,7 @@ struct stack_view;
 			"The same as the argument FILE (default: allocprof.data)", 0               \
 	}
 
-/* The strings are the caller's. */
+/* The paths of a command; the caller owns the strings. */
 struct data_paths {
 	const char *input;
 	const char *output; /* NULL: not given */
@@ -37,19 +38,21 @@ struct data_paths {
 		.input = DATA_FILE_DEFAULT                                                         \
 	}
 
-/* Takes 'i', 'o' and OPTIONS_OPERAND. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+/* Parses the keys 'i', 'o' and OPTIONS_OPERAND. Returns 0, -EINVAL with @error set, or
+ * OPTIONS_UNKNOWN for other keys. */
 int data_paths__parse(struct data_paths *paths, int key, char *arg, struct error *error);
 
-/* What the commands have that look names up for a data file; parsed by symbol_command__parse(). */
+/* The options of commands that look names up for a data file; symbol_command__parse() fills them
+ * in. */
 struct symbol_command {
 	struct data_paths paths;
 	struct symbol_options symbols;
 };
 
-/* An options_parser. */
+/* An options_parser for struct symbol_command. */
 int symbol_command__parse(int key, char *arg, struct options_input *input);
 
-/* Zeroed is empty. */
+/* A profile, and what is selected of it. Zeroed it is empty. */
 struct selected {
 	struct profile *profile;
 	struct stack_view *view;
@@ -57,9 +60,10 @@ struct selected {
 	struct filtered filtered;
 };
 
-/* Options of a command that reads a data file. Zeroed selects everything. To be released. */
+/* Options of a command that reads a data file. Zeroed they select everything. The caller releases
+ * them. */
 struct data_choice {
-	struct data_paths paths; /* no output path: standard output */
+	struct data_paths paths; /* without an output path, the command writes to standard output */
 	bool json, strict, no_pager;
 	bool needs_no_groups; /* the command does not use selected.groups */
 	struct view_choice view;
@@ -88,50 +92,56 @@ enum {
 	}
 
 /*
- * Parses the options of data_paths__parse(), VIEW_OPTIONS, FILTER_OPTIONS, --json, --strict and --no-pager;
- * returns as view_choice__parse().
+ * Parses the options of data_paths__parse(), VIEW_OPTIONS, FILTER_OPTIONS, --json, --strict and
+ * --no-pager. Returns what view_choice__parse() returns.
  */
 int data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
-/* Looks up the cost @name: 0, or -EINVAL with @error set. */
+/* Looks up the cost @name. Returns 0, or -EINVAL with @error set. */
 int data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
 /*
- * Reads the input and applies both choices; -ENODATA also if the file has no data for @cost. 0 or a
- * negative errno with @error set. To be released in either case.
+ * Reads the input and applies the choices of view and filter. Returns 0 or a negative errno with
+ * @error set: -ENODATA also if the file has no data for @cost. The caller releases @selected in
+ * either case.
  */
 int selected__open(struct selected *selected, struct data_choice *choice, enum cost cost,
 		   struct error *error);
-/* The second half of selected__open(): @selected already has the profile. */
+/* Does the second half of selected__open() for a @selected that already has the profile. */
 int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
 		     struct error *error);
-/* The same for a reader that needs no counts where all are selected: these are not made then. */
+/* Does the same for a caller that does not need the selected counts if all are selected: then they
+ * are not computed. */
 int selected__choose_part(struct selected *selected, struct data_choice *choice, enum cost cost,
 			  struct error *error);
 void selected__release(struct selected *selected);
 
-/* A run of a command that reads one data file, or two that it compares. Zeroed is empty. */
+/* A run of a command that reads one data file, or two that it compares. Zeroed it is empty. */
 struct data_run {
 	struct data_choice choice;
 	const char *base; /* the data file to compare with; NULL: DIFF_BEFORE is empty */
 	struct selected selected[DIFF_SIDES];
-	unsigned int needs; /* enum completeness_flags, beside those of the choice */
+	unsigned int needs; /* mask of enum completeness_flags, beside those of the choice */
 };
 
-/* The steps that a command has for itself. They get the struct that data_command__run() got. */
+/* The steps that each command defines for itself. They get the struct that data_command__run()
+ * got. */
 struct data_command {
 	const struct command *command;
 	options_parser parse;
-	/* Returns the exit status of what the command does in place of all below, or OPTIONS_READ. NULL: always these. */
+	/* Does something else than the steps below, and returns its exit status; or returns
+	 * OPTIONS_READ, and the steps below follow. NULL: they always follow. */
 	int (*instead)(const void *run);
-	/* Reads and selects what is to be written. 0, or a negative errno with @error set. */
+	/* Reads and selects the data that is to be written. Returns 0, or a negative errno with
+	 * @error set. */
 	int (*prepare)(void *run, struct error *error);
 	int (*write)(FILE *to, const void *run);
-	void (*tell)(const void *run); /* Prints further messages. NULL: there are none */
-	void (*release)(void *run);    /* NULL: the command has nothing of its own */
-	bool hides_run;		       /* what is written does not say which run it is of */
-	bool tells_all; /* what is written says what was sampled, and left out at the exit */
+	void (*tell)(const void *run); /* prints further messages; NULL: there are none */
+	void (*release)(void *run);    /* releases what the command has for itself; NULL: nothing */
+	bool hides_run;		       /* the output does not say which run it shows */
+	bool tells_all; /* the output says what was sampled, and what was left out at the exit */
 };
 
-/* Runs @command; @run is its own struct, which begins with a struct data_run. Returns the exit status, and releases @run. */
+/* Runs @command. @run is the command's own struct, which begins with a struct data_run; it is
+ * released. Returns the exit status. */
 int data_command__run(const struct data_command *command, void *run, char **argv);
 
 #endif

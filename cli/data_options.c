@@ -109,7 +109,7 @@ static int make_view(const struct view_choice *choice, struct profile *profile,
 		return err;
 	options.wrappers = wrappers;
 	/*
-	 * Demangle again: this machine may have more demanglers than the one of the recording.
+	 * Demangle again: this machine may have more demanglers than the machine that recorded.
 	 * Wrappers are matched by demangled names, whichever form is printed.
 	 */
 	err = demangling__apply(choice->demangle_command, profile, error);

@@ -43,22 +43,25 @@ enum {
 	  "with a comma (default: " by_default ")", 2 }
 /* clang-format on */
 
-/* Zeroed is the default. The strings are the caller's. */
+/* How stacks are shown. Zeroed it is the default. The caller owns the strings. */
 struct view_choice {
-	struct stack_view_options options; /* all but the wrappers */
-	bool by_process, by_thread;	   /* from --by; folded always has the process */
+	struct stack_view_options options; /* all options except the wrappers */
+	/* Set by --by; the command folded always shows the process. */
+	bool by_process, by_thread;
 	const char *wrappers_path, *demangle_command;
 };
 
-/* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+/* Parses an option of VIEW_OPTIONS. Returns 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
 int view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error);
 
-/* 0, or -EINVAL with @error set if @no_comm, that is --no-comm, is given beside --by=process. */
+/* Checks that @no_comm, the option --no-comm, is not given beside --by=process. Returns 0, or
+ * -EINVAL with @error set. */
 int view_choice__check_no_comm(const struct view_choice *choice, bool no_comm, struct error *error);
 
 /*
- * Demangles @profile and makes the view of its stacks, to be freed. A filter that fails only causes
- * a warning on stderr. 0 or a negative errno with @error set.
+ * Demangles @profile and makes the view of its stacks, which the caller frees. If a filter of
+ * names fails, that only causes a warning on stderr. Returns 0 or a negative errno with @error
+ * set.
  */
 int view_choice__open(const struct view_choice *choice, struct profile *profile,
 		      struct stack_view **view, struct error *error);
@@ -123,7 +126,7 @@ enum {
 	  "Leave out the leaks that FILE lists as LeakSanitizer has it", 1 }
 /* clang-format on */
 
-/* Zeroed selects everything. To be released. */
+/* What is selected. Zeroed it selects everything. The caller releases it. */
 struct filter_choice {
 	struct filter_options options;
 	size_t rules_room;
@@ -135,13 +138,15 @@ struct filter_choice {
 	bool is_of_one_run; /* the command cannot add up runs: run 1 is the default */
 };
 
-/* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+/* Parses an option of FILTER_OPTIONS. Returns 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
 int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error);
-/* Reads the file of suppressions, once. 0 or a negative errno with @error set. */
+/* Reads the file of suppressions, if it has not been read. Returns 0 or a negative errno with
+ * @error set. */
 int filter_choice__read(struct filter_choice *choice, struct error *error);
 /* Warns on stderr about names in @choice that match nothing in the profile. */
 void filter_choice__report_unmatched(const struct filter_choice *choice);
-/* Says on stderr where --leaks selects what was live before the program's end, for those who do not say so themselves. */
+/* Says on stderr if --leaks selects what was live before the program's end, for commands whose
+ * output does not say so. */
 void filter_choice__report_exit(const struct filter_choice *choice);
 void filter_choice__release(struct filter_choice *choice);
 

@@ -33,7 +33,7 @@ static void print_help(void)
 	       "help [CMD]");
 }
 
-/* Flushes stdout, so that write errors are noticed. */
+/* Flushes stdout, so that write errors are noticed. Returns the exit status. */
 static int finish(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -74,7 +74,7 @@ static int run_help(char **argv)
 	return finish();
 }
 
-/* The options before the command print something and exit. */
+/* Runs an option that stands before the command: it prints something, and allocprof exits. */
 static int run_main_option(char *option)
 {
 	static const struct command self = { .name = "", .options = main_options };
@@ -96,8 +96,9 @@ static int run_main_option(char *option)
 #define KEPT_PRELOAD "ALLOCPROF_KEPT_PRELOAD"
 
 /*
- * LD_PRELOAD is meant for the measured command. A library loaded into allocprof would run in its workers, too, where it
- * may make too few system calls; so allocprof executes itself without LD_PRELOAD, and puts it back for the command.
+ * Executes allocprof again without LD_PRELOAD, which is meant for the measured command, and puts
+ * it back for the command. A library loaded into allocprof would run in its workers, too, where it
+ * may make too few system calls.
  */
 static void leave_preload_to_command(char **argv)
 {
@@ -106,7 +107,7 @@ static void leave_preload_to_command(char **argv)
 	if (!kept && preload && *preload && !setenv(KEPT_PRELOAD, preload, 1)) {
 		unsetenv("LD_PRELOAD");
 		execv("/proc/self/exe", argv);
-		/* Without /proc. */
+		/* Without /proc allocprof cannot execute itself. */
 		kept = getenv(KEPT_PRELOAD);
 	}
 	if (kept) {

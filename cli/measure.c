@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Runs a target under a session, once or several times, with a line of progress and a list of what is probed. */
+/* Runs a target under a session, once or several times, with a line that shows the progress and a
+ * list of what is probed. */
 #include "measure.h"
 
 #include <errno.h>
@@ -109,7 +110,7 @@ static int attend_progress(struct session *session, void *context)
 	return progress->next ? progress->next->attend(session, progress->next->context) : 0;
 }
 
-/* @next may be NULL. */
+/* Begins to show progress. @next is the attendant that is wrapped, or NULL. */
 static void begin_progress(struct measure_progress *progress, const struct measure *measure,
 			   const struct session_attendant *next)
 {
@@ -139,16 +140,17 @@ static bool is_in_use(void *context)
 }
 
 /*
- * Suppresses the progress line while a process that @session follows may write to our terminal. With NULL before the session
- * is closed.
+ * Suppresses the progress line while a process that @session follows may write to allocprof's
+ * terminal. To be called with NULL before the session is closed.
  */
 static void yield_progress_to(const struct session *session)
 {
 	progress__share(session ? is_in_use : NULL, (void *)session);
 }
 
-/* The command inherits the mask as it was, and its dispositions are never touched. With these blocked a closed pipe and a
- * limit of file sizes are errors of the writes. */
+/* Blocks the signals that failing writes cause, so that a closed pipe and a limit of file sizes
+ * become errors of the writes. The command inherits the former mask; the signals' dispositions
+ * stay unchanged. */
 static void block_write_signals(struct measure_surroundings *surroundings)
 {
 	sigset_t set;
@@ -162,8 +164,8 @@ static void block_write_signals(struct measure_surroundings *surroundings)
 	surroundings->has_mask = true;
 }
 
-/* Blocks signals and reads them from the descriptor: those that end a recording, and those that a command may send to its process
- * group. */
+/* Blocks signals and returns a descriptor to read them from: signals that end a recording, and
+ * signals that a command may send to its process group. */
 static int take_signals(void)
 {
 	static const int signals[] = {
@@ -200,7 +202,8 @@ static int status_of_start(const struct measure *measure, int err)
 	return EXIT_OURS;
 }
 
-/* Sessions are loaded before the signals are blocked, so that Ctrl-C ends us at once then. */
+/* Blocks the signals that end the recording. That comes after the session was loaded, so that
+ * Ctrl-C ends allocprof at once until then. */
 static int take_surroundings(struct measure_surroundings *surroundings, struct error *error)
 {
 	int fd;
@@ -215,7 +218,7 @@ static int take_surroundings(struct measure_surroundings *surroundings, struct e
 	return 0;
 }
 
-/* Looked up once for all runs of a series. */
+/* Looks up the user of --user once for all runs of a series. */
 static int take_user(struct measure_surroundings *surroundings, const char *name,
 		     struct error *error)
 {
@@ -269,7 +272,8 @@ static void say_engine(const struct measure *measure, const struct session *sess
 		"into the command counts (--engine=preload)");
 }
 
-/* Enough for most targets and allocprof beside each other. */
+/* Available memory that is enough for most targets and allocprof beside them; the second is with
+ * --live. */
 #define AMPLE_BYTES	 (256ULL << 20)
 #define AMPLE_LIVE_BYTES (1ULL << 30)
 
@@ -302,9 +306,9 @@ static void close_session(struct session *session)
 }
 
 /*
- * Opens a session, runs the target under it and finishes it. 0 with *@session open, or a negative
- * errno with @error set, the exit status in *@status, and nothing open. The first run fills
- * @surroundings; the caller releases them after the last.
+ * Opens a session, runs the target under it and finishes it. Returns 0 with *@session open; or a
+ * negative errno with @error set, the exit status in *@status, and nothing open. The first run
+ * fills @surroundings; the caller releases them after the last run.
  */
 static int run_session(const struct measure *measure, struct measure_surroundings *surroundings,
 		       struct session **out, int *status, struct error *error)
@@ -422,7 +426,7 @@ int series__check(struct series *series, const struct measure *measure, struct e
 	return err;
 }
 
-/* Does one run. Returns 1 if it counts. */
+/* Does one run. Returns 1 if it counts, 0 if it does not, or a negative errno. */
 static int run_once(const struct measure *measure, struct measure_surroundings *surroundings,
 		    bool is_single, bool is_warmup, series_take take, void *context,
 		    struct series_end *end, struct error *error)

@@ -24,12 +24,12 @@ struct session;
 struct measure_surroundings {
 	bool has_mask;
 	bool has_signal_fd;
-	int signal_fd; /* receives the signals that end the measurement */
+	int signal_fd; /* descriptor that the signals which end the measurement are read from */
 	struct target_inheritance inheritance;
-	struct target_user user; /* of --user */
+	struct target_user user; /* the user of --user */
 };
 
-/* Whether a signal that ends the measurement has arrived since the last check. */
+/* Returns whether a signal that ends the measurement has arrived since the last check. */
 bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings);
 void measure_surroundings__release(struct measure_surroundings *surroundings);
 
@@ -39,47 +39,50 @@ enum {
 	OPT_WARMUP = 0x300,
 };
 
-/* Rows of an argp table; @default_warmup is a string. */
+/* Rows of an argp table. @default_warmup is a string literal. */
 /* clang-format off */
 #define SERIES_OPTIONS(default_warmup) \
 	{ "repeat", 'r', "N", 0, "Run the command N times, one after the other", 0 }, \
 	{ "warmup", OPT_WARMUP, "N", 0, "Before these, run it N times that do not count (default " default_warmup ")", 0 }
 /* clang-format on */
 
-/* Zeroed is a single run. */
+/* The options of a series of runs. Zeroed it is a single run. */
 struct series {
-	__u64 runs;   /* runs that count; 0: -r was not given, there is one */
-	__u64 warmup; /* runs before them that do not count */
+	__u64 runs;   /* number of runs that count; 0: -r was not given, so there is one */
+	__u64 warmup; /* number of runs before them that do not count */
 	bool has_warmup;
 };
 
-/* How it ended. */
+/* How a series ended. */
 struct series_end {
-	int status;	  /* of the first run that failed, else 0; of the series if that failed */
+	/* Status of the first run that failed, else 0; or of the series if that failed. */
+	int status;
 	size_t counted;	  /* runs that counted */
 	bool interrupted; /* a signal ended the series before its last run */
 };
 
-/* Called after each run that counts, @run from 1, with its finished session; an error ends the series. */
+/* Called after each run that counts, with its number @run, counted from 1, and its finished
+ * session. An error ends the series. */
 typedef int (*series_take)(void *context, struct session *session, size_t run, struct error *error);
 
-/* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+/* Parses an option of SERIES_OPTIONS. Returns 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
 int series__parse(struct series *series, int key, const char *arg, struct error *error);
 
-/* Checks that the options go together, and fills in defaults. 0, or -EINVAL with @error set. */
+/* Checks that the options go together, and fills in defaults. Returns 0, or -EINVAL with @error
+ * set. */
 int series__check(struct series *series, const struct measure *measure, struct error *error);
 
 /*
- * Runs @measure. An interrupted run does not count in a series, but does if it is the only one. A
- * run whose command fails counts. Each run reads standard input from the same offset, if that is
- * seekable. The caller owns @surroundings. 0, -EINTR if no run counted, or another negative errno
- * with @error set; *@end is set in any case.
+ * Runs @measure as often as @series says. An interrupted run does not count in a series, but does
+ * if it is the only run. A run whose command fails counts. Each run reads standard input from the
+ * same offset, if standard input is seekable. The caller owns @surroundings. Returns 0, -EINTR if
+ * no run counted, or another negative errno with @error set; *@end is set in any case.
  */
 int series__run(const struct series *series, const struct measure *measure,
 		struct measure_surroundings *surroundings, series_take take, void *context,
 		struct series_end *end, struct error *error);
 
-/* Prints a file that was found, and its probed functions, line by line. */
+/* Prints a file that was found, and its probed functions, by one call of @print for each line. */
 void probed_text__print(const struct probed_file *file, void (*print)(const char *line));
 
 #endif

@@ -76,8 +76,8 @@ static void print_going_on(const struct profile *profile)
 		message__print("%s", text);
 }
 
-/* Prints what lies beside the numbers and has to be known to read them. stat's report has the rest, and its JSON may go to stderr,
- * too. */
+/* Prints what a reader has to know beside the numbers to understand them. The report of stat
+ * contains the rest; its JSON may go to stderr, too. */
 static void print_target(const struct measure *measure, const struct profile *profile)
 {
 	const struct target_run *run = &profile->totals.run;
@@ -114,8 +114,8 @@ void measure__report_gaps(const struct measure *measure, const struct profile *p
 				       .text);
 }
 
-/* Processor time that the probes take for each call that was counted, docs/cost.md: rounded down. With stacks and live
- * it includes the free. */
+/* Returns the processor time in microseconds that the probes take for each call that was counted,
+ * rounded down (docs/cost.md). With stacks and --live it includes the call of free. */
 static double us_per_call(const struct session_options *options)
 {
 	if (options->stacks)
@@ -123,10 +123,11 @@ static double us_per_call(const struct session_options *options)
 	return options->live ? 2 : 0.7;
 }
 
-/* A lower cost is not worth a message. */
+/* If the probes took fewer seconds than this, there is no message. */
 #define LEAST_SECONDS 0.3
 
-/* A single-stepped hit takes at least so long, where it could not be measured. */
+/* Least time that a single-stepped hit takes, in seconds, for machines where it could not be
+ * measured. */
 #define LEAST_STEPPED_SECONDS 3e-6
 
 static void name_functions(__u64 functions, char *text, size_t size)
@@ -153,7 +154,7 @@ void measure__tell_stepped(const struct measure *measure, const struct profile *
 	double each = stepped->hit_seconds ?: LEAST_STEPPED_SECONDS;
 	char names[256] = "";
 
-	/* With -p it is not known how much processor time the process has taken. */
+	/* With -p the processor time of the process is unknown. */
 	if (all == 0)
 		all = run->elapsed_seconds;
 	if (measure->quiet || each * stepped->calls < LEAST_SECONDS ||
@@ -177,7 +178,8 @@ static double probes_seconds(const struct session_options *options, const struct
 	return us_per_call(options) / 1e6 * calls;
 }
 
-/* False if the user chose the engine or uses what only uprobes have. */
+/* Returns whether another engine may be suggested: not if the user has chosen the engine, or uses
+ * something that only uprobes have. */
 static bool may_suggest_engine(const struct measure *measure, const struct profile *profile)
 {
 	const struct session_options *options = &measure->session;
@@ -195,7 +197,8 @@ void measure__suggest_engine(const struct measure *measure, const struct profile
 
 	if (!may_suggest_engine(measure, profile) || probes < LEAST_SECONDS)
 		return;
-	/* How much processor time a process that goes on has taken is not known. */
+	/* For a process that goes on, the processor time is unknown, so this compares with the
+	 * elapsed time. */
 	if (measure->pid && probes >= profile->totals.run.elapsed_seconds / 10)
 		message__print("the probes took about %.1f seconds of processor time in %.1f "
 			       "seconds; --engine=inside counts without them",

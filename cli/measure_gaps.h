@@ -10,20 +10,23 @@ struct profile;
 
 typedef void (*measure_gaps_say)(void *context, const char *sentence);
 
-/* Calls @say for each gap, of regions or all others, but for calls that were lost and blocks that are not followed. */
+/* Calls @say for each gap that concerns regions, or for each other gap, except lost calls and
+ * blocks that are not followed. */
 void measure_gaps__visit(const struct profile *profile, bool of_regions, measure_gaps_say say,
 			 void *context);
-/* Prints the sentence as a message: a measure_gaps_say without a context. */
+/* A measure_gaps_say that prints the sentence as a message; @context is not used. */
 void measure_gaps__print(void *context, const char *sentence);
 
-/* Reports all gaps on stderr, and unless the user asked for quiet what a process has beside, and that it goes on. */
+/* Reports all gaps on stderr. Unless the user asked for quiet, it also prints what the process had
+ * beside the measured memory, and that the process goes on. */
 void measure__report_gaps(const struct measure *measure, const struct profile *profile);
 
-/* One line on functions whose probes the kernel single-steps, if that took more than a tenth of the time. */
+/* Prints one line on functions whose probes the kernel single-steps, if that took more than a
+ * tenth of the time. */
 void measure__tell_stepped(const struct measure *measure, const struct profile *profile);
 
-/* One line that names the engine preload, where it could have measured the command and the probes have taken more
- * processor time than the command itself. */
+/* Prints one line that suggests the engine preload if it could have measured the command and the
+ * probes have taken more processor time than the command itself. */
 void measure__suggest_engine(const struct measure *measure, const struct profile *profile);
 
 #endif

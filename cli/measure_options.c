@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads and checks the options of commands that measure. */
+/* Reads and checks the options of commands that measure a target. */
 #include "measure_options.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "profile.h"
 #include "session_options.h"
 
-/* Resolves -e, once all definitions are known. */
+/* Resolves the names of -e, once all definitions are known. */
 static int select_functions(struct measure *measure, struct error *error)
 {
 	const struct definition_names *definitions = &measure->definitions.names;
@@ -86,7 +86,7 @@ static int parse_ignored(struct measure *measure, const char *pattern, struct er
 	return 0;
 }
 
-/* The file of --probe-in may follow the --probe. */
+/* Keeps the argument of --probe for later, since the file of --probe-in may follow it. */
 static int parse_probe(struct measure *measure, const char *text, struct error *error)
 {
 	if (measure->n_probes == AP_MAX_DEFINITIONS)
@@ -129,16 +129,17 @@ static int parse_stack_dump(struct measure *measure, const char *text, struct er
 	return 0;
 }
 
-/* "counts=8,ring=4096,scratch=0": limits so small that losses must happen. */
+/* Parses the list of limits, such as "counts=8,ring=4096,scratch=0", that are so small that losses
+ * must happen. */
 static int parse_inject(struct measure *measure, char *list, struct error *error)
 {
 	struct session_limits *limits = &measure->session.limits;
 	const struct {
 		const char *name;
-		/* The name sets one of these: */
+		/* The value of a name is written to one of these. */
 		__u32 *number;
-		bool *flag; /* to whether the number is not 0 */
-		bool *lack; /* to whether it is 0 */
+		bool *flag; /* set if the number is not 0 */
+		bool *lack; /* set if the number is 0 */
 	} known[] = {
 		{ "counts", .number = &limits->counts },
 		{ "ring", .number = &limits->ring_bytes },
@@ -177,7 +178,7 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 	return 0;
 }
 
-/* @from names the option or variable. */
+/* Chooses the engine @name; @from is the option or variable that names it, for messages. */
 static int parse_engine(struct measure *measure, const char *name, const char *from,
 			struct error *error)
 {
@@ -270,7 +271,7 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 	}
 }
 
-/* The engine that the environment names, if no option does. */
+/* Chooses the engine that the environment names, if no option does. */
 static int choose_engine(struct measure *measure, struct error *error)
 {
 	const char *variable = getenv("ALLOCPROF_ENGINE");

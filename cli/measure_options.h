@@ -22,37 +22,40 @@ struct measure {
 	struct session_options session;
 	bool has_engine;   /* --engine was given */
 	pid_t pid;	   /* 0: a command is launched */
-	char **argv;	   /* the command, ends with NULL; NULL with a pid */
-	const char *user;  /* of --user, that the command runs as; NULL: not given */
-	__u64 duration_ns; /* 0: until the target ends */
-	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* of --expect, ends with NULL */
+	char **argv;	   /* the command, which ends with NULL; NULL if there is a pid */
+	const char *user;  /* the user of --user that the command runs as; NULL: not given */
+	__u64 duration_ns; /* 0: the measurement lasts until the target ends */
+	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* arguments of --expect; ends with NULL */
 	size_t n_expected;
-	const char *ignored[MEASURE_MAX_EXPECTED + 1]; /* of --ignore, ends with NULL */
+	const char *ignored[MEASURE_MAX_EXPECTED + 1]; /* arguments of --ignore; ends with NULL */
 	size_t n_ignored;
-	struct definitions definitions; /* of --allocator and --probe */
+	struct definitions definitions; /* definitions of --allocator and --probe */
 	const char *probes[AP_MAX_DEFINITIONS];
 	size_t n_probes;
-	const char *probe_files[MEASURE_MAX_EXPECTED + 1]; /* of --probe-in, ends with NULL */
+	/* Arguments of --probe-in; ends with NULL. */
+	const char *probe_files[MEASURE_MAX_EXPECTED + 1];
 	size_t n_probe_files;
-	const char *selected; /* of -e; NULL: not given */
+	const char *selected; /* argument of -e; NULL: not given */
 	bool quiet;	      /* print only warnings and errors */
 	bool verbose;	      /* print the probes and libbpf's log */
-	bool repeats;	      /* one of a series of runs, which allocprof-ctl(1) cannot control */
+	/* The run is one of a series, which allocprof-ctl(1) cannot control. */
+	bool repeats;
 	/*
-	 * Writes the profile of the finished @session to @path and stores its number of calls in
-	 * @calls, for `allocprof ctl dump`; NULL: the command writes no profile. @dump_path: where
-	 * the final profile goes.
+	 * Writes the profile of the finished @session to @path and the number of its calls to
+	 * @calls, for `allocprof ctl dump`, or for a checkpoint; measure.dump_path is where the
+	 * final profile goes. NULL: the command writes no profile.
 	 */
 	int (*dump)(void *context, struct session *session, const char *path, bool is_checkpoint,
 		    __u64 *calls, struct error *error);
 	void *dump_context;
 	const char *dump_path;
-	/* NULL, or where the profile is kept as it goes; *@is_kept is set when the first one begins. */
+	/* Path where the profile is kept while it grows, or NULL. *@is_kept is set when the first
+	 * one begins. */
 	const char *checkpoint_path;
 	bool *is_kept;
 };
 
-/* Keys of measure_options, and the first key for options of a command. */
+/* Keys of the options in this file, and the first key for a command's own options. */
 enum {
 	OPT_NO_FOLLOW = 1024,
 	OPT_DURATION,
@@ -74,8 +77,8 @@ enum {
 	OPT_STOP_LIMIT,
 };
 
-/* Rows of an argp table; each command takes those that it has. */
-/* clang-format versions disagree on these. */
+/* Rows of an argp table. Each command takes the rows that it has use for. */
+/* Versions of clang-format disagree on these lines. */
 /* clang-format off */
 #define MEASURE_OPTIONS_PID                                                                        \
 	{ "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 },     \
@@ -135,16 +138,17 @@ enum {
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */
 
-/* Parses one of these options, or the command's words; OPTIONS_UNKNOWN for any other key. */
+/* Parses one of these options, or a word of the target's command. Returns OPTIONS_UNKNOWN for any
+ * other key. */
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input);
 
-/* Derives the engine and the definitions from all options together, whatever the target is. 0, or -EINVAL with @error
- * set. */
+/* Derives the engine and the definitions from all options together, whatever the target is.
+ * Returns 0, or -EINVAL with @error set. */
 int measure__resolve(struct measure *measure, struct error *error);
 
 /*
  * Checks what can be checked only when all options are known: that there is one target, the
- * definitions, and the selected functions. 0, or -EINVAL with @error set.
+ * definitions, and the selected functions. Returns 0, or -EINVAL with @error set.
  */
 int measure__check(struct measure *measure, const char *command, struct error *error);
 
@@ -170,13 +174,14 @@ enum {
 	{ "paused", OPT_PAUSED, NULL, 0, "Begin when `allocprof ctl start` says so", 0 }
 /* clang-format on */
 
-/* Parses one of them; OPTIONS_UNKNOWN for any other key. */
+/* Parses one of these options. Returns OPTIONS_UNKNOWN for any other key. */
 int window_options__parse(struct window_options *options, int key, char *arg, struct error *error);
 
-/* Checks that the options go together. 0, or -EINVAL with @error set. */
+/* Checks that the options go together. Returns 0, or -EINVAL with @error set. */
 int window_options__check(const struct window_options *options, struct error *error);
 
-/* The status of a command that measured: an error also if nothing was measured. */
+/* Returns the exit status of a command that measured: that of an error also if nothing was
+ * measured. */
 int window_options__status(const struct profile *profile);
 
 #endif

@@ -34,11 +34,11 @@ void message__error(const struct error *error, int err)
 #define WAIT_NS	 2000000000ULL
 #define PAUSE_NS 500000000ULL
 
-/* There is one line on one terminal, whoever draws it. */
+/* The line of progress. There is one on one terminal, whoever draws it. */
 static struct {
 	bool is_forbidden;
 	bool is_shown;
-	__u64 drawn_ns; /* CLOCK_MONOTONIC; the last attempt to draw */
+	__u64 drawn_ns; /* when the last attempt to draw was made (CLOCK_MONOTONIC) */
 	bool (*is_in_use)(void *context);
 	void *context;
 } line;
@@ -55,7 +55,8 @@ bool progress__is_due(const struct progress *progress)
 	return now - progress->start_ns >= WAIT_NS && now - line.drawn_ns >= PAUSE_NS;
 }
 
-/* Whether no other process writes to the terminal; false while we are in the background. */
+/* Returns whether no other process writes to the terminal. Returns false while allocprof is in the
+ * background. */
 static bool is_terminal_ours(void)
 {
 	pid_t group = tcgetpgrp(STDERR_FILENO);
@@ -65,7 +66,7 @@ static bool is_terminal_ours(void)
 	return !line.is_in_use || !line.is_in_use(line.context);
 }
 
-/* A line that wraps could not be erased. */
+/* Finds out how long a line may be, since one that wraps could not be erased. */
 static size_t find_width(const struct terminal *terminal)
 {
 	struct winsize size = { 0 };

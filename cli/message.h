@@ -8,10 +8,11 @@
 
 struct error;
 
-/* Prints control characters as '?', so that names cannot steer the terminal. */
+/* Prints a message. Control characters are printed as '?', so that names cannot steer the
+ * terminal. */
 void message__print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints the sentence of @error, or where it has none what the negative errno @err means. */
+/* Prints the sentence of @error or, if it has none, the meaning of the negative errno @err. */
 void message__error(const struct error *error, int err);
 
 struct progress {
@@ -19,22 +20,22 @@ struct progress {
 };
 
 void progress__begin(struct progress *progress);
-/* Whether a new line is due; true twice a second at most. */
+/* Returns whether a new line is due, which it is twice a second at most. */
 bool progress__is_due(const struct progress *progress);
 /*
- * Replaces the line, truncated to the terminal's width. Draws nothing while allocprof is in the
- * background or another process uses the terminal.
+ * Replaces the line of progress, truncated to the terminal's width. Draws nothing while allocprof
+ * is in the background or another process uses the terminal.
  */
 void progress__draw(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool progress__is_shown(void);
 /* Erases the line. Call it before anything else is printed on standard error. */
 void progress__clear(void);
 
-/* Neither draws nor erases the line from now on. */
+/* Forbids to draw or erase the line from now on. */
 void progress__forbid(void);
 /*
- * @is_in_use is called before each line and returns whether another process may write to the
- * terminal; NULL: none does.
+ * Sets a function that is called before each line and returns whether another process may write to
+ * the terminal; NULL: no other process does.
  */
 void progress__share(bool (*is_in_use)(void *context), void *context);
 

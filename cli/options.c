@@ -27,7 +27,8 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* How many letters must be inserted, deleted, replaced or swapped with their neighbour. */
+/* Returns how many letters must be inserted, deleted, replaced or swapped with their neighbour to
+ * make @b of @a. */
 static size_t edit_distance(const char *a, const char *b)
 {
 	size_t rows[3][MAX_WORD + 1];
@@ -54,7 +55,7 @@ static size_t edit_distance(const char *a, const char *b)
 const char *options__nearest(const char *word, const char *const *names)
 {
 	const char *nearest = NULL;
-	/* Up to a third of the letters may be wrong; more is another word. */
+	/* Up to a third of the letters may be wrong; if more are, it is another word. */
 	size_t best = strlen(word) / 3 + 2;
 
 	for (; *names; names++) {
@@ -92,9 +93,9 @@ bool options__visit(const struct command *command, options_visit visit, void *co
 }
 
 struct search {
-	const char *name; /* long option; not NUL-terminated */
+	const char *name; /* name of the long option; not NUL-terminated */
 	size_t len;
-	int key; /* short option */
+	int key; /* letter of the short option */
 	const struct argp_option *found;
 	bool exact, ambiguous;
 	const char *names[MAX_NAMES + 1];
@@ -142,8 +143,8 @@ static bool is_help(const struct argp_option *option)
 /* A command line that is read word by word. */
 struct reading {
 	const struct command *command;
-	char **words;  /* those that are left; ends with NULL */
-	char *letters; /* those that are left of a word such as -qv, or NULL */
+	char **words;  /* words that have not been read; ends with NULL */
+	char *letters; /* letters of a word such as -qv that have not been read, or NULL */
 	bool in_order; /* options end at the first operand */
 	bool only_operands;
 };
@@ -162,7 +163,7 @@ static int read_long(struct reading *reading, char *word, const struct argp_opti
 		     char **value, struct error *error)
 {
 	struct search search = { .name = word, .len = strcspn(word, "=") };
-	/* "" before any command. */
+	/* "" for options that stand before any command */
 	const char *command = reading->command->name;
 	const char *nearest;
 	char name[MAX_WORD + 1];
@@ -200,7 +201,7 @@ static int read_long(struct reading *reading, char *word, const struct argp_opti
 	return 1;
 }
 
-/* Reads the next one of a word of short options. */
+/* Reads the next letter of a word of short options. */
 static int read_letter(struct reading *reading, const struct argp_option **option, char **value,
 		       struct error *error)
 {
@@ -227,8 +228,8 @@ static int read_letter(struct reading *reading, const struct argp_option **optio
 }
 
 /*
- * Reads the next option and its value (NULL: none), or an operand: *@option is NULL then. 1, 0 at
- * the end, or -EINVAL with @error set.
+ * Reads the next option and its value (NULL: none), or an operand, for which *@option is NULL.
+ * Returns 1, 0 at the end, or -EINVAL with @error set.
  */
 static int read_next(struct reading *reading, const struct argp_option **option, char **value,
 		     struct error *error)
@@ -291,7 +292,8 @@ int options__reject_operand(const char *operand, struct error *error)
 	return error__set(error, -EINVAL, "unexpected argument '%s'; leave it out", operand);
 }
 
-/* Passes the operands, of which a command that launches gets the first with all behind it. */
+/* Passes the operands to the parser. A command that launches another gets only the first call,
+ * with all operands behind it. */
 static int take_operands(const struct command *command, options_parser parser,
 			 struct options_input *input)
 {
@@ -309,14 +311,15 @@ int options__parse(const struct command *command, options_parser parser, void *o
 		   struct error *error)
 {
 	struct reading reading = begin_reading(command, argv);
-	/* Operands move to the beginning: those before them have been read. */
+	/* Operands move to the beginning of @argv, over words that have been read. */
 	char **operands = argv + 1, **last = operands;
 	struct options_input input = { options, operands, error };
 	const struct argp_option *option;
 	char *value;
 	int err;
 
-	/* All words are checked before a value has an effect, and help comes before all. */
+	/* Check all words first, so that no value has an effect if one is wrong; --help comes
+	 * before everything else. */
 	err = options__check(command, argv, error);
 	if (err > 0)
 		options__print_help(command);
@@ -353,7 +356,7 @@ struct unit {
 	double factor;
 };
 
-/* Parses a number from 0 to 10^18 with one of @units, which end with a NULL. */
+/* Parses a number from 0 to 10^18 with one of @units, a list that ends with NULL. */
 static bool parse(const char *text, const struct unit *units, double *value)
 {
 	char *end;
@@ -367,7 +370,7 @@ static bool parse(const char *text, const struct unit *units, double *value)
 	for (; units->name; units++) {
 		if (strcmp(end, units->name))
 			continue;
-		/* Rejects NaN, and what would not fit in 64 bits. */
+		/* Reject NaN, and numbers that would not fit into 64 bits. */
 		if (!(number >= 0) || number * units->factor > 1e18)
 			return false;
 		*value = number * units->factor;

@@ -18,7 +18,7 @@
 #include "message.h"
 #include "user_terminal.h"
 
-/* The option that names the output of every command. */
+/* The option by which every command names its output. */
 #define OPTION "-o"
 
 static int fail(int err, const char *path, const char *option, struct error *error)
@@ -53,7 +53,7 @@ int output_file__check_data(const char *path, const char *input, struct error *e
 	return err ? err : output_file__check_log(path, input, error);
 }
 
-/* Opens @path, or stdout if it is NULL. @file is to be released. */
+/* Opens @path, or stdout if @path is NULL. The caller releases @file. */
 static int open_output(const char *path, const char *input, struct new_file *file, FILE **output,
 		       struct error *error)
 {
@@ -87,7 +87,8 @@ static int fail_to_write(int err, const char *path, struct error *error)
 							   : "write elsewhere");
 }
 
-/* Gives the file its name after all was written, which @err says; a piece of it that was written over an older one goes. */
+/* Gives the file its path if all was written, which @err == 0 says. Otherwise empties an older
+ * file that was written in place, so that no piece of the output stays. */
 static int settle(struct new_file *file, int err)
 {
 	if (!err)
@@ -96,7 +97,7 @@ static int settle(struct new_file *file, int err)
 	return err;
 }
 
-/* Flushes, closes, and waits for the pager. @err is the result of the writing. */
+/* Flushes and closes the output, and waits for the pager. @err is the result of the writing. */
 static int close_output(FILE *output, const char *path, struct new_file *file, int err,
 			struct error *error)
 {
@@ -109,7 +110,7 @@ static int close_output(FILE *output, const char *path, struct new_file *file, i
 	return fail_to_write(settle(file, err), path, error);
 }
 
-/* A reader that closes the pipe is an error of the write, not the end of the process. */
+/* Ignores SIGPIPE: if a reader closes the pipe, the write fails, and the process does not end. */
 static void ignore_closed_pipes(void)
 {
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
@@ -127,12 +128,13 @@ int output_file__write(const char *path, const char *input, bool pages,
 	if (err)
 		return err;
 	sigaction(SIGPIPE, NULL, &before);
-	/* The pager gets what we had. */
+	/* Call this while SIGPIPE has its original disposition, which the pager inherits. */
 	if (pages && !path)
 		pager__begin();
 	ignore_closed_pipes();
 	err = close_output(output, path, &file, write(output, context), error);
-	/* What nobody read is not written again when stdout is flushed at the exit. */
+	/* Drop output that nobody has read, so that it is not written again when stdout is flushed
+	 * at the exit. */
 	if (err && !path)
 		__fpurge(stdout);
 	sigaction(SIGPIPE, &before, NULL);

@@ -36,8 +36,8 @@ int page_sides__open(struct page_sides *sides, struct data_run *run, enum cost c
 	return err || !run->base ? err : open_side(sides, run, DIFF_BEFORE, cost, error);
 }
 
-/* Pairs the stacks of both recordings. Which stacks there are, and which belong together, does not
- * depend on the cost. */
+/* Pairs the stacks of both recordings by the cost COST_ALLOCATIONS: for any cost there are the
+ * same stacks, and the same ones belong together. */
 static int pair(struct page_sides *sides, const struct view_choice *view, struct error *error)
 {
 	const struct diff_options pairing = {

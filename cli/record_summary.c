@@ -111,13 +111,14 @@ struct part_text {
 	char text[96];
 };
 
-/* ", within 1.2 % and 0.9 %": the errors of an estimate; "" if the numbers are exact. */
+/* Returns the errors of an estimate, such as ", within 1.2 % and 0.9 %"; "" if the numbers are
+ * exact. */
 static struct part_text within(const struct profile_estimate *estimate, __u64 unseen, __u64 blocks,
 			       __u64 bytes)
 {
 	struct part_text text = { "" };
 
-	/* An error is a share of the estimate, but that of 0. */
+	/* An error is printed as a share of the estimate, unless the estimate is 0. */
 	if (estimate && !blocks && unseen)
 		snprintf(text.text, sizeof(text.text), ", less than %s",
 			 number__bytes(unseen, false).text);
@@ -128,7 +129,8 @@ static struct part_text within(const struct profile_estimate *estimate, __u64 un
 	return text;
 }
 
-/* " (1.2 % of the allocations)"; "" if there are none. */
+/* Returns the share as text, such as " (1.2 % of the allocations)"; "" if there are no
+ * allocations. */
 static struct part_text share(__u64 blocks, __u64 allocations)
 {
 	struct part_text text = { "" };
@@ -151,12 +153,12 @@ void live_summary__print(const struct live_totals *live, const struct selection 
 	__u64 temporary = live->stats[AP_STAT_TEMPORARY];
 	const struct live_memory *memory = &live->memory;
 
-	/* The peak of an estimate is too high, by how much nobody knows (docs/sampling.md). */
+	/* The peak of an estimate is too high, and nobody knows by how much (docs/sampling.md). */
 	message__print("allocations: %s of %s%s, at most %s%s at a time",
 		       number__count(allocations).text, number__bytes(allocated_bytes, false).text,
 		       within(of_allocations, unseen, allocations, allocated_bytes).text,
 		       totals ? "about " : "", number__bytes(live->peak_bytes, false).text);
-	/* At the peak those of ended processes are gone. */
+	/* The peak does not include the blocks of processes that had ended by then. */
 	message__print("not freed:   %s of %s%s%s%s%s", number__count(live->blocks).text,
 		       number__bytes(live->size_bytes, false).text,
 		       within(of_live, unseen, live->blocks, live->size_bytes).text,

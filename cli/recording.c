@@ -55,7 +55,8 @@ int recording__write(const struct session *session, const struct symbol_options 
 		err = data_file__write_first(profile, path, &version, error);
 	if (err || !names)
 		return err;
-	/* The recording is complete without names, which can be looked up later. */
+	/* Without names the recording is complete nevertheless, since names can be looked up
+	 * later. */
 	if (name_frames(session, symbols, true, profile, &why_unnamed)) {
 		message__print("%s; `allocprof symbolize` can do it later", why_unnamed.text);
 		return 0;

@@ -11,16 +11,17 @@ struct session;
 struct symbol_options;
 
 /*
- * Names the frames of the profile of the finished @session. Without @names only those that cannot be looked up later. @named
- * is an earlier run or NULL; its names are reused for the same code. 0 or a negative errno with @error set.
+ * Looks up the names of the frames in the profile of the finished @session. If @names is false,
+ * only of the frames that cannot be named later. @named is the profile of an earlier run, whose
+ * names are reused for the same code, or NULL. Returns 0 or a negative errno with @error set.
  */
 int recording__name(const struct session *session, const struct symbol_options *symbols, bool names,
 		    const struct profile *named, struct error *error);
 
 /*
- * Writes that profile to the data file @path: first without names, so that an abort of the
- * symbolization costs no data, then with them. Missing names are reported on stderr and are no
- * error.
+ * Writes the session's profile to the data file @path: first without names, so that an abort of
+ * the symbolization costs no data, then with them. Missing names are reported on stderr and are no
+ * error. Returns 0 or a negative errno with @error set.
  */
 int recording__write(const struct session *session, const struct symbol_options *symbols,
 		     bool names, const char *path, struct error *error);

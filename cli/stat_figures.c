@@ -33,8 +33,8 @@ bool stat_totals__shows(const struct measure *measure, const struct profile *pro
 }
 
 /*
- * As stats_alloc counts: a reallocation is neither an allocation nor a deallocation, but the bytes
- * that it adds or removes count.
+ * Counts as the Rust crate stats_alloc does: a reallocation is neither an allocation nor a
+ * deallocation, but the bytes that it adds or removes count.
  */
 static void add_up_live(const __u64 stats[AP_STATS], struct stat_totals *totals)
 {
@@ -54,7 +54,7 @@ static void add_up_live(const __u64 stats[AP_STATS], struct stat_totals *totals)
 	totals->bytes_reallocated = grown - shrunk;
 }
 
-/* One failed request can have a size that no other sum leaves room for. */
+/* Adds without overflow: a failed request can have a size that leaves no room for any other. */
 static void add_bytes(__u64 *sum, __u64 size_bytes)
 {
 	*sum = profile__add_up(*sum, size_bytes);
@@ -72,7 +72,8 @@ static struct stat_totals add_up(const struct measure *measure, const struct pro
 		if (!stat_totals__shows(measure, profile, i))
 			continue;
 		totals.internal += counts->internal;
-		/* Allocators hand out the memory that they map: do not count it twice. */
+		/* Allocators hand out the memory that they map, so calls that map memory are not
+		 * added: bytes would count twice. */
 		if (profile__function_maps(i)) {
 			totals.knows_mappings = true;
 			totals.mappings_failed += counts->failed;
@@ -186,7 +187,7 @@ struct stat_figures stat_figures__of(const struct measure *measure, const struct
 	return figures;
 }
 
-/* The name in JSON, and the one in text. */
+/* The name of each figure in JSON, and its name in text. */
 static const char *const names[STAT_FIGURES][2] = {
 	[STAT_ALLOCATIONS] = { "allocations", "allocations" },
 	[STAT_REALLOCATIONS] = { "reallocations", "reallocations" },

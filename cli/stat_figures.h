@@ -12,35 +12,37 @@ struct measure;
 struct region;
 struct profile;
 
-/* Sums over the functions; those that map memory are apart. docs/semantics.md defines the words. */
+/* Sums over the functions. Functions that map memory have sums of their own. docs/semantics.md
+ * defines the words. */
 struct stat_totals {
 	__u64 allocations, reallocations, deallocations;
 	__u64 allocations_size_bytes, reallocations_size_bytes;
-	/* With --live; includes the bytes of reallocations. */
+	/* With --live; these sums include the bytes of reallocations. */
 	__u64 bytes_allocated, bytes_deallocated;
 	__s64 bytes_reallocated;
 	__u64 internal;
-	/* Calls that the kernel refused, and bytes returned to it. */
+	/* Calls for mappings that the kernel refused, and bytes of mappings that were returned to
+	 * it. */
 	__u64 mappings_failed, returned_bytes;
 	bool knows_mappings; /* functions that map memory were selected */
 	bool knows_frees;    /* free was among the selected functions */
 };
 
-/* The counts of function @i in the run, or, if it is not NULL, in @region. */
+/* Returns the counts of function @i in @region, or in the whole run if @region is NULL. */
 const struct ap_site_counts *stat_totals__counts(const struct profile *profile,
 						 const struct region *region, int i);
-/* Whether function @i was selected and probed. */
+/* Returns whether function @i was selected and probed. */
 bool stat_totals__shows(const struct measure *measure, const struct profile *profile, int i);
 struct stat_totals stat_totals__of(const struct measure *measure, const struct profile *profile);
-/* Requested bytes of allocations and reallocations together; like all sums of bytes here they saturate at
- * PROFILE_MAX. */
+/* Returns the requested bytes of allocations and reallocations together. Like all sums of bytes
+ * here they saturate at PROFILE_MAX. */
 __u64 stat_totals__total_bytes(const struct stat_totals *totals);
-/* stat_totals__of() for one region. */
+/* Returns the same as stat_totals__of() for one region. */
 struct stat_totals stat_totals__of_region(const struct measure *measure,
 					  const struct profile *profile,
 					  const struct region *region);
 
-/* Figures of a run. The calls of each function come first, by enum ap_function. */
+/* The figures of a run. The calls of each function come first, by enum ap_function. */
 enum stat_figure {
 	STAT_ALLOCATIONS = AP_FUNCTIONS,
 	STAT_REALLOCATIONS,
@@ -52,7 +54,7 @@ enum stat_figure {
 	STAT_PEAK_BYTES,
 	STAT_TEMPORARY,
 	STAT_FAILED,
-	STAT_ENTERED, /* regions only */
+	STAT_ENTERED, /* number of times that a region was entered; for regions only */
 	STAT_INTERNAL,
 	STAT_PROCESSES,
 	STAT_ELAPSED_SECONDS, /* stored in nanoseconds */
@@ -70,9 +72,9 @@ struct stat_figures stat_figures__of(const struct measure *measure, const struct
 struct stat_figures stat_figures__of_region(const struct measure *measure,
 					    const struct profile *profile,
 					    const struct region *region);
-/* The key in JSON: "total_allocations". */
+/* Returns the key of the figure in JSON, such as "total_allocations". */
 const char *stat_figure__key(const struct measure *measure, int figure);
-/* The name in text: "total allocations". */
+/* Returns the name of the figure in text, such as "total allocations". */
 const char *stat_figure__words(const struct measure *measure, int figure, bool has_live);
 bool stat_figure__is_time(int figure);
 

@@ -14,7 +14,8 @@
 #include "profile.h"
 #include "stat_figures.h"
 
-/* The functions of the run or, if it is not NULL, of those called in @region. */
+/* Makes the object with the functions of the run or, if @region is not NULL, with those called in
+ * that region. */
 static json_object *functions_object(const struct measure *measure, const struct profile *profile,
 				     const struct region *region)
 {
@@ -76,7 +77,8 @@ static bool is_in_words(enum gap kind, bool of_regions)
 	return kind >= GAP_PROGRAMS_UNCOUNTED && kind <= GAP_ALLOCATOR_HIDDEN;
 }
 
-/* Returns the sentences on files that mark regions, or on what the engine alone knows to be missing. */
+/* Returns an array of sentences: about files that mark regions, or about gaps that only the engine
+ * knows of. */
 static json_object *gaps_array(const struct profile *profile, bool of_regions)
 {
 	json_object *gaps = json_object_new_array();
@@ -116,7 +118,7 @@ static json_object *gaps_object(const struct profile *profile)
 	return object;
 }
 
-/* Adds the keys about regions to @root; none if there are no regions. */
+/* Adds the keys about regions to @root; adds none if there are no regions. */
 static void add_regions(json_object *root, const struct measure *measure,
 			const struct profile *profile)
 {
@@ -135,7 +137,7 @@ static void add_regions(json_object *root, const struct measure *measure,
 	json__add(root, "regions_gaps", gaps_object(profile));
 }
 
-/* An object with two strings for each line "WORD REST". */
+/* Makes an array that has an object with two strings for each line "WORD REST". */
 static json_object *json_pairs(const char *lines, const char *word, const char *rest)
 {
 	json_object *list = json_object_new_array();
@@ -155,7 +157,7 @@ static json_object *json_pairs(const char *lines, const char *word, const char *
 	return list;
 }
 
-/* What cannot be read is absent. */
+/* Adds the keys about an attached process. What could not be read is absent. */
 static void add_attached(json_object *root, const struct profile *profile)
 {
 	if (profile__meta(profile, "attached_command"))
@@ -181,7 +183,8 @@ static json_object *json_lost(const struct profile *profile)
 	return lost;
 }
 
-/* The unknown functions of @path that were called, with their counts; NULL: none. */
+/* Makes the list of unknown functions of @path that were called, with their counts; returns NULL
+ * if there are none. */
 static json_object *json_unknown(const struct profile *profile, const char *path)
 {
 	json_object *functions = NULL;
@@ -218,7 +221,8 @@ static json_object *json_allocators(const struct profile *profile)
 	return allocators;
 }
 
-/* Processes whose calls were not seen: of programs that are named, and of others. */
+/* Returns the number of processes whose calls were not seen: those of programs that are named, and
+ * others. */
 static __u64 count_unprobed(const struct profile *profile)
 {
 	__u64 sum = profile__gap(profile, GAP_OTHERS_UNPROBED);
@@ -279,7 +283,7 @@ static json_object *json_command(const struct measure *measure)
 	return command;
 }
 
-/* Adds the target and how it ended; null is unknown. */
+/* Adds the keys about the target and how it ended; null stands for unknown. */
 static void add_run(json_object *root, const struct measure *measure, const struct profile *profile)
 {
 	bool ended = measure->argv && !profile->totals.run.runs;
@@ -382,7 +386,7 @@ json_object *stat_report__object(const struct measure *measure, const struct pro
 	json__add(root, "relabelled", json__count(profile->totals.relabelled));
 	json__add(root, "lost", json_lost(profile));
 	json__add(root, "processes_left", json__count(profile->totals.processes_left));
-	/* No copies are made of what stat counts. */
+	/* Leave out GAP_TORN, which concerns checkpoints of live memory: stat makes none. */
 	for (enum gap gap = 0; gap < GAP_TORN; gap++)
 		json__add(root, gap__key(gap), json__count(profile__gap(profile, gap)));
 	json__add(root, "processes_unprobed", json__count(count_unprobed(profile)));

@@ -81,7 +81,8 @@ void stat_series__release(struct stat_series *stat)
 	free(stat->runs);
 }
 
-/* False if no run has the figure. @values has room for all runs. */
+/* Finds the range of a figure over the runs. Returns false if no run has the figure. @values has
+ * room for all runs. */
 static bool find_range(const struct stat_figures *runs, size_t n, int figure, __s64 *values,
 		       struct figure_range *range)
 {
@@ -96,7 +97,7 @@ static bool find_range(const struct stat_figures *runs, size_t n, int figure, __
 	return is_known;
 }
 
-/* "1,234.567": @value divided by --per. */
+/* Returns @value divided by --per as text, such as "1,234.567". */
 static struct number_text divided(const struct stat_series *stat, __u64 value)
 {
 	unsigned __int128 thousandths =
@@ -147,7 +148,8 @@ static void print_title(const struct stat_series *stat, size_t columns, FILE *to
 
 #define SERIES_COLUMNS 5
 
-/* False if no run has the figure. @values has room for all runs. */
+/* Fills in the row of a figure. Returns false if no run has the figure. @values has room for all
+ * runs. */
 static bool fill_row(const struct stat_series *stat, const struct stat_figures *runs, int figure,
 		     __s64 *values, struct table_cell cells[SERIES_COLUMNS])
 {
@@ -190,7 +192,8 @@ static void fit(const struct stat_series *stat, const struct stat_figures *runs,
 	}
 }
 
-/* The last column is text and may exceed the width. */
+/* Returns whether the columns are too wide for a line, except the last one: that is text and may
+ * exceed the width. */
 static bool is_too_wide(const struct table_column columns[SERIES_COLUMNS],
 			const struct table_cell cells[SERIES_COLUMNS])
 {
@@ -256,7 +259,7 @@ int stat_series__text(const struct stat_series *stat, size_t columns, FILE *to)
 	return fflush(to) ? -errno : 0;
 }
 
-/* Integers stay integers. */
+/* Makes a number of @value divided by --per; an integer stays an integer. */
 static json_object *json_value(const struct stat_series *stat, int figure, __s64 value)
 {
 	if (stat_figure__is_time(figure))
@@ -278,7 +281,8 @@ static json_object *json_range(const struct stat_series *stat, int figure,
 	return object;
 }
 
-/* Figures of functions go to one object, others to another. @values has room for all runs. */
+/* Adds the figures: those of functions to one object, others to another. @values has room for all
+ * runs. */
 static void add_figures(const struct stat_series *stat, const struct stat_figures *runs,
 			__s64 *values, json_object *functions, json_object *figures)
 {

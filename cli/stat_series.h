@@ -13,13 +13,13 @@ struct error;
 struct measure;
 struct profile;
 
-/* The figures of a region by run, zeros for runs that had no region of this name. */
+/* The figures of a region by run. They are zeros for runs that had no region of this name. */
 struct stat_series_region {
 	char *name;
 	struct stat_figures *runs;
 };
 
-/* Zeroed is empty; to be released. */
+/* The runs of a series. Zeroed it is empty. The caller releases it. */
 struct stat_series {
 	const struct measure *measure;
 	const struct series *series;
@@ -28,18 +28,18 @@ struct stat_series {
 	size_t n_runs, room;
 	struct stat_series_region *regions;
 	size_t n_regions, regions_room;
-	json_object *objects; /* each run's allocprof-stat/1 object; only for --json */
+	json_object *objects; /* the allocprof-stat/1 object of each run; only for --json */
 	bool wants_objects;
 	bool is_complete, has_live, are_regions_complete;
 };
 
-/* Adds a finished run. 0 or -ENOMEM. */
+/* Adds a finished run. Returns 0 or -ENOMEM. */
 int stat_series__add(struct stat_series *stat, const struct profile *profile);
 void stat_series__release(struct stat_series *stat);
 
-/* 0, -ENOMEM or the negative errno of the write. */
+/* Writes the report of the series as text. Returns 0, -ENOMEM or the negative errno of the write. */
 int stat_series__text(const struct stat_series *stat, size_t columns, FILE *to);
-/* Writes allocprof-stat/2; to be called once. */
+/* Writes the report of the series as JSON (allocprof-stat/2); to be called once. */
 int stat_series__json(struct stat_series *stat, const struct series_end *end, FILE *to);
 
 #endif

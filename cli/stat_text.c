@@ -65,7 +65,7 @@ void stat_print__sentence(FILE *to, const char *fmt, ...)
 	stat_print__wrapped(to, text ? text : "", 2, 4);
 }
 
-/* Prints the sentence into the FILE @to: a measure_gaps_say. */
+/* A measure_gaps_say that prints the sentence to @to, a FILE. */
 static void print_gap(void *to, const char *sentence)
 {
 	stat_print__sentence(to, "%s", sentence);
@@ -95,7 +95,7 @@ void stat_print__command(FILE *to, size_t columns, char *const argv[], const cha
 	stat_print__title(to, columns, " Allocation counts for '", words ? words : argv[0], after);
 }
 
-/* "  # memalign too", on a line of its own if there is no room. */
+/* Prints a note, such as " # memalign too", on a line of its own if there is no room for it. */
 static void print_note(FILE *to, const char *note, size_t used)
 {
 	if (used + strlen("  # ") + terminal__columns_of(note) <= STAT_COLUMNS) {
@@ -119,8 +119,9 @@ static void print_count(FILE *to, __u64 value, const char *what, const char *not
 }
 
 /*
- * "with memalign": other names of the same function. Names with underscores are aliases inside of
- * the C library and are not listed. To be freed; NULL if there are none.
+ * Returns text such as "with memalign": other names of the same function. Names with underscores
+ * are aliases inside of the C library and are not listed. The caller frees the text; NULL if there
+ * are none.
  */
 static char *other_names(const struct function_totals *function)
 {
@@ -139,7 +140,8 @@ static char *other_names(const struct function_totals *function)
 	return NULL;
 }
 
-/* @function: its other names are printed; or NULL. */
+/* Prints a row of the table of functions. Unless @function is NULL, its other names are printed,
+ * too. */
 static void print_row(const struct table_column *columns, size_t n, const struct table_cell *cells,
 		      const struct function_totals *function, FILE *to)
 {
@@ -159,7 +161,8 @@ static void print_row(const struct table_column *columns, size_t n, const struct
 		fputc('\n', to);
 }
 
-/* The table of functions of the run or, if it is not NULL, of those called in @region. */
+/* Prints the table of functions of the run or, if @region is not NULL, of those called in that
+ * region. */
 static void print_functions(const struct measure *measure, const struct profile *profile,
 			    const struct region *region, FILE *to)
 {
@@ -169,7 +172,7 @@ static void print_functions(const struct measure *measure, const struct profile 
 		{ "bytes requested", .gap = 1, .width = 16 },
 		{ "internal", .gap = 1, .width = 10 },
 	};
-	/* Internal calls are not counted by region. */
+	/* Internal calls are not counted by region, so that column is left out. */
 	const size_t n = ARRAY_SIZE(columns) - (region ? 1 : 0);
 	const struct terminal plain = { .to = to };
 
@@ -265,7 +268,7 @@ static void print_regions(const struct measure *measure, const struct profile *p
 	measure_gaps__visit(profile, true, print_gap, to);
 }
 
-/* The columns of a terminal that is as narrow as they come. */
+/* Width of paragraphs, which even narrow terminals have. */
 #define PARAGRAPH_COLUMNS 80
 
 static void print_completeness(const struct profile *profile, FILE *to)
@@ -289,7 +292,7 @@ static void print_live(const struct live_totals *live, FILE *to)
 	char note[96];
 
 	print_count(to, stats[AP_STAT_FREED_BYTES], "bytes freed", "by frees and reallocations");
-	/* At the peak those of ended processes are gone. */
+	/* The peak does not include the blocks of processes that had ended by then. */
 	snprintf(note, sizeof(note), "in %s %.8s%s", number__count(live->blocks).text,
 		 plural__of("block{|s}", live->blocks).text,
 		 live->size_bytes > live->peak_bytes ? ", with those that ended processes left"
@@ -319,7 +322,7 @@ static void print_live(const struct live_totals *live, FILE *to)
 				    profile__untracked_name(reason));
 }
 
-/* Prints each line of @text as a paragraph, of words in PARAGRAPH_COLUMNS. */
+/* Prints each line of @text as a paragraph, wrapped to PARAGRAPH_COLUMNS. */
 static void print_paragraphs(char *text, FILE *to)
 {
 	for (char *line; (line = strsep(&text, "\n")) && *line;) {

@@ -68,14 +68,15 @@ static const int quiet_signals[] = { SIGINT, SIGQUIT, SIGPIPE };
 
 #define N_QUIET_SIGNALS (ARRAY_SIZE(quiet_signals))
 
-/* A process has one standard output. */
+/* The running pager. There is at most one, since a process has one standard output. */
 static struct {
 	pid_t pid; /* 0: no pager runs */
 	int terminal_fd;
-	struct sigaction actions[N_QUIET_SIGNALS]; /* the original ones */
+	/* The original actions of the signals that are ignored meanwhile. */
+	struct sigaction actions[N_QUIET_SIGNALS];
 } running;
 
-/* Whether $PATH has the program that @command begins with. */
+/* Returns whether $PATH has the program that @command begins with. */
 static bool is_there(const char *command)
 {
 	const char *path = getenv("PATH");
@@ -123,7 +124,8 @@ static void run_pager(const char *pager, const int pipe_fds[2])
 		sigaction(quiet_signals[i], &running.actions[i], NULL);
 	if (dup2(pipe_fds[0], STDIN_FILENO) < 0)
 		_exit(126);
-	/* As git: quit if the output fits one screen, pass colours on, do not clear the screen. */
+	/* Options as git sets them: quit if the output fits one screen, pass colours on, do not
+	 * clear the screen. */
 	setenv("LESS", "FRX", false);
 	setenv("LV", "-c", false);
 	execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
@@ -140,7 +142,7 @@ void pager__begin(void)
 		return;
 	fflush(stdout);
 	terminal_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	/* The terminal's signals are left to the pager. */
+	/* Ignore the terminal's signals, which are meant for the pager. */
 	for (size_t i = 0; i < N_QUIET_SIGNALS; i++)
 		sigaction(quiet_signals[i], &ignore, &running.actions[i]);
 	running.pid = terminal_fd < 0 ? -1 : fork();
@@ -163,7 +165,7 @@ int pager__end(int err)
 {
 	if (!running.pid)
 		return err;
-	/* The pager has quit: discard the buffered rest. */
+	/* The pager has quit: discard the rest that is still buffered. */
 	__fpurge(stdout);
 	clearerr(stdout);
 	dup2(running.terminal_fd, STDOUT_FILENO);
@@ -183,15 +185,17 @@ int pager__terminal_fd(void)
 
 #define MAX_ANCESTORS 64
 
-/* Descriptors that are checked per process; a process with more is assumed to have the terminal. */
+/* Maximum number of descriptors that are checked per process; a process with more is assumed to
+ * have the terminal. */
 #define MAX_DESCRIPTORS 1024
 
-/* /dev/tty stands for the controlling terminal, whichever that is. */
+/* /dev/tty stands for the controlling terminal, whichever device that is. */
 #define IS_CONTROLLING(device) ((device) == makedev(5, 0))
 
 /*
- * The parent of @pid and its controlling terminal, each 0 if there is none. -EBUSY if its first
- * thread has ended and others may still run: then /proc does not list its descriptors.
+ * Reads the parent of @pid and its controlling terminal; each is 0 if there is none. Returns 0, or
+ * -EBUSY if the first thread of the process has ended and others may still run: then /proc does
+ * not list its descriptors.
  */
 static int read_stat(pid_t pid, pid_t *parent, dev_t *terminal)
 {
@@ -242,7 +246,8 @@ int terminal_users__of(int fd, struct terminal_users *terminal)
 	return 0;
 }
 
-/* Whether descriptor @name in @directory (/proc/PID/fd) is our terminal; -ENOENT if closed. */
+/* Returns whether descriptor @name in @directory (/proc/PID/fd) is the user's terminal; -ENOENT if
+ * the descriptor is closed. */
 static int is_terminal(const struct terminal_users *terminal, int directory, const char *name,
 		       bool controls)
 {

@@ -10,7 +10,7 @@
 
 #include "terminal.h"
 
-/* The terminal that @to, or the pager behind it, writes to; plain if there is none. */
+/* Returns the terminal that @to, or the pager behind it, writes to; a plain one if there is none. */
 struct terminal terminal__of(FILE *to);
 
 /*
@@ -21,29 +21,31 @@ void pager__begin(void);
 
 /*
  * Waits until the user quits the pager, and restores standard output. @err is the result of the
- * writing; returns it, or 0 if the user quit before all was written.
+ * writing. Returns @err, or 0 if the user quit before all was written.
  */
 int pager__end(int err);
 
-/* The terminal that the pager writes to, or -1 if no pager runs. */
+/* Returns a descriptor of the terminal that the pager writes to, or -1 if no pager runs. */
 int pager__terminal_fd(void);
 
 /*
- * The terminal devices that the user sees as one: the one of a descriptor, and those of our
- * ancestors, because sudo and script give a command a pty of its own and copy its output to theirs.
+ * The terminal devices that the user sees as one: the terminal of a descriptor, and the terminals
+ * of allocprof's ancestors, because sudo and script give a command a pty of its own and copy its
+ * output to theirs.
  */
 struct terminal_users {
 	dev_t devices[8];
 	size_t n;
 };
 
-/* -ENOTTY if @fd is no terminal. */
+/* Finds the terminals that belong to the terminal @fd. Returns 0, -ENOTTY if @fd is no terminal,
+ * or another negative errno. */
 int terminal_users__of(int fd, struct terminal_users *terminal);
 
 /*
- * Returns whether process @pid has the terminal open for writing: as standard output or error or, if it is
- * its controlling terminal, by any descriptor but standard input. True if that cannot be
- * determined; false if the process has ended.
+ * Returns whether process @pid has the terminal open for writing: as standard output or standard
+ * error or, if it is its controlling terminal, by any descriptor but standard input. Returns true
+ * if that cannot be determined, and false if the process has ended.
  */
 bool terminal_users__has(const struct terminal_users *terminal, pid_t pid);
 
