@@ -116,7 +116,7 @@ struct ap_config {
 	__u32 wake_at_bytes; /* unread ring buffer bytes at which user space is woken */
 	__u32 live;	     /* 1: follow blocks from allocation to free */
 	__u32 live_stacks;   /* 1: count blocks by stack, 0: by function */
-	/* With live: maximum number of snapshots that get a record of their own. */
+	/* With --live: maximum number of snapshots that get a record of their own. */
 	__u32 max_dumped;
 	__u32 starts_closed; /* 1: a process's window is closed until it calls the start function */
 	__u32 within;	     /* 1: only calls beneath a function of --within count */
@@ -259,7 +259,7 @@ struct ap_site_counts {
 	__u64 calls;
 	__u64 internal;
 	__u64 size_bytes; /* bytes that calls requested; a product that overflows adds 0 */
-	/* How many of calls are realloc(NULL, n) and reallocarray(NULL, ...). */
+	/* Number of calls, among @calls, that are realloc(NULL, n) or reallocarray(NULL, ...). */
 	__u64 fresh;
 	__u64 fresh_size_bytes; /* bytes that fresh calls requested */
 	__u64 released;		/* how many of calls are realloc(p, 0) with p not NULL */

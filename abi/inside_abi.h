@@ -309,15 +309,15 @@ enum inside_gap {
 enum inside_refusal {
 	INSIDE_REFUSES_STATIC,	/* it has no dynamic linker */
 	INSIDE_REFUSES_MACHINE, /* it is for another processor or word size */
-	/* It runs with other privileges: set-user-ID, set-group-ID, capabilities. */
+	/* The program runs with other privileges: set-user-ID, set-group-ID, capabilities. */
 	INSIDE_REFUSES_SECURE,
 	INSIDE_REFUSES_HIDDEN, /* the measurement's directory cannot be reached from the process */
 	INSIDE_REFUSES_UNREADABLE, /* its file cannot be read */
-	/* It defines malloc itself: it runs, but its calls do not come to the library. */
+	/* The program defines malloc itself: it runs, but its calls do not come to the library. */
 	INSIDE_REFUSES_ALLOCATOR,
 	INSIDE_REFUSES_SANITIZER,  /* it has a sanitizer's allocator, which must come first */
 	INSIDE_REFUSES_TRANSLATOR, /* it runs other programs by translating their code */
-	/* It runs with a seccomp filter that forbids the library's system calls. */
+	/* The program runs with a seccomp filter that forbids the library's system calls. */
 	INSIDE_REFUSES_CONFINED,
 	INSIDE_REFUSALS,
 };

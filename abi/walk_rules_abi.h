@@ -25,8 +25,8 @@
  * this far above sp. */
 #define AP_MAX_FRAME_BYTES (1 << 20)
 
-/* In the result of ap_code__epilogue(): the offset from sp of the first word that is popped, and a
- * flag that the saved frame pointer is in the word below the return address. */
+/* Parts of the result of ap_code__epilogue(): the offset from sp of the first word that is popped,
+ * and a flag that the saved frame pointer is in the word below the return address. */
 #define AP_EPILOGUE_POPPED 0xff
 #define AP_EPILOGUE_FP	   0x100
 

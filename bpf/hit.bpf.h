@@ -319,7 +319,8 @@ static __always_inline bool hit__was_jumped_to(const struct hit *hit, const stru
 	return was;
 }
 
-/* As hit__classify(), for allocators whose functions may tail-call each other with any arguments. */
+/* Works like hit__classify(), for allocators whose functions may tail-call each other with any
+ * arguments. */
 static __always_inline void hit__classify_described(struct hit *hit, const struct ap_site *site,
 						    __u64 ip)
 {

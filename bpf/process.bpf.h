@@ -73,7 +73,7 @@ static __always_inline struct process *process__current(void)
 	return process;
 }
 
-/* As process__current(), at a probe of an allocator: notes that the process has hit one. */
+/* Works like process__current(), at a probe of an allocator: notes that the process has hit one. */
 static __always_inline struct process *process__hit(void)
 {
 	struct process *process = process__current();

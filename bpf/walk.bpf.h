@@ -64,8 +64,8 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	return 0;
 }
 
-/* As window__read(), for a return address: returns the original one if a return probe has replaced
- * it. */
+/* Works like window__read(), for a return address: returns the original one if a return probe has
+ * replaced it. */
 static __always_inline int window__read_pc(struct scratch *scratch, __u64 sp, __u64 address,
 					   __u64 *pc)
 {

@@ -98,8 +98,8 @@ static void take_regions(struct check_result *result, const struct measure *meas
 }
 
 /*
- * Computes the figures after the last run. -ENOENT, with a sentence in the result, if the target
- * has no region of one of the names.
+ * Computes the figures after the last run. Fails with -ENOENT, with a sentence in the result, if
+ * the target has no region of one of the names.
  */
 static int settle_regions(struct check_result *result)
 {

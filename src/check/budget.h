@@ -69,7 +69,7 @@ enum budget_verdict {
 /* Reads @path; the caller releases *@budget. Returns 0, -ENOENT, -EINVAL for an invalid budget, or
  * another negative errno; @error names the position. */
 int budget__read(const char *path, struct budget *budget, struct error *error);
-/* Parses @size bytes at @text; @path is for messages. Errors as of budget__read(). */
+/* Parses @size bytes at @text; @path is for messages. Fails with the errors of budget__read(). */
 int budget__parse(const char *text, size_t size, const char *path, struct budget *budget,
 		  struct error *error);
 /*
@@ -110,7 +110,7 @@ int budget_test__read_environment(struct budget_test *test, struct error *error)
  */
 int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES],
 			bool *changed);
-/* The same for a region, for which only total_allocations gets a limit if no figure has one. */
+/* Does the same for a region, for which only total_allocations gets a limit if no figure has one. */
 int budget_region__update(struct budget_region *region, const __s64 values[BUDGET_FIGURES],
 			  bool *changed);
 /* Checks before long runs whether budget__write() to @path, which need not exist, would succeed.

@@ -76,7 +76,7 @@ bool collector__brings_tables(struct collector *collector);
  * compiled. */
 void collector__finish_tables(struct collector *collector);
 
-/* Handles a mapping of any process, followed or not. Returns 0 or -ENOMEM: the mapping is lost. */
+/* Handles a mapping of any process, followed or not. Returns 0, or -ENOMEM if the mapping is lost. */
 int collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
 /* Handles all mappings that process @pid has now. Returns 0 or a negative errno, also if they
  * cannot be read. */
@@ -93,10 +93,11 @@ struct ap_count_key;
 int collector__add_count(struct collector *collector, const struct ap_count_key *key,
 			 const struct ap_count *sum, __u32 *count);
 
-/* Opens the files whose symbols name the profile's frames; without @files only the vDSO. -ENOMEM. */
+/* Opens the files whose symbols name the profile's frames; without @files only the vDSO. Fails
+ * with -ENOMEM. */
 int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files);
 
-/* Names frames in a process's JIT code from its perf map. -ENOMEM. */
+/* Names frames in a process's JIT code from its perf map. Fails with -ENOMEM. */
 int collector__name_jit_frames(struct collector *collector);
 
 /* Returns collector_options.profile. */

@@ -126,7 +126,7 @@ static void define_stacks(struct event_collector *events)
 	}
 }
 
-/* Writes the definition of the record's site. -ENOMEM: the site is not in the log. */
+/* Writes the definition of the record's site. Fails with -ENOMEM; then the site is not in the log. */
 static int define_site(struct event_collector *events, struct keyed *record)
 {
 	struct collector *collector = events->collector;

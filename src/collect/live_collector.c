@@ -53,7 +53,7 @@ static int get(struct live_notes *notes, __u32 index, struct live_note **note)
 }
 
 /* Stores a unique number for the record that is at @index now; indexes are reused, numbers are
- * not. -ENOMEM, or -EINVAL for an invalid index. */
+ * not. Fails with -ENOMEM, or -EINVAL for an invalid index. */
 static int live_notes__number(struct live_notes *notes, __u32 index, __u32 *number)
 {
 	struct live_note *note;
@@ -74,7 +74,7 @@ static int live_notes__number(struct live_notes *notes, __u32 index, __u32 *numb
 }
 
 /* Notes blocks of the record at @index that were not freed: they were discarded by an exec, or are
- * live since @birth_ns (CLOCK_MONOTONIC). -ENOMEM, -EINVAL. */
+ * live since @birth_ns (CLOCK_MONOTONIC). Fails with -ENOMEM or -EINVAL. */
 static int live_notes__add_discarded(struct live_notes *notes, __u32 index,
 				     const struct ap_count *sum,
 				     const struct profile_estimate *estimate)

@@ -45,7 +45,7 @@ __u64 live_collector__implausible(const struct live_collector *live);
 void live_collector__end(struct live_collector *live, __u64 end_ns);
 bool live_collector__has_ended(const struct live_collector *live);
 
-/* Handles the records of processes, and ignores others. -ENOMEM. */
+/* Handles the records of processes, and ignores others. Fails with -ENOMEM. */
 int live_collector__handle_record(struct live_collector *live, const void *record, size_t size);
 
 /* Returns whether address spaces have ended since the last live_collector__retire(). */
@@ -55,19 +55,19 @@ bool live_collector__is_used(const struct live_collector *live, __u32 space);
 /* Returns whether a program still runs in its address space. */
 bool live_collector__is_program_used(const struct live_collector *live, __u32 program);
 
-/* Adds blocks that lived for a time. -ENOMEM, or -EINVAL for an invalid record. */
+/* Adds blocks that lived for a time. Fails with -ENOMEM, or -EINVAL for an invalid record. */
 int live_collector__add_lifetime(struct live_collector *live, const struct ap_lifetime_key *key,
 				 __u64 blocks, __u64 size_bytes);
 
 /* Adds a block of @space that was not freed: as discarded if an exec ended its address space, else
- * as live. -ENOMEM, -EINVAL. */
+ * as live. Fails with -ENOMEM or -EINVAL. */
 int live_collector__add_block(struct live_collector *live, __u32 space,
 			      const struct ap_block *block);
 
 /*
  * Adds the record at @index. @collector must know its stack, and its blocks must have been added.
  * @histograms may be NULL. @retires: other records may still be counted. If another record gets
- * the index, live_collector__release_index() must follow. -ENOMEM.
+ * the index, live_collector__release_index() must follow. Fails with -ENOMEM.
  */
 int live_collector__add_record(struct live_collector *live, struct collector *collector,
 			       const struct ap_count_key *key, __u32 index,
@@ -75,16 +75,17 @@ int live_collector__add_record(struct live_collector *live, struct collector *co
 			       const struct ap_histograms *histograms, bool retires);
 void live_collector__release_index(struct live_collector *live, __u32 index);
 
-/* To be called when all records of ended address spaces were added: moves their lifetimes.
- * -ENOMEM. */
+/* To be called when all records of ended address spaces were added: moves their lifetimes. Fails
+ * with -ENOMEM. */
 int live_collector__retire(struct live_collector *live, struct collector *collector);
-/* To be called when all records were added: moves what is left, and the time line. -ENOMEM. */
+/* To be called when all records were added: moves what is left, and the time line. Fails with
+ * -ENOMEM. */
 int live_collector__finish(struct live_collector *live, struct collector *collector);
 
 /* Returns the nanoseconds until the next sample of the time line is due. */
 __u64 live_collector__due_ns(const struct live_collector *live);
 /* Adds @sample to the time line; sets its time and memory sizes. @begin_ns is when reading its
- * other figures began: if reading takes long, samples become rarer. -ENOMEM. */
+ * other figures began: if reading takes long, samples become rarer. Fails with -ENOMEM. */
 int live_collector__add_timeline_sample(struct live_collector *live, struct timeline_sample *sample,
 					__u64 begin_ns);
 /* Returns whether all processes of the run have ended. */

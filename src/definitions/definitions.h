@@ -54,7 +54,7 @@ int definitions__add_files(struct definitions *definitions, const char *list, st
 
 /*
  * Adds the argument of --probe: lines of a definition, separated by commas. @modules,
- * NULL-terminated, are the files to search unless the text names any. Errors as of
+ * NULL-terminated, are the files to search unless the text names any. Fails with the errors of
  * definitions__add_files().
  */
 int definitions__add_probe(struct definitions *definitions, const char *text,
@@ -62,7 +62,7 @@ int definitions__add_probe(struct definitions *definitions, const char *text,
 
 /*
  * Adds the argument of --usdt: a file, a colon, and lines of a definition of USDT probes,
- * separated by commas. Errors as of definitions__add_files().
+ * separated by commas. Fails with the errors of definitions__add_files().
  */
 int definitions__add_usdt(struct definitions *definitions, const char *text, struct error *error);
 

@@ -37,8 +37,8 @@ struct debug_search {
 /*
  * Opens the ELF file behind @fd, which is taken over even on failure. The file is mapped only if
  * root owns it and nobody else may write to it, else it is read: a mapped file that shrinks would
- * kill this process by SIGBUS. -ENOEXEC: no ELF file, or a core; -EFBIG: it needs too much memory;
- * -ENOMEM.
+ * kill this process by SIGBUS. Fails with -ENOEXEC if it is no ELF file, or a core; -EFBIG if it
+ * needs too much memory; or -ENOMEM.
  */
 int debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error);
 void debug_file__close(struct debug_file *file);
@@ -65,8 +65,8 @@ bool debug_file__has_dwarf(Elf *elf);
 
 /*
  * Searches the separate debug file by build id, then by .gnu_debuglink, then by name. It must have
- * the same build id or, if the file has none, the debuglink's checksum. -ENOENT: there is none; if
- * there was a mismatch, @error describes it. -ENOMEM.
+ * the same build id or, if the file has none, the debuglink's checksum. Fails with -ENOMEM, or
+ * with -ENOENT if there is none; if there was a mismatch, @error describes it.
  */
 int debug_file__find(const struct debug_search *search, struct debug_file *out,
 		     struct error *error);
@@ -75,7 +75,7 @@ int debug_file__find(const struct debug_search *search, struct debug_file *out,
  * @file refers; @name is borrowed. Returns false if there is none. */
 bool debug_file__alt_name(const struct debug_file *file, const char **name, char *build_id);
 
-/* As debug_file__find(), for the dwz file to which @debug refers by @name and @build_id. */
+/* Works like debug_file__find(), for the dwz file to which @debug refers by @name and @build_id. */
 int debug_file__find_alt(const struct debug_search *search, const struct debug_file *debug,
 			 const char *name, const char *build_id, struct debug_file *out,
 			 struct error *error);

@@ -58,7 +58,7 @@ static bool debuginfod_cache__is_roots(void)
 }
 
 /* Finds the cache as elfutils' client does, except for a directory that early versions of it used.
- * -ENAMETOOLONG; -EINVAL: the path is not absolute. */
+ * Fails with -ENAMETOOLONG; -EINVAL if the path is not absolute. */
 static int find_path(char path[PATH_MAX])
 {
 	const char *chosen = getenv(CACHE_VARIABLE), *base = getenv("XDG_CACHE_HOME");

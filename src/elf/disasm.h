@@ -79,7 +79,7 @@ struct disasm_insn {
 };
 
 /* Decodes the instruction at @code, of which @size bytes are available and whose address is
- * @vaddr. Returns 0, or -EILSEQ: it is invalid, or longer than @size. */
+ * @vaddr. Returns 0, or -EILSEQ if it is invalid, or longer than @size. */
 int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_insn *out);
 
 /* Returns the register that carries integer argument @number of a function, or with DISASM_RESULT

@@ -17,9 +17,9 @@ struct dynamic_section {
 	size_t n_needed;
 };
 
-/* Returns 0, with @out, which the caller releases; -ENOEXEC, -ENOTSUP: this is no ELF file for
- * this machine; -ECHILD: it could not be read safely; -ENOMEM. A file without a dynamic section
- * has an empty one. */
+/* Returns 0, with @out, which the caller releases; -ENOEXEC or -ENOTSUP if this is no ELF file for
+ * this machine; -ECHILD if it could not be read safely; or -ENOMEM. A file without a dynamic
+ * section has an empty one. */
 int dynamic_section__parse(struct parser *parser, int fd, const char *path,
 			   struct dynamic_section *out);
 

@@ -20,8 +20,8 @@ struct elf_file;
  * Opens an ELF file as elf_begin(3) does, but checks files that others have written: all sections,
  * and all segments of one kind, together are not much larger than the file, so that reading each
  * once costs no more than that (holes of a sparse file do not count); compressed sections unpack
- * to a limited multiple; tables of strings end with a zero byte. -ENOEXEC: this is no ELF file, or
- * it fails one of these checks.
+ * to a limited multiple; tables of strings end with a zero byte. Fails with -ENOEXEC if this is no
+ * ELF file, or it fails one of these checks.
  */
 int elf_open__begin(int fd, Elf_Cmd command, Elf **out);
 
@@ -60,8 +60,8 @@ typedef int (*elf_symbol_fn)(const struct elf_symbol *symbol, void *arg);
 typedef int (*elf_slot_fn)(const struct elf_slot *slot, void *arg);
 
 /* Opens the file behind @fd, which stays the caller's and may be closed. @path is for messages.
- * The caller frees *@out. -ENOEXEC: this is no ELF file, or a damaged one; -ENOTSUP: it is for
- * another machine. */
+ * The caller frees *@out. Fails with -ENOEXEC if this is no ELF file, or a damaged one; -ENOTSUP
+ * if it is for another machine. */
 int elf_file__open(int fd, const char *path, struct elf_file **out, struct error *error);
 void elf_file__free(struct elf_file *file);
 
@@ -90,16 +90,16 @@ bool elf_file__is_program(const struct elf_file *file);
  * parts may. */
 bool elf_file__is_go(const struct elf_file *file);
 
-/* Translates an address by the file-backed parts of PT_LOAD segments. -ENOENT: it is in none of
- * them. */
+/* Translates an address by the file-backed parts of PT_LOAD segments. Fails with -ENOENT if it is
+ * in none of them. */
 int elf_file__vaddr_to_offset(const struct elf_file *file, __u64 vaddr, __u64 *offset);
 
-/* Stores the lowest vaddr of executable segments, and the end of the highest one. -ENOENT: there
- * is none. */
+/* Stores the lowest vaddr of executable segments, and the end of the highest one. Fails with
+ * -ENOENT if there is none. */
 int elf_file__text_range(const struct elf_file *file, __u64 *start, __u64 *end);
 
-/* Stores the executable segment number @index, which is read on first use. -ENOENT: there is no
- * such segment; -EFBIG. */
+/* Stores the executable segment number @index, which is read on first use. Fails with -ENOENT if
+ * there is no such segment; or -EFBIG. */
 int elf_file__text(struct elf_file *file, size_t index, struct elf_text *out);
 
 /* Calls @fn with the defined symbols: the global and weak ones of .dynsym; in a static program all

@@ -191,8 +191,8 @@ static int read_notes(int fd, __u64 offset, __u64 size, __u64 alignment,
 	return 0;
 }
 
-/* Reads a table of @n entries of @size bytes each. -ENOEXEC: it does not have the format of this
- * processor, or is too large; or the error of reading. */
+/* Reads a table of @n entries of @size bytes each. Fails with -ENOEXEC if it does not have the
+ * format of this processor, or is too large; or the error of reading. */
 static int read_table(int fd, __u64 offset, size_t n, size_t size, size_t size_in_file, void **out)
 {
 	void *table;

@@ -17,11 +17,11 @@ struct elf_headers;
  */
 
 /* Reads the headers of the file in @fd, which stays the caller's. Returns 0, with *@out, which the
- * caller frees; -ENOEXEC: it is no 64-bit program or library for this processor; -ENOMEM, or the
+ * caller frees; -ENOEXEC if it is no 64-bit program or library for this processor; -ENOMEM, or the
  * error of reading. */
 int elf_headers__read(int fd, struct elf_headers **out);
-/* The same for any ELF file, also one that is not linked, such as the common files into which dwz
- * puts debug information. */
+/* Does the same for any ELF file, also one that is not linked, such as the common files into which
+ * dwz puts debug information. */
 int elf_headers__read_any(int fd, struct elf_headers **out);
 /* Accepts NULL. */
 void elf_headers__free(struct elf_headers *headers);
@@ -30,11 +30,11 @@ void elf_headers__free(struct elf_headers *headers);
 const char *elf_headers__build_id(const struct elf_headers *headers);
 /* Returns the virtual address of the entry point, 0 if there is none. */
 __u64 elf_headers__entry(const struct elf_headers *headers);
-/* Translates an address. Returns 0, or -ENOENT: no segment contains it. */
+/* Translates an address. Returns 0, or -ENOENT if no segment contains it. */
 int elf_headers__vaddr_to_offset(const struct elf_headers *headers, __u64 vaddr, __u64 *offset);
 int elf_headers__offset_to_vaddr(const struct elf_headers *headers, __u64 offset, __u64 *vaddr);
 
-/* Stores the checksum of the file's debug file, from .gnu_debuglink. Returns 0; -ENOENT: it has
+/* Stores the checksum of the file's debug file, from .gnu_debuglink. Returns 0; -ENOENT if it has
  * none; -ENOEXEC, -ENOMEM, or the error of reading. */
 int elf_headers__debuglink_checksum(int fd, __u32 *checksum);
 
@@ -53,7 +53,8 @@ struct executable_parts {
 	__u64 file_bytes;
 };
 
-/* Reads the parts. Returns 0; -ENOEXEC: it is no 64-bit ELF file; -ENOMEM or the error of reading. */
+/* Reads the parts. Returns 0; -ENOEXEC if it is no 64-bit ELF file; -ENOMEM or the error of
+ * reading. */
 int executable_parts__read(int fd, struct executable_parts *out);
 
 /* Returns whether code is at @vaddr, and at @offset in the file. */

@@ -20,8 +20,8 @@ typedef enum flow_step (*flow_fn)(const struct disasm_insn *insn, void *arg);
 
 /*
  * Walks from @entry, inside of @text only. @starts (sorted, @n_starts of them) are addresses of
- * functions; control does not fall through into them, so a noreturn call ends a function. -ENOENT:
- * @entry is not in @text.
+ * functions; control does not fall through into them, so a noreturn call ends a function. Fails
+ * with -ENOENT if @entry is not in @text.
  */
 int flow__walk(const struct elf_text *text, const __u64 *starts, size_t n_starts, __u64 entry,
 	       flow_fn fn, void *arg);

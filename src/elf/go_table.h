@@ -33,8 +33,8 @@ struct go_function {
 /* Returns whether the file is a Go program or library, of any version. */
 bool go_table__is_go(Elf *elf);
 
-/* Opens the table of @elf, which must outlive it. -ENOENT: there is no such table, or its format
- * is unknown. */
+/* Opens the table of @elf, which must outlive it. Fails with -ENOENT if there is no such table, or
+ * its format is unknown. */
 int go_table__open(Elf *elf, struct go_table *out);
 
 /* Stores the function number @index by address. Returns false if the table is damaged there. */

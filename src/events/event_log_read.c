@@ -233,7 +233,7 @@ static bool get_difference(struct event_log_reader *reader, __u64 before, __u64 
 	return true;
 }
 
-/* Reads a text. -EINVAL: the block does not continue with one; -ENOMEM. */
+/* Reads a text. Fails with -EINVAL if the block does not continue with one; or -ENOMEM. */
 static int get_text(struct event_log_reader *reader, const char **text)
 {
 	const char *at;

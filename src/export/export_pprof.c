@@ -32,7 +32,7 @@ static const struct {
 } sample_types[] = {
 	{ "alloc_objects", "count" },
 	{ "alloc_space", "bytes" },
-	/* These only with --live. */
+	/* The following ones exist only with --live. */
 	{ "inuse_objects", "count" },
 	{ "inuse_space", "bytes" },
 };

@@ -20,7 +20,8 @@ static const struct {
 } kinds[] = {
 	{ "bytes allocated", "bytes", COST_BYTES },
 	{ "allocations", "none", COST_ALLOCATIONS },
-	/* These only with --live; the last two only if blocks are not selected one by one. */
+	/* The following ones exist only with --live; the last two only if blocks are not selected
+	 * one by one. */
 	{ "live bytes", "bytes", COST_LIVE_BYTES },
 	{ "live blocks", "none", COST_LIVE },
 	{ "temporary allocations", "none", COST_TEMPORARY },

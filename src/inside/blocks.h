@@ -13,10 +13,10 @@ struct inside_program;
  * without blocks. */
 void blocks__begin(struct inside_program *program);
 
-/* Adds a block. -EEXIST: the table had another block at @address, whose end was not seen; it is
- * stored in *@stale. -ENOSPC: there is no room, or as many blocks are live as are allowed.
- * -ENOMEM: the file system of the shared memory is full. No lock is needed, since only one thread
- * at a time uses an address. */
+/* Adds a block. Fails with -EEXIST if the table had another block at @address, whose end was not
+ * seen; it is stored in *@stale. Fails with -ENOSPC if there is no room, or as many blocks are
+ * live as are allowed. Fails with -ENOMEM if the file system of the shared memory is full. No lock
+ * is needed, since only one thread at a time uses an address. */
 int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale);
 
 /* With sampling few blocks are followed. This array counts them by a part of the address. A count

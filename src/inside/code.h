@@ -15,8 +15,8 @@ struct code_range {
 };
 
 /* Finds the mapping around @address. If need be, waits until allocprof has compiled the file's
- * unwind table. -ENOENT: nothing is mapped there, nor anywhere between out->start and out->end.
- * Another negative errno: the kernel's list of mappings cannot be read. */
+ * unwind table. Fails with -ENOENT if nothing is mapped there, nor anywhere between out->start and
+ * out->end. Another negative errno: the kernel's list of mappings cannot be read. */
 int code__find(__u64 address, struct code_range *out);
 
 /* Stores in *@said what code__remember() has noted of the bytes at @address in this generation of

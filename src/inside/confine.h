@@ -15,8 +15,8 @@
  * caller restores if the target's call fails. */
 struct sys_limits confine__strictly(void);
 
-/* The same for a filter. @program is the address of a struct sock_fprog, as the target passes it,
- * and may be invalid. @child: the result of process__child(). */
+/* Does the same for a filter. @program is the address of a struct sock_fprog, as the target passes
+ * it, and may be invalid. @child: the result of process__child(). */
 struct sys_limits confine__by_filter(unsigned long program, __u32 child);
 
 void confine__take_back(const struct sys_limits *before);

@@ -384,7 +384,7 @@ static __attribute__((noinline)) struct ap_histograms *wide_of(struct ap_blocks 
 
 #define EACH_BYTE 0x0101010101010101ULL
 
-/* As ap_blocks__slot(), but finds a tag that is there without a loop. */
+/* Works like ap_blocks__slot(), but finds a tag that is there without a loop. */
 static inline __u64 *slot_of_tag(struct ap_blocks *blocks, __u32 tag)
 {
 	__u64 others = blocks->tags ^ tag * EACH_BYTE;

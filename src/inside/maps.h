@@ -15,8 +15,8 @@ struct mapping {
 };
 
 /* Finds the mapping around @address. @buffer is working memory, 4 KiB at best. @path, of
- * @path_bytes, receives out->path; NULL: it is not wanted. -ENOENT: nothing is mapped from
- * out->start to out->end. Another negative errno: /proc cannot be read. */
+ * @path_bytes, receives out->path; NULL: it is not wanted. Fails with -ENOENT if nothing is mapped
+ * from out->start to out->end. Another negative errno: /proc cannot be read. */
 int maps__find(__u64 address, struct mapping *out, char *path, __u32 path_bytes, void *buffer,
 	       __u32 size);
 

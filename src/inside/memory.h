@@ -19,8 +19,8 @@
  * library can use. */
 bool memory__open(const char *directory);
 
-/* The same where allocprof has mapped the header, at @memory, and the first page of the tables, at
- * @tables; 0: there are none. These files have no path that the process could open. */
+/* Does the same where allocprof has mapped the header, at @memory, and the first page of the
+ * tables, at @tables; 0: there are none. These files have no path that the process could open. */
 bool memory__adopt(__u64 memory, __u64 tables);
 
 /* Returns the header; NULL before memory__open() and memory__adopt(). */

@@ -123,7 +123,8 @@ struct object_span {
 /* Finds the object that contains @address. */
 bool objects__span(__u64 address, struct object_span *out);
 
-/* As objects__find_function(), for variables. Returns the address, or NULL if there is none. */
+/* Works like objects__find_function(), for variables. Returns the address, or NULL if there is
+ * none. */
 void *objects__find(const char *name);
 
 /* Returns an address in the code of the dynamic linker; 0 if it is not a separate library (musl),

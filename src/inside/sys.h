@@ -78,7 +78,8 @@ static inline long sys(long number, long a, long b, long c, long d, long e, long
 	return result;
 }
 
-/* As open(2), with O_CLOEXEC. Returns a descriptor that the caller closes, or a negative errno. */
+/* Works like open(2), with O_CLOEXEC. Returns a descriptor that the caller closes, or a negative
+ * errno. */
 int sys__open(const char *path, int flags);
 long sys__read(int fd, void *buffer, size_t size);
 /* Reads all @size bytes at @offset. Returns 0 or -EIO. */

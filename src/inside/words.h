@@ -31,7 +31,7 @@ bool words__are_bound(void);
  * function. */
 void words__bind(const struct object *object, const struct object_span *span);
 
-/* The same for the addresses of malloc and its like that the dynamic linker has looked up for
+/* Does the same for the addresses of malloc and its like that the dynamic linker has looked up for
  * itself. */
 void words__bind_linker(void);
 

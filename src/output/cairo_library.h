@@ -8,7 +8,7 @@ struct cairo_library;
 struct error;
 
 /* Returns 0, with *@out, which the caller closes; -ENOENT with @error set: cairo is not installed,
- * or lacks a function; -ENOMEM. */
+ * or lacks a function; or -ENOMEM. */
 int cairo_library__open(struct cairo_library **out, struct error *error);
 /* Frees @cairo; the library itself stays loaded. Accepts NULL. */
 void cairo_library__close(struct cairo_library *cairo);

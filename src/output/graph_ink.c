@@ -197,7 +197,7 @@ static double round_up(double least)
 	return 10 * power;
 }
 
-/* As round_up(), for minutes and hours. */
+/* Works like round_up(), for minutes and hours. */
 static double round_up_sixties(double least, bool hours)
 {
 	static const double minutes[] = { 1, 2, 5, 10, 15, 20, 30, 60, 0 };

@@ -32,7 +32,7 @@ json_object *json__seconds(double seconds);
 /* Prints @value on one line without blanks, and without a newline, for documents that are too long
  * to be built in memory. Returns 0 or -ENOMEM; the caller checks @to for errors. */
 int json__print(json_object *value, FILE *to);
-/* The same for json__string(@text). */
+/* Does the same for json__string(@text). */
 int json__print_string(const char *text, FILE *to);
 
 /* Writes @root indented, with a newline, and flushes. Returns 0, -ENOMEM or the negative errno of
@@ -40,8 +40,9 @@ int json__print_string(const char *text, FILE *to);
 int json__write(json_object *root, FILE *to);
 
 /*
- * As json__write(), with a further member, the list @key, which may be too long for memory: @next
- * returns one element after the other, which is freed when it is written, and NULL at the end.
+ * Works like json__write(), with a further member, the list @key, which may be too long for
+ * memory: @next returns one element after the other, which is freed when it is written, and NULL
+ * at the end.
  */
 int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
 		     void *context, FILE *to);

@@ -17,8 +17,8 @@ struct terminal;
 
 /* Returns the command, or the attached process. The caller frees it; NULL: there is no memory. */
 char *recording_text__title(const struct profile *profile);
-/* As recording_text__title(), but returns NULL also if neither is known, and omits the number of
- * the run. */
+/* Works like recording_text__title(), but returns NULL also if neither is known, and omits the
+ * number of the run. */
 char *recording_text__subject(const struct profile *profile);
 /*
  * Sets *@text to sentences, one per line, about an attached process: the memory that it had before

@@ -15,7 +15,7 @@ struct stack_view;
 
 /* The kind of code that a frame is, which colours a flame graph. */
 
-/* In the order of `kinds` in web/trie.js. */
+/* Kinds of frames, in the order of `kinds` in web/trie.js. */
 enum page_kind {
 	PAGE_KIND_OWN,	   /* programs, and libraries that the system did not install */
 	PAGE_KIND_LIBRARY, /* libraries that the system installed */

@@ -11,8 +11,8 @@
  * that change the direction of the following text are left out.
  */
 void page_text__print(const char *text, FILE *to);
-/* As page_text__print(), but replaces each newline by @newline, which is printed unchanged. In
- * attributes that is "&#10;", since XML parsers turn newlines there into spaces. */
+/* Works like page_text__print(), but replaces each newline by @newline, which is printed
+ * unchanged. In attributes that is "&#10;", since XML parsers turn newlines there into spaces. */
 void page_text__print_lines(const char *text, const char *newline, FILE *to);
 
 #endif

@@ -62,7 +62,7 @@ int page_trie__add(struct page_trie *trie, const __u32 *frames, size_t n, __u32 
  */
 int page_trie__add_profile(struct page_trie *trie, const struct page_input *input, __u32 **nodes);
 /*
- * The same for two profiles that @diff compares: a stack of the first is at the node of its
+ * Does the same for two profiles that @diff compares: a stack of the first is at the node of its
  * partner in the second. @diff must compare allocations and outlive the trie; it decides whether
  * processes and threads are frames.
  */

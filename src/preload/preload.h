@@ -126,7 +126,7 @@ struct preload_results {
 };
 
 /* Reads and checks what the processes have written, whether they still run or not. The caller
- * frees *@out by preload_results__free(). -ENOMEM, -EIO. */
+ * frees *@out by preload_results__free(). Fails with -ENOMEM or -EIO. */
 int preload__read(const struct preload *preload, struct preload_results *out);
 
 void preload_results__free(struct preload_results *results);
@@ -135,11 +135,12 @@ void preload_results__free(struct preload_results *results);
  * linker may still look for it, and would print that it is missing. */
 void preload__leave_library(struct preload *preload);
 
-/* Stores preload_results.n_awaited in *@n, at less cost than preload__read(). -EIO, -ENOMEM. */
+/* Stores preload_results.n_awaited in *@n, at less cost than preload__read(). Fails with -EIO or
+ * -ENOMEM. */
 int preload__count_awaited(const struct preload *preload, __u64 *n);
 
 /* Reads the regions' terminated names, and the sets of regions. A region that is not known has an
- * empty name. -EIO. */
+ * empty name. Fails with -EIO. */
 int preload__read_regions(const struct preload *preload, struct inside_regions *out);
 
 /* Sets whether processes wait for an answer before they execute a program that the library cannot

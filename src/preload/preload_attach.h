@@ -16,11 +16,11 @@ struct preload_attach;
 
 struct preload_attached {
 	__u64 n_threads; /* number of threads that were stopped at once */
-	/* How long they were stopped, or how long the one thread was that made the first system
-	 * calls, if that was longer. */
+	/* How long these threads were stopped; or, if it was longer, how long the one thread was
+	 * stopped that made the first system calls. */
 	__u64 stopped_ns;
 	__u64 n_words; /* number of words that lead to the library, or were restored */
-	/* At the end: words that others had changed, and words by which later objects went past
+	/* At the end: number of words that others had changed, or by which later objects bypassed
 	 * the library. */
 	__u64 n_lost;
 };
@@ -33,13 +33,13 @@ struct preload_attached {
 int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
 			struct error *error);
 
-/* Has the process's calls come to the library from now on. -ETIME: its threads did not all stop
- * within @limit_ns, or within 2 s if that is 0. */
+/* Has the process's calls come to the library from now on. Fails with -ETIME if its threads did
+ * not all stop within @limit_ns, or within 2 s if that is 0. */
 int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
 			  struct preload_attached *out, struct error *error);
 
-/* Restores the words. -ESRCH: the process has ended; -ESTALE: it has executed another program;
- * -ETIMEDOUT, -EPERM: the words could not be restored. */
+/* Restores the words. Fails with -ESRCH if the process has ended; -ESTALE if it has executed
+ * another program; -ETIMEDOUT or -EPERM if the words could not be restored. */
 int preload_attach__leave(struct preload_attach *attach, struct preload_attached *out);
 
 /* Unmaps what was mapped and has not been used. Accepts NULL. */

@@ -174,7 +174,7 @@ int preload_engine__prepare_command(struct preload_engine *engine, char *const a
 	return preparing.err;
 }
 
-/* The same for a file that a running process has mapped. */
+/* Does the same for a file that a running process has mapped. */
 static int announce_mapping(struct preload_engine *engine, const struct mapped_file *file,
 			    __u64 offset)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads the counts of a running target: until a cut, and since the cut at which everything before
- * was forgotten. */
+/* Reads the counts of a running target up to a cut. If counts were reset at an earlier cut, only
+ * those since then are read. */
 #include "preload_engine_internal.h"
 
 #include <errno.h>

@@ -203,7 +203,7 @@ static bool is_surpassed(size_t index)
 	return false;
 }
 
-/* Checks a user's directory. Returns 0; -EPERM: another user owns it or may write to it; or
+/* Checks a user's directory. Returns 0; -EPERM if another user owns it or may write to it; or
  * another negative errno. */
 static int check_users(int parent, const char *name)
 {

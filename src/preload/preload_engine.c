@@ -32,8 +32,8 @@
 #include "table_cache.h"
 #include "target.h"
 
-/* Where the library is, relative to the tool's directory: as installed, also if that was moved,
- * and as built. */
+/* Places of the library relative to the tool's directory: that of the installation, which may have
+ * been moved, and that of the build. */
 static const char *const library_paths[] = {
 	"/" ALLOCPROF_LIBRARY_FROM_TOOL "/" INSIDE_FILE,
 	"/../src/inside/" INSIDE_FILE,

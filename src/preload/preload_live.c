@@ -46,8 +46,8 @@ static struct preload_record *get_record(struct reader *reader, __u32 number)
 	return &reading->out->records[number - 1];
 }
 
-/* Adds to a bucket in the record itself or, if there is no room, in @more, as the threads do.
- * -ENOMEM. */
+/* Adds to a bucket in the record itself or, if the record has no room, in @more; the threads of
+ * the target do the same. Fails with -ENOMEM. */
 static int add_bucket(struct reader *reader, struct preload_record *record, __u32 tag, __u64 n)
 {
 	struct ap_blocks *blocks = &record->blocks;

@@ -26,15 +26,16 @@ bool inner_command__find(struct inner_command *command);
 
 /*
  * Finds @name as execvp(3) does: as a path if it has a slash, else in the directories of @path_env
- * (the value of PATH; NULL: the system's default). The caller frees *@out. -ENOENT: there is no
- * such file; -EACCES: it was found, but is not executable.
+ * (the value of PATH; NULL: the system's default). The caller frees *@out. Fails with -ENOENT if
+ * there is no such file; -EACCES if it was found, but is not executable.
  */
 int command_path__find(const char *name, const char *path_env, char **out);
 
 /*
  * Follows `#!` lines from @path to the ELF file that the kernel will run; resolves `env` in such a
- * line with @path_env. The caller frees *@elf_path. -ENOEXEC: neither ELF nor script; -ELOOP: more
- * than five interpreters; else the error of opening a file on the way.
+ * line with @path_env. The caller frees *@elf_path. Fails with -ENOEXEC if they lead to a file
+ * that is neither ELF nor a script; -ELOOP if there are more than five interpreters; or the error
+ * of opening a file on the way.
  */
 int command_path__elf(const char *path, const char *path_env, char **elf_path);
 

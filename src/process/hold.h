@@ -20,12 +20,12 @@ struct hold *hold__new(void);
  * Holds the threads of @pid, a process that may have been added before, and returns how many of
  * them are new. Waits for each until @until_ns (CLOCK_MONOTONIC); a thread that the kernel keeps
  * in a system call for longer is left to stop by itself. Threads that have ended do not count.
- * -EPERM: another process traces it, or this one may not; -ENOMEM.
+ * Fails with -EPERM if another process traces it, or this one may not; or -ENOMEM.
  */
 int hold__add(struct hold *hold, pid_t pid, __u64 until_ns);
 
-/* Holds one thread. Returns 1, or 0 if it has not stopped until @until_ns, or has ended. Errors as
- * of hold__add(). */
+/* Holds one thread. Returns 1, or 0 if it has not stopped until @until_ns, or has ended. Fails
+ * with the errors of hold__add(). */
 int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns);
 
 /* Returns when the first thread was interrupted (CLOCK_MONOTONIC); 0: none was. */

@@ -14,7 +14,8 @@ struct error;
 struct isolation;
 struct stat;
 
-/* Makes the file system, for a child that is forked afterwards. -EPERM: it needs CAP_SYS_ADMIN. */
+/* Makes the file system, for a child that is forked afterwards. Fails with -EPERM if this process
+ * lacks CAP_SYS_ADMIN. */
 int isolation__new(struct isolation **out, struct error *error);
 /* To be called when the child has been forked: children that are forked later do not share the
  * memory. */
@@ -31,7 +32,7 @@ void isolation__free(struct isolation *isolation);
  */
 int isolation__copy(struct isolation *isolation, int fd, const char *path);
 /* Returns the descriptor of the copy of the file with this identity, or of the copy that itself
- * has this identity. -ENOENT: there is none. */
+ * has this identity. Fails with -ENOENT if there is none. */
 int isolation__find(const struct isolation *isolation, const struct stat *st);
 /* Returns a new descriptor of the file of which @fd is a copy, or of the same file by its path in
  * this namespace if the kernel would tell another path. A negative errno: @fd is as good. */

@@ -9,8 +9,8 @@ struct parser;
 /* Reads /etc/ld.so.cache, in which ldconfig(8) lists the system's libraries for glibc's dynamic
  * linker. */
 
-/* Reads the cache at @path, whose contents are not trusted. The caller frees *@out. -ENOENT;
- * -EINVAL: no known format; -EFBIG. */
+/* Reads the cache at @path, whose contents are not trusted. The caller frees *@out. Fails with
+ * -ENOENT; -EINVAL if the cache has no known format; or -EFBIG. */
 int linker_cache__open(const char *path, struct linker_cache **out);
 /* Accepts NULL. */
 void linker_cache__free(struct linker_cache *cache);
@@ -40,9 +40,9 @@ int libraries__list(struct parser *parser, const char *interpreter, const char *
 		    void (*fn)(const char *path, void *context), void *context);
 
 /*
- * The same for a command that runs the dynamic linker itself, "ld.so --library-path DIR PROGRAM
- * ...". @argv is the command, whose argv[0] is the file @linker. @fn gets the program first.
- * -ENOTSUP: @linker is no such linker; -ENOENT: no argument is a program.
+ * Does the same for a command that runs the dynamic linker itself, "ld.so --library-path DIR
+ * PROGRAM ...". @argv is the command, whose argv[0] is the file @linker. @fn gets the program
+ * first. Fails with -ENOTSUP if @linker is no such linker; -ENOENT if no argument is a program.
  */
 int libraries__list_started(struct parser *parser, const char *linker, char *const argv[],
 			    void (*fn)(const char *path, void *context), void *context);

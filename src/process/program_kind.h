@@ -13,8 +13,8 @@ struct program_kind {
 	char interpreter[256];		   /* "" if there is none */
 };
 
-/* Returns 0; -ENOEXEC, -ENOTSUP: this is no ELF file for this machine; -ECHILD: it could not be
- * read safely. */
+/* Returns 0; -ENOEXEC or -ENOTSUP if this is no ELF file for this machine; -ECHILD if it could not
+ * be read safely. */
 int program_kind__parse(struct parser *parser, int fd, const char *path, struct program_kind *out);
 
 #endif

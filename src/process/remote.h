@@ -24,30 +24,30 @@ struct remote_code {
 	__u64 restorer;	   /* address of the code by which signal handlers return */
 };
 
-/* Finds both in the process's glibc. -ENOTSUP: it has none, like programs that use musl or are
- * linked statically. */
+/* Finds both addresses in the process's glibc. Fails with -ENOTSUP if it has none, like programs
+ * that use musl or are linked statically. */
 int remote_code__find(pid_t pid, struct remote_code *out);
 
-/* Begins to use the thread @tid, which has stopped. The caller ends that by remote__end().
- * -ESTALE: the process has executed another program since @code was found; -ENOTSUP: the thread's
- * stack has no room, or was not made by a C library; -ESRCH: it was killed; -ENOMEM. */
+/* Begins to use the thread @tid, which has stopped. The caller ends that by remote__end(). Fails
+ * with -ESTALE if the process has executed another program since @code was found; -ENOTSUP if the
+ * thread's stack has no room, or was not made by a C library; -ESRCH if it was killed; or -ENOMEM. */
 int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct remote **out);
 
 /* Gives the thread its registers back; it stays stopped. Accepts NULL. */
 void remote__end(struct remote *remote);
 
 /* Lifts the thread's seccomp filters for the calls that are made here, until the thread goes on.
- * -EPERM. */
+ * Fails with -EPERM. */
 int remote__lift_filters(struct remote *remote);
 
 /* Reads the thread's seccomp filter number @index, from 0. @out must have room for BPF_MAXINSNS
- * instructions; their number is stored in *@n. -ENOENT: there are fewer filters; -EPERM: this
- * process may not read them, or cannot read this kind. */
+ * instructions; their number is stored in *@n. Fails with -ENOENT if there are fewer filters;
+ * -EPERM if this process may not read them, or cannot read this kind. */
 int remote__read_filter(const struct remote *remote, unsigned index, struct sock_filter *out,
 			size_t *n);
 
-/* Has the thread make the system call @number with six arguments. Returns the call's result, or a negative
- * errno, of the call or of having it made: -ESRCH; -EFAULT: the thread could not make it; -EAGAIN. */
+/* Has the thread make the system call @number with six arguments. Returns the call's result or its
+ * negative errno. If the call could not be made, returns -ESRCH, -EFAULT or -EAGAIN. */
 long remote__system_call(struct remote *remote, long number, long a, long b, long c, long d, long e,
 			 long f);
 

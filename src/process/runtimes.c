@@ -248,8 +248,8 @@ static bool is_malloc(const char *value)
 	return value && (!strcmp(value, "malloc") || !strcmp(value, "malloc_debug"));
 }
 
-/* Returns 1 if the environment of the process selects malloc, else 0. -EAGAIN: it is empty, and
- * perhaps not written yet. -ESRCH: the process has ended. */
+/* Returns 1 if the environment of the process selects malloc, else 0. Fails with -EAGAIN if it is
+ * empty, and perhaps not written yet. Fails with -ESRCH if the process has ended. */
 static int asks_for_malloc(pid_t pid)
 {
 	static const char name[] = "PYTHONMALLOC=";
@@ -318,7 +318,7 @@ static bool is_isolated(pid_t pid)
 	return is;
 }
 
-/* Checks the process. -EAGAIN: the answer is not known yet. */
+/* Checks the process. Fails with -EAGAIN if the answer is not known yet. */
 static int look_at_process(struct runtimes *runtimes, pid_t pid, const char *path, bool is_last)
 {
 	int asks = asks_for_malloc(pid);

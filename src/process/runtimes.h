@@ -25,9 +25,9 @@ void runtimes__free(struct runtimes *runtimes);
 /* Handles an executable mapping of a followed process: checks whether the file is a runtime's and,
  * if it is CPython, whether the process uses arenas. */
 void runtimes__notice_mapping(struct runtimes *runtimes, const struct mapping_event *event);
-/* The same for a file that a process has mapped or will map. */
+/* Does the same for a file that a process has mapped or will map. */
 void runtimes__notice_file(struct runtimes *runtimes, const struct mapped_file *mapped);
-/* The same for all current mappings of process @pid. */
+/* Does the same for all current mappings of process @pid. */
 void runtimes__scan_process(struct runtimes *runtimes, pid_t pid);
 /* Checks processes again whose environment was not there yet. To be called often; @now_ns of
  * CLOCK_MONOTONIC. */

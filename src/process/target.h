@@ -35,11 +35,11 @@ struct target {
 int target__hold(struct target *target, char *const argv[],
 		 const struct target_inheritance *inheritance, struct error *error);
 
-/* Lets the child exec. -ENOENT, -EACCES or another error of execvp(3) if that fails; -ENOTRECOVERABLE: it cannot be
- * isolated. */
+/* Lets the child exec. Fails with -ENOENT, -EACCES or another error of execvp(3) if that fails;
+ * -ENOTRECOVERABLE if it cannot be isolated. */
 int target__go(struct target *target, const char *command, struct error *error);
 
-/* Attaches to a running process. -ESRCH if there is none, -EINVAL for a kernel thread. */
+/* Attaches to a running process. Fails with -ESRCH if there is none, -EINVAL for a kernel thread. */
 int target__attach(struct target *target, pid_t pid, struct error *error);
 
 /* Returns whether the target is still running. */
@@ -69,7 +69,7 @@ void attached__read(pid_t pid, struct attached *out);
 void attached__release(struct attached *attached);
 
 /* Sets *@lines, which the caller frees, to a line "PID COMMAND" for each child of the process, or
- * to NULL if there is none or /proc cannot be read. -ENOMEM. */
+ * to NULL if there is none or /proc cannot be read. Fails with -ENOMEM. */
 int attached__list_children(pid_t pid, char **lines);
 
 #endif

@@ -15,7 +15,7 @@ bool translator__is_one(const char *path);
  * translator. */
 int translator__refuse(const char *path, struct error *error);
 
-/* The same for the program of process @pid. Returns 0 if that is unknown. */
+/* Does the same for the program of process @pid. Returns 0 if that is unknown. */
 int translator__refuse_process(int pid, struct error *error);
 
 /* Returns 0, or -EBUSY with @error set if a process that runs such a program has mapped the file

@@ -35,7 +35,7 @@ int data_file__check_writable(const char *path, struct error *error);
  */
 int data_file__write(const struct profile *profile, const char *path, struct error *error);
 
-/* As data_file__write(), but removes an older file. */
+/* Works like data_file__write(), but removes an older file. */
 int data_file__replace(const struct profile *profile, const char *path, struct error *error);
 
 /* Identifies the file that data_file__write_first() wrote. */
@@ -44,11 +44,11 @@ struct data_file_version {
 };
 
 /*
- * As data_file__write(), in two steps, so that the recorded data is safe while names are looked
- * up. The first step writes everything, without a sync, and sets *@version. The second adds the
- * names to a copy, which replaces the file of *@version without making it an older one; if that
- * fails, the first file stays, and @error says so. If another file has replaced it meanwhile, that
- * one becomes the older one, and everything is written.
+ * Works like data_file__write(), in two steps, so that the recorded data is safe while names are
+ * looked up. The first step writes everything, without a sync, and sets *@version. The second adds
+ * the names to a copy, which replaces the file of *@version without making it an older one; if
+ * that fails, the first file stays, and @error says so. If another file has replaced it meanwhile,
+ * that one becomes the older one, and everything is written.
  */
 int data_file__write_first(const struct profile *profile, const char *path,
 			   struct data_file_version *version, struct error *error);
@@ -57,8 +57,9 @@ int data_file__write_names(const struct profile *profile, const char *path,
 
 /*
  * Reads @path into a new profile, which the caller frees. Validates everything, and leaves no file
- * beside @path. -ENOENT: there is none; -EINVAL: it is no data file, or damaged; -EPROTONOSUPPORT:
- * it is of a newer or an older allocprof; or another negative errno. @error is set.
+ * beside @path. Fails with -ENOENT if there is none; -EINVAL if it is no data file, or damaged;
+ * -EPROTONOSUPPORT if it is of a newer or an older allocprof; or another negative errno. @error is
+ * set.
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);
 /* Returns whether the file from which @profile was read was changed after it was written: its

@@ -19,8 +19,8 @@ struct definition_names {
 		      [DEFINITION_NAME_MAX + sizeof(".realloc")];
 };
 
-/* Returns the index of definition @name, which is added if it is new. -EINVAL: the name is
- * invalid; -E2BIG: there are AP_MAX_DEFINITIONS others. */
+/* Returns the index of definition @name, which is added if it is new. Fails with -EINVAL if the
+ * name is invalid; -E2BIG if there are AP_MAX_DEFINITIONS others. */
 int definition_names__add(struct definition_names *names, const char *name);
 bool definition_names__has(const struct definition_names *names, const char *name);
 
@@ -36,8 +36,8 @@ static inline int definition_names__n_functions(const struct definition_names *n
 
 /* Returns the function of this name, or -ENOENT. */
 int definition_names__find(const struct definition_names *names, const char *function);
-/* As definition_names__find(), but adds the definition if it is unknown. -ENOENT: the name is none
- * of a function; -E2BIG. */
+/* Works like definition_names__find(), but adds the definition if it is unknown. Fails with
+ * -ENOENT if no function has this name; or -E2BIG. */
 int definition_names__take(struct definition_names *names, const char *function);
 
 static inline enum ap_function definition__function(__u32 definition, enum ap_defined_kind kind)

@@ -101,7 +101,7 @@ enum gap {
 	GAP_PROGRAM_REFUSED,
 	GAP_PROGRAM_TRANSLATED,
 	GAP_PROGRAM_FOREIGN,
-	/* With live: an allocator, and why its blocks are not followed. */
+	/* With --live: an allocator, and why its blocks are not followed. */
 	GAP_ALLOCATOR_UNFOLLOWED,
 	/* A sentence of a recording from before gaps had kinds; the detail is the key that it had
 	 * in meta. */

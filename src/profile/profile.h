@@ -258,12 +258,12 @@ void profile__free(struct profile *profile);
 /* The adders copy their arguments, and return 0, -ENOMEM, or -EINVAL for an id that does not
  * exist. Adding an element that exists yields its id; counts are added up. */
 int profile__add_module(struct profile *profile, const char *path, const char *build_id, __u32 *id);
-/* As profile__add_module(); @file tells modules apart that have no build id. */
+/* Works like profile__add_module(); @file tells modules apart that have no build id. */
 int profile__add_module_file(struct profile *profile, const char *path, const char *build_id,
 			     __u64 file, __u32 *id);
 int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64 start_ns,
 			 const char *comm, __u32 *id); /* always gets a new id; belongs to run 1 */
-/* Ends a program; @execed: by an exec. -EINVAL also if it has already ended. */
+/* Ends a program; @execed: by an exec. Fails with -EINVAL also if it has already ended. */
 int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed);
 int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id);
 /* Functions are identified by @symbol. If the existing one has three equal names, it gets @name and
@@ -275,15 +275,15 @@ int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool
 		       __u32 *id);
 /* Adds a frame under a new id: for an address without a file, where other code has replaced code. */
 int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id);
-/* Adds a frame for a tail call. -EEXIST: the address is known as something else. */
+/* Adds a frame for a tail call. Fails with -EEXIST if the address is known as something else. */
 int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, __u32 *id);
 /* Adds a stack. Stacks that differ only in frames of tail calls are one, which keeps the frames of
  * the first. */
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
 		       enum ap_stack_end end, __u32 *id);
 /*
- * Replaces the frames of @stack by others that differ only in tail calls. -EINVAL also if they
- * differ otherwise.
+ * Replaces the frames of @stack by others that differ only in tail calls. Fails with -EINVAL also
+ * if they differ otherwise.
  */
 int profile__set_stack_frames(struct profile *profile, __u32 stack, const __u32 *frames,
 			      size_t n_frames);
@@ -296,16 +296,16 @@ void profile__close_counts(struct profile *profile);
 int profile__set_function_names(struct profile *profile, __u32 function, const char *name,
 				const char *full_name);
 int profile__set_module_symbols(struct profile *profile, __u32 module, const char *symbols);
-/* Replaces the lines of @frame. -EINVAL also if a line other than the last is not inlined, or the
- * last is. */
+/* Replaces the lines of @frame. Fails with -EINVAL also if a line other than the last is not
+ * inlined, or the last is. */
 int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,
 			     __u32 n_lines);
 /* Adds @more to the blocks of its count. */
 int profile__add_blocks(struct profile *profile, const struct profile_blocks *more);
 /* Stores the samples of @count, zeros at first, in *@samples; valid until the next call. */
 int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples);
-/* Adds a lifetime; entries of the same count and epochs are not merged. -EINVAL if @lifetime ends
- * before it begins, or in two ways. */
+/* Adds a lifetime; entries of the same count and epochs are not merged. Fails with -EINVAL if
+ * @lifetime ends before it begins, or in two ways. */
 int profile__add_lifetime(struct profile *profile, const struct profile_lifetime *lifetime);
 /* Returns the epoch in which the memory was given back, by a free or with the address space, or
  * PROFILE_LIVE. */
@@ -316,8 +316,8 @@ __u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime);
 void profile__fold_lifetimes(struct profile *profile, __u32 by);
 /* Returns the new number of @epoch; PROFILE_LIVE does not change. */
 __u32 profile__fold_epoch(__u32 epoch, __u32 by);
-/* Adds a sample of the time line. -EINVAL also if it is not later than the previous one, or
- * belongs to an earlier run. */
+/* Adds a sample of the time line. Fails with -EINVAL also if it is not later than the previous
+ * one, or belongs to an earlier run. */
 int profile__add_timeline_sample(struct profile *profile, const struct timeline_sample *sample);
 /* Removes all counts with their blocks; processes, stacks and names stay. */
 void profile__forget_counts(struct profile *profile);

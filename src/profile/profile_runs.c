@@ -458,8 +458,8 @@ int profile__add_run_ledger(struct profile *profile, __u32 number, const char *n
 	return 0;
 }
 
-/* How a meta entry of several runs follows from theirs; without a rule it is that of the first
- * run. */
+/* How a meta entry of a series of runs is computed from the entries of the runs. An entry without
+ * a rule is that of the first run. */
 enum rule {
 	RULE_FIRST,
 	RULE_SUM,

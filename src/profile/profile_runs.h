@@ -21,7 +21,7 @@ struct profile;
 __u32 profile__n_runs(const struct profile *profile);
 /* Returns the run of @count, from 1 to profile__n_runs(). */
 __u32 profile__count_run(const struct profile *profile, const struct profile_count *count);
-/* As profile__meta() and profile__ledger(), for @run alone. */
+/* These functions work like profile__meta() and profile__ledger(), for @run alone. */
 const char *profile__run_meta(const struct profile *profile, __u32 run, const char *key);
 __u64 profile__run_ledger(const struct profile *profile, __u32 run, const char *name);
 
@@ -43,8 +43,8 @@ int profile__settle_runs(struct profile *profile, __u64 wanted, __u64 warmup);
  * ids. Returns 0, -ENOMEM, or -ENOENT if there is no such run. */
 int profile__take_run(const struct profile *profile, __u32 run, struct profile **taken);
 
-/* For readers of files: adds a meta or ledger entry to @run, an existing one or the next. -EINVAL
- * also for a duplicate entry. */
+/* For readers of files: adds a meta or ledger entry to @run, an existing one or the next. Fails
+ * with -EINVAL also for a duplicate entry. */
 int profile__add_run_meta(struct profile *profile, __u32 run, const char *key, const char *value);
 int profile__add_run_ledger(struct profile *profile, __u32 run, const char *name, __u64 value);
 

@@ -59,7 +59,7 @@ struct region {
 struct engine_calls {
 	__u64 events;	   /* calls that happened, counted or lost */
 	__u64 not_sampled; /* of the events: calls that were not sampled */
-	/* Of the events, or with sampling of the sampled calls: those in the profile. */
+	/* Number of events or, with sampling, of sampled calls, that are in the profile. */
 	__u64 attributed;
 	__u64 lost[AP_LOST_REASONS];
 	/* @events was read before the others, or in part, so it may be too low. */

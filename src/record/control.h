@@ -39,8 +39,8 @@ void control_directory__name(pid_t pid, char name[CONTROL_NAME_SIZE]);
 /* Returns the pid in a socket's name, 0 if the name has another form. */
 pid_t control_directory__pid(const char *name);
 
-/* Returns a socket connected to @name. -ECONNREFUSED: the socket is stale; -ENOENT or another
- * errno. */
+/* Returns a socket connected to @name. Fails with -ECONNREFUSED if the socket is stale; -ENOENT or
+ * another errno. */
 int control_directory__connect(int directory, const char *name);
 
 /*

@@ -25,9 +25,9 @@ int doctor__cache(char *path, size_t size, __u64 *size_bytes, struct error *erro
 /* Checks that the library of --engine=preload exists. Returns 0, or -ENOENT with *@error set. */
 int doctor__find_preload(struct error *error);
 
-/* Loads the programs of stat (without @stacks) or record. *@instructions: how many instructions
- * the verifier processed for the program at the probes, of at most a million. 0 before Linux 5.16.
- * Errors as of session__open(). */
+/* Loads the BPF programs of stat (without @stacks) or of record. Writes to *@instructions how many
+ * instructions the verifier processed for the program at the probes, at most a million; 0 before
+ * Linux 5.16. Fails with the errors of session__open(). */
 int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct error *error);
 
 /* Returns the engine that measures a command if no option names one; NULL: none can. @err is the
@@ -45,8 +45,8 @@ void doctor__obstacles(const struct kernel *kernel, bool works, doctor_say *say,
 bool doctor__first_obstacle(const struct kernel *kernel, struct error *error);
 
 /* Finds the allocators of the process @pid or, if it is 0, those that the command @argv would use,
- * or those of a library. Errors as of session__attach() and session__launch(); -ENOTSUP: it has
- * none. */
+ * or those of a library. Fails with the errors of session__attach() and session__launch();
+ * -ENOTSUP if it has none. */
 int doctor__find(char *const argv[], pid_t pid, struct doctor **out, struct error *error);
 /* Stores the file number @index of those that were found. Returns false if there are fewer. */
 bool doctor__file(const struct doctor *doctor, size_t index, struct probed_file *out);

@@ -33,7 +33,7 @@ struct session_attendant {
 /* Loads the programs. Returns -EPERM, -ENOSYS or another errno, and *@error has the reason. */
 int session__open(const struct session_options *options, struct session **out, struct error *error);
 
-/* Sets the probes and starts the command. Errors as of execvp(3): -ENOENT, -EACCES. */
+/* Sets the probes and starts the command. Fails with the errors of execvp(3): -ENOENT, -EACCES. */
 int session__launch(struct session *session, char *const argv[],
 		    const struct target_inheritance *inheritance, struct error *error);
 

@@ -68,8 +68,8 @@ struct filter_rule {
 
 struct filter_options {
 	bool leaks; /* select live blocks only */
-	/* Of --leaks: blocks that are live after the frees that exit_frees__find() finds, not
-	 * before them. */
+	/* --leaks selects the blocks that are live after the frees that exit_frees__find() finds,
+	 * not before them. */
 	bool at_exit;
 	/* Select freed blocks only, including those that an exec ended. */
 	bool freed;

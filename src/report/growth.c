@@ -144,8 +144,8 @@ static enum growth_verdict judge_rise(const struct time *time, const __u64 *live
 		if (!rises(live_bytes + from, time->n - from, i ? &late : slope))
 			continue;
 		if (!goes_on(live_bytes, from, time->n)) {
-			/* It may be a cache that is seldom emptied, above a leak or not, or a leak
-			 * that has stopped. */
+			/* The memory may be a cache that is seldom emptied, above a leak or not,
+			 * or a leak that has stopped. */
 			if (!i)
 				verdict = GROWTH_UNDECIDED;
 			continue;

@@ -62,7 +62,7 @@ enum report_sort {
 	REPORT_OLDEST = COSTS,
 };
 
-/* By what stacks of the same frames are told apart. */
+/* What tells apart stacks with the same frames. */
 enum report_by {
 	REPORT_BY_STACK,
 	REPORT_BY_PROCESS,
@@ -118,7 +118,8 @@ struct report_tree {
 
 struct report_tree_options {
 	enum cost cost;
-	/* From the allocating function to its callers; else from main to the allocator's function. */
+	/* The tree goes from the allocating function to its callers; otherwise from main to the
+	 * allocator's function. */
 	bool bottom_up;
 	double min_share; /* share of the whole cost; smaller nodes are added up in one line */
 };

@@ -12,7 +12,7 @@ struct wrappers;
 /*
  * Loads the built-in list, the user's own (allocprof/wrappers in $XDG_CONFIG_HOME, if it exists),
  * and @extra_path, which may be NULL. Returns 0, or with @error set -EINVAL for a malformed line,
- * -EFBIG, or the error of reading; -ENOMEM.
+ * -EFBIG, or the error of reading; or -ENOMEM.
  */
 int wrappers__load(const char *extra_path, struct wrappers **out, struct error *error);
 void wrappers__free(struct wrappers *wrappers);

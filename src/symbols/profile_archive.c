@@ -132,9 +132,9 @@ static void put_parameters(struct wire_writer *parameters, const struct profile_
 
 /*
  * Finds the debug files of @module, whose ELF file is @fd, which stays the caller's. @dirs are
- * searched first. Returns 0, with @out, which the caller releases; -ECHILD: the file could not be
- * read safely; or another negative errno; in both cases with @error, which says that it is about
- * the debug files of @module.
+ * searched first. Returns 0, with @out, which the caller releases; -ECHILD if the file could not
+ * be read safely; or another negative errno; in both cases with @error, which says that it is
+ * about the debug files of @module.
  */
 static int installed_debug__find(struct parser *parser, int fd, const struct profile_module *module,
 				 const char *const *dirs, size_t n_dirs,

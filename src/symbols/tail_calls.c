@@ -155,7 +155,7 @@ static bool is_valid(const struct profile *profile, const struct tail_call_pair 
 	return true;
 }
 
-/* Reads the pairs. -EPROTO: the worker did not write them. */
+/* Reads the pairs. Fails with -EPROTO if the worker did not write them. */
 static int take_pairs(struct insertion *insertion, struct wire_reader *reply)
 {
 	struct tail_call_pair pair;

@@ -53,7 +53,8 @@ static int push_register(const struct dwarf_machine *machine, __u64 number, __s6
 	return 0;
 }
 
-/* Combines two values; @b was pushed before @a. -EOPNOTSUPP: @op does not combine two values. */
+/* Combines two values; @b was pushed before @a. Fails with -EOPNOTSUPP if @op does not combine two
+ * values. */
 static int combine(__u8 op, __u64 b, __u64 a, __u64 *result)
 {
 	switch (op) {

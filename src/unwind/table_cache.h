@@ -26,12 +26,13 @@ int table_key__of(int fd, const char *build_id, struct table_key *key);
 
 /*
  * Opens the cache: $XDG_CACHE_HOME/allocprof/tables, /var/cache/allocprof/tables for root,
- * ~/.cache/allocprof/tables for others. -ENOMEM, or a negative errno with the reason in @error.
+ * ~/.cache/allocprof/tables for others. Fails with -ENOMEM, or a negative errno with the reason in
+ * @error.
  */
 int table_cache__open(struct table_cache **out, struct error *error);
 
-/* As table_cache__open(), in @directory, with a limit of @max_bytes, for tables made by the
- * program @maker; each maker has its own tables. */
+/* Works like table_cache__open(), in @directory, with a limit of @max_bytes, for tables made by
+ * the program @maker; each maker has its own tables. */
 int table_cache__open_at(const char *directory, const char *maker, __u64 max_bytes,
 			 struct table_cache **out, struct error *error);
 
@@ -44,7 +45,8 @@ const char *table_cache__path(const struct table_cache *cache);
 /* Returns the total size of its files. */
 __u64 table_cache__size_bytes(const struct table_cache *cache);
 
-/* Stores the table for @key, which the caller frees, in *@out. -ENOENT: there is no usable one. */
+/* Stores the table for @key, which the caller frees, in *@out. Fails with -ENOENT if there is no
+ * usable one. */
 int table_cache__get(struct table_cache *cache, const struct table_key *key,
 		     struct cfi_table **out);
 

@@ -59,8 +59,8 @@ bool table_loader__progresses(struct table_loader *loader);
 /* To be called when no program runs any more: from now on only table_loader__find() builds tables. */
 void table_loader__finish(struct table_loader *loader);
 
-/* Waits for the file's table and stores where it is. -EAGAIN in a forked child if that was not
- * known at the fork. */
+/* Waits for the file's table and stores where it is. Fails with -EAGAIN in a forked child if that
+ * was not known at the fork. */
 int table_loader__find(struct table_loader *loader, size_t number, struct loaded_table *loaded);
 
 #endif

@@ -48,7 +48,7 @@ int unwind_tables__prepare(struct unwind_tables *tables);
 
 void unwind_tables__free(struct unwind_tables *tables);
 
-/* Loads @table. -ENOSPC if the maps are full, -ENOMEM, or the error of bpf(2). */
+/* Loads @table. Fails with -ENOSPC if the maps are full, -ENOMEM, or the error of bpf(2). */
 int unwind_tables__load(struct unwind_tables *tables, const struct cfi_table *table,
 			struct loaded_table *loaded);
 

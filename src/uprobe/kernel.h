@@ -9,8 +9,9 @@
 struct error;
 struct kernel_types;
 
-/* Detects them. Never fails: a feature that cannot be detected is false. Unless @types is NULL,
- * *@types is set to the kernel's types, which the caller frees, or to NULL if they cannot be read. */
+/* Detects the kernel's features. Never fails: a feature that cannot be detected is false. Unless
+ * @types is NULL, *@types is set to the kernel's types, which the caller frees, or to NULL if they
+ * cannot be read. */
 void kernel__probe(struct kernel *kernel, struct kernel_types **types);
 
 /*

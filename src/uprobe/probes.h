@@ -117,8 +117,8 @@ void probes__drop_rewritten(struct probes *probes);
 /*
  * Probes the allocators that the command @argv will use: those of its executable, its libraries,
  * its dynamic linker (musl), and the system's libc; if the command is a dynamic linker, also those
- * of the program in its arguments. -ENOENT, -EACCES: there is no such command; -ENOTSUP: it is
- * static and has no named allocator.
+ * of the program in its arguments. Fails with -ENOENT or -EACCES if there is no such command;
+ * -ENOTSUP if it is static and has no named allocator.
  */
 int probes__add_command(struct probes *probes, char *const argv[], struct error *error);
 
@@ -134,18 +134,19 @@ int probes__add_expected(struct probes *probes, const char *name, struct error *
 /* Adds a program that a process is about to execute, with its libraries. It may be static, and need no allocator. */
 int probes__add_program(struct probes *probes, const char *path, struct error *error);
 
-/* Probes the definitions' functions in files that they name by path. -ENOENT, -EACCES, …: the file
- * cannot be read. */
+/* Probes the definitions' functions in files that they name by path. Fails with -ENOENT, -EACCES
+ * or another errno if a file cannot be read. */
 int probes__add_named_files(struct probes *probes, struct error *error);
 
 /* To be called when the command is about to be executed: files that are found from now on are
  * probed where they are. */
 void probes__end_copies(struct probes *probes);
 
-/* Probes the allocator in the file at @path. -ENOTSUP: it has none. */
+/* Probes the allocator in the file at @path. Fails with -ENOTSUP if it has none. */
 int probes__add_library(struct probes *probes, const char *path, struct error *error);
 
-/* Probes the files that the process has mapped. -ENOTSUP: none of them has a known allocator. */
+/* Probes the files that the process has mapped. Fails with -ENOTSUP if none of them has a known
+ * allocator. */
 int probes__add_process(struct probes *probes, pid_t pid, struct error *error);
 
 /*

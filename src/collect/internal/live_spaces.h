@@ -37,11 +37,11 @@ struct live_spaces {
 
 void live_spaces__release(struct live_spaces *spaces);
 
-/* Handles a process record; sets *@ended if an address space ended. -ENOMEM. */
+/* Handles a process record; sets *@ended if an address space ended. Fails with -ENOMEM. */
 int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_record *record,
 			bool *ended);
 
-/* Handles the end of a space that an exit had left before. -ENOMEM. */
+/* Handles the end of a space that an exit had left before. Fails with -ENOMEM. */
 int live_spaces__leave(struct live_spaces *spaces, const struct ap_space_record *record);
 
 /* Returns the space. An unknown space counts as in use. */

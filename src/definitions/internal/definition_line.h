@@ -6,11 +6,11 @@
 struct error;
 struct definition;
 
-/* Adds the line to @definition, and changes @line. @where begins the message of an error. -EINVAL,
- * -ENOMEM. */
+/* Adds the line to @definition, and changes @line. @where begins the message of an error. Fails
+ * with -EINVAL or -ENOMEM. */
 int definition__parse_line(struct definition *definition, char *line, const char *where,
 			   struct error *error);
-/* Adds a file to search for the definition's functions. -ENOMEM. */
+/* Adds a file to search for the definition's functions. Fails with -ENOMEM. */
 int definition__add_module(struct definition *definition, const char *module);
 
 #endif

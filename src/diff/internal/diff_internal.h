@@ -13,7 +13,7 @@ struct diff_key;
  * sides of the stacks. */
 int diff__compare_stacks(const struct diff *diff, __u32 a, __u32 b);
 
-/* As profile__add_up(), but notes in @diff if a sum has reached the greatest number. */
+/* Works like profile__add_up(), but notes in @diff if a sum has reached the greatest number. */
 __u64 diff__add_up(struct diff *diff, __u64 a, __u64 b);
 
 /* Fills names, stacks and profiles of @diff. Returns 0 or -ENOMEM. */
@@ -95,7 +95,7 @@ bool diff_aligner__align(struct diff_aligner *aligner, __u32 a, __u32 b,
 /* Which frames the stacks of a group share, apart from frames whose names one side lacks. */
 enum diff_key_kind {
 	DIFF_KEYS_WHOLE,   /* all frames */
-	DIFF_KEYS_BUT_ONE, /* all, or all but one of either stack */
+	DIFF_KEYS_BUT_ONE, /* all frames, or all but one frame of either stack */
 	DIFF_KEYS_ENDS,	   /* some frames at both ends, at least half of all */
 };
 

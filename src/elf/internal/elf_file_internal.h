@@ -28,10 +28,10 @@ struct elf_segments {
 };
 
 /* Adds the part of the segment @header that a file of @file_size bytes has, if any. Returns 0;
- * -ENOEXEC: there are MAX_SEGMENTS already. */
+ * -ENOEXEC if there are MAX_SEGMENTS already. */
 int elf_segments__add(struct elf_segments *segments, const Elf64_Phdr *header, __u64 file_size);
 
-/* Translates an address. Returns 0, or -ENOENT: no segment contains it. */
+/* Translates an address. Returns 0, or -ENOENT if no segment contains it. */
 int elf_segments__vaddr_to_offset(const struct elf_segments *segments, __u64 vaddr, __u64 *offset);
 int elf_segments__offset_to_vaddr(const struct elf_segments *segments, __u64 offset, __u64 *vaddr);
 

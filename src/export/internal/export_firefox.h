@@ -58,7 +58,7 @@ struct firefox {
 	__u32 n_stacks;			       /* number of stacks of the thread so far */
 	struct firefox_numbers frames;	       /* numbers by id of frames */
 	struct firefox_numbers funcs, modules; /* numbers by label and the other ids; by id - 1 */
-	/* By number of the function: the id of its first frame. */
+	/* Id of each function's first frame, by the function's number. */
 	__u32 *frame_of_func;
 	struct string_ids strings;
 	bool in_table, in_list; /* an element precedes the next one in the table or list */

@@ -68,8 +68,8 @@ int process__share_file(pid_t pid, struct remote *remote, const char *name, size
  */
 bool mapped_library__may_be_used(const struct mapped_library *library, const struct hold *hold);
 
-/* Finds the address of the dynamic linker's struct r_debug. Returns 0; -ENOTSUP: the program has
- * none; -EPERM: this user may not trace the process; or another negative errno of reading. */
+/* Finds the address of the dynamic linker's struct r_debug. Returns 0; -ENOTSUP if the program has
+ * none; -EPERM if this user may not trace the process; or another negative errno of reading. */
 int process__find_linker(pid_t pid, __u64 *linker);
 
 /* Sets *@has_filters to whether the process has seccomp(2) filters. Returns -EACCES if its threads

@@ -137,17 +137,18 @@ bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid,
 int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],
 				    struct error *error);
 
-/* The same for the files that the running process has mapped, including this library. */
+/* Does the same for the files that the running process has mapped, including this library. */
 int preload_engine__prepare_process(struct preload_engine *engine, struct error *error);
 
 /* Passes files that processes have mapped on to the collector. */
 int preload_engine__take_modules(struct preload_engine *engine);
 
 /* Passes programs that have begun, and programs that have reported their end, on to the
- * collectors. -ENOMEM. */
+ * collectors. Fails with -ENOMEM. */
 int preload_engine__take_programs(struct preload_engine *engine,
 				  const struct preload_results *counted);
-/* As preload_engine__take_programs(), after the run: also ends the programs that run no more. */
+/* Works like preload_engine__take_programs(), but after the run: also ends the programs that do
+ * not run any more. */
 int preload_engine__end_programs(struct preload_engine *engine);
 
 /* How many blocks of one process may be live if no option limits them: the slots of its tables. */
@@ -174,7 +175,7 @@ int preload_engine__collect_live(struct preload_engine *engine);
 void preload_engine__add_live(const struct preload_engine *engine);
 
 /* preload_engine_regions.c: notes the regions that a file marks which will be used, and those of
- * files named with --expect. -ENOMEM. */
+ * files named with --expect. Fails with -ENOMEM. */
 int preload_engine__note_regions(struct preload_engine *engine, int fd, const char *path);
 int preload_engine__note_expected_regions(struct preload_engine *engine);
 /* Adds the regions' counts to the profile. */
@@ -188,7 +189,7 @@ void preload_engine__forget(struct engine *base);
 void preload_engine__lose_forgotten(struct engine *base);
 int preload_engine__reset(struct engine *base, __u64 *cut_ns);
 /* To be called in the process of a snapshot: does what preload_engine__collect() does at the end.
- * -EAGAIN: calls came meanwhile. */
+ * Fails with -EAGAIN if calls came meanwhile. */
 int preload_engine__collect_snapshot(struct preload_engine *engine);
 void preload_engine__leave_out_forgotten(struct preload_engine *engine);
 /* Reads the stacks, and adds the part of the threads' counters to the profile that is not there
@@ -210,16 +211,16 @@ int preload_engine__results(struct engine *base);
 struct ap_within;
 struct parser;
 
-/* @text is the option's argument. @parser reads the files, and stays the caller's. -EINVAL with
- * *@error set, -ENOMEM. */
+/* @text is the option's argument. @parser reads the files, and stays the caller's. Fails with
+ * -EINVAL with *@error set, -ENOMEM. */
 int preload_within__new(const char *text, struct parser *parser, struct preload_within **out,
 			struct error *error);
 /* Accepts NULL. */
 void preload_within__free(struct preload_within *within);
 
 /* Looks for the function in the file that has it, if that is known before the command @program
- * runs, and calls @use with the file. -ESRCH: there is no such file or function; -ENOTUNIQ: there
- * are several functions; or another negative errno. */
+ * runs, and calls @use with the file. Fails with -ESRCH if there is no such file or function;
+ * -ENOTUNIQ if there are several functions; or another negative errno. */
 int preload_within__prepare(struct preload_within *within, const char *program,
 			    void (*use)(int fd, void *context), void *context, struct error *error);
 

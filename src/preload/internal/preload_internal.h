@@ -148,10 +148,10 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 void preload_results__add_thread(struct preload_results *results,
 				 const struct inside_thread *thread);
 
-/* Adds the thread's counters by region to @results. -ENOMEM. */
+/* Adds the thread's counters by region to @results. Fails with -ENOMEM. */
 int preload_results__add_regions(struct preload_results *results, struct reader *reader,
 				 const struct inside_thread *thread);
-/* Gives @results, which is a copy of another struct, regions of its own. -ENOMEM. */
+/* Gives @results, which is a copy of another struct, regions of its own. Fails with -ENOMEM. */
 int preload_results__copy_regions(struct preload_results *results);
 
 /* Returns sum + n, which saturates at AP_MAX_SUM. */

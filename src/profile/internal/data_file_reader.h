@@ -45,7 +45,7 @@ int data_reader__read_definitions(struct data_reader *reader);
 /* Returns 1 with a row, 0 at the end, or a negative errno: -EINVAL if the file is damaged. */
 int data_reader__step(struct data_reader *reader, sqlite3_stmt *statement);
 /* Reads all tables into the profile. Returns 0 or a negative errno, and the table's name in
- * *@table; -EINVAL: a row is not valid. */
+ * *@table; -EINVAL if a row is not valid. */
 int data_reader__read_tables(struct data_reader *reader, const char **table);
 
 /* Checks whether data_file__read() would accept the open file @fd, which @error calls @path. Needs

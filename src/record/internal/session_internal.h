@@ -54,7 +54,7 @@ struct session {
 	__u64 opens_at_ns;
 	struct session_marks marks;
 	bool is_snapshot;
-	/* In a snapshot: how many of the first stack ids the log of events has, too. */
+	/* In a snapshot: number of stack ids, from the first on, that the log of events has, too. */
 	size_t log_stacks;
 	/* A snapshot is kept even if the target allocated or freed meanwhile; the profile says so. */
 	bool may_be_torn;
@@ -82,7 +82,7 @@ bool session__lacks_uprobes(int err);
  * there are no more yet. */
 bool session__next_file(const struct session *session, struct session_files *at);
 
-/* Completes the profile. To be called when the engines have finished. -ENOMEM. */
+/* Completes the profile. To be called when the engines have finished. Fails with -ENOMEM. */
 int session__complete_profile(struct session *session);
 
 #endif

@@ -52,7 +52,8 @@ struct block_filter {
 	struct filter_runs runs;
 	__u32 *order; /* positions of the lifetimes for profile__next_lifetime(), sorted by
 			 * count */
-	/* By count's id - 1: its first position in @order; one more ends the last. */
+	/* By count's id - 1: the position of the count's first block in @order. One further
+	 * element ends the last count. */
 	size_t *starts;
 };
 

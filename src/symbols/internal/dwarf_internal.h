@@ -47,13 +47,13 @@ struct dwarf_addresses_input {
 	void (*progress)(size_t n_done);
 };
 
-/* How a sentence ends about a file whose debug information is incomplete or cannot be unpacked. */
+/* End of a sentence about a file whose debug information is incomplete or cannot be unpacked. */
 #define DWARF_LACKS_LINES "inlined functions and source lines may be missing"
 
 /*
  * Fills the lines of @n @addresses, which are sorted by address and unique, as far as the DWARF
  * has them. Functions are named by symbol_table__entry() of their first address. Returns 0, with
- * @error set if some of the DWARF is damaged; -ENOEXEC if none of it can be read; -ENOMEM.
+ * @error set if some of the DWARF is damaged; -ENOEXEC if none of it can be read; or -ENOMEM.
  */
 int dwarf_addresses__find(const struct dwarf_addresses_input *input, struct address *addresses,
 			  size_t n, struct error *error);

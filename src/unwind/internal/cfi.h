@@ -63,25 +63,25 @@ struct cfi_table {
 /*
  * Builds the table of the program or shared object behind @fd, which stays the caller's; its file
  * position is ignored. @path is for messages. Work and memory are linear in the file's size;
- * invalid entries are counted in stats and skipped. The caller frees *@out. -ENOEXEC (no supported
- * ELF file), -EOPNOTSUPP (processor), -ENODATA (no call frame information), -EFBIG (too large),
- * -ENOMEM.
+ * invalid entries are counted in stats and skipped. The caller frees *@out. Fails with -ENOEXEC
+ * (no supported ELF file), -EOPNOTSUPP (processor), -ENODATA (no call frame information), -EFBIG
+ * (too large), -ENOMEM.
  */
 int cfi_table__build(int fd, const char *path, struct cfi_table **out, struct error *error);
 
-/* As cfi_table__build(), in a worker, for a file of a target; stats are zeroed. Also returns
- * -ECHILD: the file cannot be read safely. */
+/* Works like cfi_table__build(), in a worker, for a file of a target; stats are zeroed. Also
+ * returns -ECHILD if the file cannot be read safely. */
 int cfi_table__build_by(struct parser *parser, int fd, const char *path, struct cfi_table **out,
 			struct error *error);
 
 /* Writes a table's arrays. */
 void cfi_table__write(const struct cfi_table *table, struct wire_writer *to);
-/* Reads them from a worker that is not trusted; the file has @file_bytes. -EPROTO: it is no sound
- * table of the file; -ENOMEM. */
+/* Reads a table from a worker that is not trusted; the file has @file_bytes. Fails with -EPROTO if
+ * it is no sound table of the file; or -ENOMEM. */
 int cfi_table__read(struct wire_reader *from, __u64 file_bytes, struct cfi_table **out);
 
-/* As cfi_table__build(), for an image in memory, such as the vDSO. @image is read only during the
- * call. */
+/* Works like cfi_table__build(), for an image in memory, such as the vDSO. @image is read only
+ * during the call. */
 int cfi_table__build_image(const void *image, size_t size_bytes, const char *name,
 			   struct cfi_table **out, struct error *error);
 

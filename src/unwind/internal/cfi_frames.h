@@ -26,8 +26,9 @@ struct dwarf_machine {
 
 /*
  * Runs the operations. *@is_location: *@result is the address of the value, not the value.
- * @initial, or NULL, is on the stack at the start. -ENODATA: a register or word is unknown;
- * -EINVAL: the expression is invalid; -EOPNOTSUPP: an operation or register is not supported.
+ * @initial, or NULL, is on the stack at the start. Fails with -ENODATA if a register or word is
+ * unknown; -EINVAL if the expression is invalid; -EOPNOTSUPP if an operation or register is not
+ * supported.
  */
 int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
 		   const __u64 *initial, bool *is_location, __u64 *result);
@@ -59,8 +60,8 @@ struct frame_rules {
 	bool is_signal;
 };
 
-/* Reads the file behind @fd, which stays the caller's. -ENODATA: it has no call frame information;
- * or another negative errno as of cfi_table__build(). */
+/* Reads the file behind @fd, which stays the caller's. Fails with -ENODATA if it has no call frame
+ * information, or with the errors of cfi_table__build(). */
 int cfi_frames__open(int fd, struct cfi_frames **out);
 
 /* Accepts NULL. */
@@ -69,12 +70,13 @@ void cfi_frames__free(struct cfi_frames *frames);
 /* Stores the rules at @vaddr. Returns false if there are none, or none that hold. */
 bool cfi_frames__find(struct cfi_frames *frames, __u64 vaddr, struct frame_rules *out);
 
-/* Computes the CFA by @rules. -ENOENT if they have none; else as dwarf_ops__run(). */
+/* Computes the CFA by @rules. Fails with -ENOENT if they have none, or with the errors of
+ * dwarf_ops__run(). */
 int frame_rules__cfa(const struct frame_rules *rules, const struct dwarf_machine *machine,
 		     __u64 *cfa);
 
-/* Computes the caller's value of register @number. -ENOENT: there is no rule for it, or it is
- * undefined. */
+/* Computes the caller's value of register @number. Fails with -ENOENT if there is no rule for it,
+ * or it is undefined. */
 int frame_rules__caller_register(const struct frame_rules *rules,
 				 const struct dwarf_machine *machine, int number, __u64 cfa,
 				 __u64 *value);

@@ -208,7 +208,8 @@ struct cfi_file {
 	__u32 section_count;
 };
 
-/* Reads the sections of the file behind @fd, which stays the caller's. Errors as of cfi_table__build(). */
+/* Reads the sections of the file behind @fd, which stays the caller's. Fails with the errors of
+ * cfi_table__build(). */
 int cfi_file__open(int fd, struct cfi_file **out);
 /* Accepts NULL. */
 void cfi_file__close(struct cfi_file *file);

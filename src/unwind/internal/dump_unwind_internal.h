@@ -10,7 +10,7 @@
 #include "record_abi.h"
 
 enum dump_request {
-	DUMP_BEGIN,  /* a process, or other mappings of it */
+	DUMP_BEGIN,  /* begins with a process, or with new mappings of it */
 	DUMP_FILES,  /* bias and path of each descriptor */
 	DUMP_UNWIND, /* struct dump_question and the stack's bytes */
 };

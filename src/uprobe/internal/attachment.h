@@ -67,8 +67,9 @@ struct attachment_request {
 	const __u64 *semaphores; /* file offsets of USDT semaphores, 0: none; or NULL */
 };
 
-/* Returns -EPERM, -EINVAL or another errno with *@error set; then nothing stays attached. -EBUSY:
- * a breakpoint would kill a process of a binary translator (translator__refuse_mapped()). */
+/* Returns -EPERM, -EINVAL or another errno with *@error set; then nothing stays attached. Fails
+ * with -EBUSY if a breakpoint would kill a process of a binary translator
+ * (translator__refuse_mapped()). */
 int attachment__new(const struct attachment_request *request, struct attachment **out,
 		    struct error *error);
 

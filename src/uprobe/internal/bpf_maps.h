@@ -52,8 +52,8 @@ struct slots *slots__new(void);
 void slots__free(struct slots *slots);
 
 /* Puts the maps @fds, which stay open, into the slots from @first on of the map @map_fd. They are
- * there when slots__wait() returns or, if @slots is NULL, when this returns. -ENOMEM, or an errno
- * of bpf(2). */
+ * there when slots__wait() returns or, if @slots is NULL, when this returns. Fails with -ENOMEM,
+ * or an errno of bpf(2). */
 int slots__set(struct slots *slots, int map_fd, __u32 first, const int *fds, __u32 n);
 
 /* Waits until all maps are in their slots, as they must be before programs look for them. Returns

@@ -35,8 +35,8 @@ void gate__free(struct gate *gate);
 
 /* Finds and probes functions in files that are known: @program, which is the default, and files
  * that are given as paths, for a process with the root directory @root ("" or /proc/PID/root).
- * -ESRCH: there is no such file or function; -ENOTUNIQ: there are several functions; or another
- * errno. */
+ * Fails with -ESRCH if there is no such file or function; -ENOTUNIQ if there are several
+ * functions; or another errno. */
 int gate__prepare(struct gate *gate, const char *program, const char *root, struct error *error);
 
 /* To be called when the target maps the file @fd or is about to: finds and probes the functions

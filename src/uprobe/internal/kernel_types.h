@@ -10,8 +10,8 @@
 struct btf;
 struct kernel_types;
 
-/* Finds the types of /sys/kernel/btf/vmlinux. The caller frees *@out. -ENOENT, -EINVAL, -ENOMEM,
- * an errno of open(2), or of fd__read_all(). */
+/* Finds the types of /sys/kernel/btf/vmlinux. The caller frees *@out. Fails with -ENOENT, -EINVAL,
+ * -ENOMEM, an errno of open(2), or of fd__read_all(). */
 int kernel_types__open(struct kernel_types **out);
 void kernel_types__free(struct kernel_types *types);
 
@@ -30,7 +30,8 @@ int kernel_types__tracepoint_parameters(const struct kernel_types *types, const 
  * Writes types into the file @fd, which libbpf reads in place of the kernel's when it adapts
  * programs to the running kernel: those with the names of the programs' types @local, and the
  * types of which they consist. libbpf goes through all types once for each type that a program
- * uses, which takes 15 ms with the kernel's 126,000. -EINVAL, -ENOMEM, or an errno of write(2).
+ * uses, which takes 15 ms with the kernel's 126,000. Fails with -EINVAL, -ENOMEM, or an errno of
+ * write(2).
  */
 int kernel_types__pick(const struct kernel_types *types, const struct btf *local, int fd);
 

@@ -39,7 +39,7 @@ struct live_options {
 	struct live_records_options records; /* without stacks there are no lifetimes */
 };
 
-/* Creates the first maps. -ENOMEM, or an errno of bpf(2). */
+/* Creates the first maps. Fails with -ENOMEM, or an errno of bpf(2). */
 int live__new(const struct live_options *options, struct live **out);
 void live__free(struct live *live);
 
@@ -47,13 +47,14 @@ void live__free(struct live *live);
  * allocated nothing yet, so the time line begins with 0. */
 void live__start(struct live *live, __u64 now_ns, bool is_new);
 
-/* Handles the records of the ring buffer about live memory, and ignores others. -ENOMEM. */
+/* Handles the records of the ring buffer about live memory, and ignores others. Fails with
+ * -ENOMEM. */
 int live__handle_record(struct live *live, const void *record, size_t size);
 
 /* Adds records and tables ahead of the programs, drains the lifetimes when they run full, moves
  * records of ended address spaces into the profile of @collector, and adds to the time line when
- * that is due. To be called often, when all records of the ring buffer were handled. -ENOMEM, or an
- * errno of bpf(2). */
+ * that is due. To be called often, when all records of the ring buffer were handled. Fails with
+ * -ENOMEM, or an errno of bpf(2). */
 int live__attend(struct live *live, struct collector *collector);
 
 /* Milliseconds until live__attend() must be called again, at most @most. */

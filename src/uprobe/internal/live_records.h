@@ -41,14 +41,14 @@ void live_pool__init(struct live_pool *pool, const struct live_pool_options *opt
 void live_pool__release(struct live_pool *pool);
 
 /* Adds arrays so that programs find room. If the kernel refuses more, the pool keeps its size.
- * -ENOMEM, or an errno of bpf(2), if it has no array yet. */
+ * Fails with -ENOMEM, or an errno of bpf(2), if it has no array yet. */
 int live_pool__keep_ready(struct live_pool *pool);
 
 /* Returns the value of @index, which programs may change concurrently; NULL if there is none. */
 void *live_pool__get(const struct live_pool *pool, __u32 index);
 
 /* Zeroes the value of @index, which no program can reach, and returns the index to the programs.
- * -ENOMEM. */
+ * Fails with -ENOMEM. */
 int live_pool__give_back(struct live_pool *pool, __u32 index);
 
 /* Returns the number of values in use, which programs have taken and not given back. */
@@ -74,18 +74,18 @@ struct live_records_options {
 	bool stacks; /* without stacks there is one record per function */
 };
 
-/* Creates the first maps. -ENOMEM, or an errno of bpf(2). */
+/* Creates the first maps. Fails with -ENOMEM, or an errno of bpf(2). */
 int live_records__new(const struct live_records_options *options, struct live_records **out);
 void live_records__free(struct live_records *records);
 
-/* Adds records ahead of the programs. -ENOMEM, or an errno of bpf(2). */
+/* Adds records ahead of the programs. Fails with -ENOMEM, or an errno of bpf(2). */
 int live_records__keep_ready(struct live_records *records);
 
 /* Returns whether to call live_records__retire(), provided that some address space has ended. */
 bool live_records__want_to_retire(const struct live_records *records);
 
 /* Adds the records of ended address spaces to @live. @collector must know all of their stacks, and
- * their blocks must have been removed from the tables. -ENOMEM, or an errno of bpf(2). */
+ * their blocks must have been removed from the tables. Fails with -ENOMEM, or an errno of bpf(2). */
 int live_records__retire(struct live_records *records, struct live_collector *live,
 			 struct collector *collector);
 

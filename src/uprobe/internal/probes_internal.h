@@ -63,8 +63,8 @@ static inline const char *unopened__reason(int err)
 size_t probes__n_files(const struct probes *probes);
 
 /*
- * Probes the file if it is an allocator. -ENOENT if it is none, or only forwards to another;
- * -EEXIST if it is already probed. Other errors leave an unprobed entry in the list.
+ * Probes the file if it is an allocator. Fails with -ENOENT if it is none, or only forwards to
+ * another; -EEXIST if it is already probed. Other errors leave an unprobed entry in the list.
  */
 int probes__add_file(struct probes *probes, int fd, const char *path, struct error *error);
 

@@ -192,10 +192,10 @@ bool uprobe__find_program(const struct engine *engine, __u32 program,
 int uprobe__handle_program(struct uprobe *uprobe, const void *record, size_t size);
 void uprobe__detach_fallback(struct uprobe *uprobe);
 /* To be called after finish(): lists the programs that this engine has measured beside the other
- * one. -ENOMEM. */
+ * one. Fails with -ENOMEM. */
 int uprobe__list_fallback(struct uprobe *uprobe);
 const struct unprobed *uprobe__fallback_programs(const struct uprobe *uprobe);
-/* Which engine counted the calls of @pid, a followed process, at @time_ns. */
+/* Says which engine counted the calls of @pid, a followed process, at @time_ns. */
 enum measuring_engine {
 	MEASURED_BY_UPROBE,
 	MEASURED_BY_OTHER,
