@@ -15,8 +15,8 @@
 /* Whether a call of a defined allocator counts together with the allocator calls made beneath it. */
 enum ap_nesting {
 	AP_NESTING_NONE, /* not a defined allocator */
-	/* Only the definition's call counts, and calls of AP_NESTING_BESIDE definitions that are
-	 * made beneath it. */
+	/* Calls beneath a call of the definition do not count, except calls of AP_NESTING_BESIDE
+	 * definitions. */
 	AP_NESTING_OUTERMOST,
 	AP_NESTING_BESIDE, /* both the definition's call and those beneath it count */
 };

@@ -58,7 +58,8 @@
 struct inside_array {
 	/* Offsets of the chunks; the process that needs a chunk first stores its offset. */
 	__u64 chunks[INSIDE_CHUNKS];
-	__u32 n;   /* number of elements that were taken; those beyond the chunks' room were lost */
+	/* Number of elements that were taken; elements beyond the chunks' room were lost. */
+	__u32 n;
 	__u32 pad; /* 0 */
 };
 
@@ -150,7 +151,8 @@ struct inside_thread {
 	/* Offset of a table of struct inside_count, with log2 of its room in the bits
 	 * INSIDE_SHIFT; 0: there is none yet. */
 	__u64 counts;
-	/* LIVE: likewise the tables of struct inside_record and of struct inside_lifetime. */
+	/* LIVE: offsets, like that of @counts, of tables of struct inside_record and of struct
+	 * inside_lifetime. */
 	__u64 records, lifetimes;
 	/* Offset of a struct inside_thread_regions; 0: the thread has begun no region. */
 	__u64 regions;
@@ -396,8 +398,9 @@ enum inside_stage {
 	 * hold. It has changed nothing yet. */
 	INSIDE_STAGE_LOCKS,
 	INSIDE_STAGE_WORKS,
-	INSIDE_STAGE_DONE,    /* it waits for a moment to be taken back by allocprof */
-	INSIDE_STAGE_RETURNS, /* allocprof did not come: the thread returns to what it was doing */
+	INSIDE_STAGE_DONE, /* it waits for a moment to be taken back by allocprof */
+	/* The thread gave up waiting for allocprof, and returns to its own code. */
+	INSIDE_STAGE_RETURNS,
 };
 
 /* Number of the library's thread-local variables. In a running process they are thread-specific

@@ -45,8 +45,9 @@ struct ap_process_record {
 	__u32 ended_space;
 };
 
-/* Only with --live: an address space has no users any more. Sent if the process for which it was
- * made had exited before, and the last process that shared it has executed a program. */
+/* Only with --live: no process uses an address space any more. The record is sent if the process
+ * for which the space was made had exited before, and the last process that shared the space has
+ * executed a program. */
 struct ap_space_record {
 	__u32 type;
 	__u32 space;	  /* number of the address space */

@@ -31,8 +31,8 @@
 #define AP_EPILOGUE_FP	   0x100
 
 /*
- * If @code, the next 8 bytes of a function, is just an epilogue ([add $n, %rsp;] [pop %rbp;] ret),
- * returns what it pops as AP_EPILOGUE_ bits, else -1.
+ * Returns what an epilogue pops, as AP_EPILOGUE_ bits, if @code, the next 8 bytes of a function,
+ * is only an epilogue ([add $n, %rsp;] [pop %rbp;] ret); else -1.
  */
 AP_WALK_RULE int ap_code__epilogue(__u64 code)
 {

@@ -13,9 +13,9 @@ struct pt_regs {
 	unsigned long rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, eflags, rsp, ss;
 };
 
-/* As LOAD(), for a value that user space stores after the data that it announces: the data is read
- * after the value. BPF has an instruction for that only since Linux 6.15; this processor keeps
- * loads in order, so only the compiler has to be told. */
+/* Works like LOAD(), for a value that user space stores after the data that it announces: the data
+ * is read after the value. BPF has an instruction for that only since Linux 6.15; this processor
+ * keeps loads in order, so only the compiler has to be told. */
 #define ARCH_LOAD_ACQUIRE(value)                                                                   \
 	({                                                                                         \
 		__typeof__(value) loaded = LOAD(value);                                            \

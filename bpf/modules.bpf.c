@@ -58,8 +58,8 @@ struct {
 	__type(value, struct vma);
 } vmas SEC(".maps");
 
-/* Not a page number. A hash of the mapping's start selects its slot in the list, and probing the
- * next ones. */
+/* The flag VMA_LISTED distinguishes a key of the list from a page number. A hash of the mapping's
+ * start selects the first of VMA_LIST_TRIES slots that are tried. */
 #define VMA_LISTED	(1ULL << 63)
 #define VMA_LIST_LENGTH 128
 #define VMA_LIST_TRIES	8
@@ -506,7 +506,7 @@ int identify_file(struct identify_file_args *args)
 
 /* Assigns an id to the file that user space has mapped at @address and that the target will
  * execute, and sends its record before the first hit, so that its unwind table is ready in time.
- * -ENOSPC: the ring buffer is full. */
+ * Returns -ENOSPC if the ring buffer is full. */
 struct find_module_args {
 	__u64 address;
 };

@@ -369,8 +369,8 @@ int perf_fork(struct trace_event_raw_sched_process_fork *ctx)
 
 	if (child)
 		return process__fork(parent, child, AP_BY_PERF);
-	/* The task is a thread or, with CLONE_PARENT, a child of the parent's parent; the other
-	 * programs find these. */
+	/* The task is a thread or, with CLONE_PARENT, a child of the parent's parent: other
+	 * programs handle both. */
 	tracepoint__see(AP_TRACEPOINT_FORK, AP_BY_PERF, ctx->child_pid);
 	return 0;
 }

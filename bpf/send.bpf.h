@@ -196,8 +196,8 @@ static __always_inline void thread_name__read(char name[AP_COMM_LEN])
 		name[i] = task->comm[i];
 }
 
-/* Sends a stack dump, from which user space finds out whether the stack has a frame of a
- * --within function. Not with live, where the result would come too late to follow the block. */
+/* Sends a stack dump, from which user space finds out whether the stack has a frame of a --within
+ * function. Not used with --live, where the result would come too late to follow the block. */
 static __noinline bool send_undecided(struct pt_regs *ctx, struct scratch *scratch,
 				      const struct hit *hit, const struct process *process)
 {

@@ -57,7 +57,7 @@ int BPF_PROG(on_exit_memory, struct task_struct *task, struct mm_struct *mm)
 	return 0;
 }
 
-/* The same for a thread that calls exec. */
+/* Does the same for a thread that calls exec. */
 SEC("fentry/exec_mm_release")
 int BPF_PROG(on_exec_memory, struct task_struct *task, struct mm_struct *mm)
 {

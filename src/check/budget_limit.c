@@ -119,8 +119,8 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 			return -ENOMEM;
 		}
 	}
-	/* No kind of limit is added that the file lacks, nor a lower limit of 0, which has no
-	 * effect. */
+	/* Kinds of limits that the file lacks are not added, nor is a lower limit of 0, which has
+	 * no effect. */
 	fresh.has_max = old->has_max || is_new;
 	if (!old->has_min && (!is_new || value >= SLACK_BELOW))
 		fresh.has_min = false;

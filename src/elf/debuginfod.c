@@ -291,8 +291,8 @@ static void debuginfod__serve(int fd, pid_t parent)
 	_exit(0);
 }
 
-/* Fewer bytes within the timeout do not count as progress. If nothing arrives, the client's
- * progress callback counts its own steps, one a second. */
+/* If fewer bytes than this arrive within the timeout, that does not count as progress. If none
+ * arrive, the client's progress callback counts its own steps, one a second. */
 #define LEAST_BYTES 4096
 #define POLL_MS	    100
 

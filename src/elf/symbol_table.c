@@ -125,7 +125,7 @@ static Elf_Scn *find_section(Elf *elf, GElf_Word type, GElf_Shdr *header)
 	return NULL;
 }
 
-/* Returns the SHT_SYMTAB_SHNDX of @of_section. */
+/* Returns the data of the section SHT_SYMTAB_SHNDX that belongs to the symbol table @of_section. */
 static Elf_Data *find_indices(Elf *elf, size_t of_section)
 {
 	Elf_Scn *section = NULL;

@@ -73,8 +73,8 @@ struct engine {
 
 struct engine_operations {
 	const char *name; /* as --engine takes it */
-	/* Prepares for any target. -EPERM, -ENOSYS or another errno: this engine does not work
-	 * here. */
+	/* Prepares for any target. Fails with -EPERM, -ENOSYS or another errno if this engine does
+	 * not work here. */
 	int (*open)(const struct engine_options *options, struct engine **out, struct error *error);
 	/* Removes whatever is left in the kernel and in the target, which goes on. */
 	void (*close)(struct engine *engine);
@@ -85,8 +85,8 @@ struct engine_operations {
 	/* Returns the environment with which the command @argv is executed in *@out; it belongs to
 	 * the engine. NULL: this process's. */
 	int (*environment)(struct engine *engine, char *const argv[], char ***out);
-	/* Prepares for the command @argv, whose child is held before its exec. Errors as of
-	 * execvp(3): -ENOENT, -EACCES. */
+	/* Prepares for the command @argv, whose child is held before its exec. Fails with the
+	 * errors of execvp(3), such as -ENOENT and -EACCES. */
 	int (*launch)(struct engine *engine, char *const argv[], struct error *error);
 	/* Implement struct engine_others, in an engine that is opened as the fallback; else NULL. */
 	int (*take_over)(struct engine *engine, const struct handover *process,
@@ -129,12 +129,12 @@ struct engine_operations {
 	 * removes the engine from the target, and moves the remaining counts into the profile. */
 	int (*finish)(struct engine *engine);
 	/* To be called after finish(): adds what was counted, and what is missing, to the profile.
-	 * -ENOMEM. */
+	 * Fails with -ENOMEM. */
 	int (*results)(struct engine *engine);
 	/* Opens the files whose symbols name the profile's frames; without @files only the vDSO.
-	 * -ENOMEM. */
+	 * Fails with -ENOMEM. */
 	int (*add_modules)(const struct engine *engine, struct symbols *symbols, bool files);
-	/* Names frames of JIT code, which no module names. -ENOMEM. */
+	/* Names frames of JIT code, which no module names. Fails with -ENOMEM. */
 	int (*name_frames)(struct engine *engine);
 	/* Writes, one per line, the paths of files that occur in stacks and have no unwind table. */
 	void (*list_without_table)(const struct engine *engine, FILE *to);

@@ -75,7 +75,7 @@ void protobuf__release(struct protobuf *message)
 	free(message->bytes);
 }
 
-/* No program has a higher address; the ranges of larger files end here. */
+/* Addresses of programs are below this one; the ranges of larger files end here. */
 #define MAX_ADDRESS	(1ULL << 47)
 #define RANGE_ALIGNMENT (1ULL << 20)
 

@@ -88,7 +88,7 @@ static struct call call_of(const struct interface_function *row, const struct ow
 		.size = argument(own, row->size) + row->size_bytes,
 	};
 
-	/* Only for functions that take a block does the argument point to an old block. */
+	/* The argument points to an old block only if the function takes a block. */
 	if (!(AP_FREEING >> call.function & 1) && !(AP_REALLOCATING >> call.function & 1))
 		call.pointer = 0;
 	if (row->count)

@@ -163,9 +163,9 @@ static bool give_up_left(struct thread *thread, const struct claim *now)
  * interrupt each other until the stack is full. */
 #define MOST_INTERRUPTED 2
 
-/* How many calls pass at most between two searches. A search takes system calls, and a signal that
- * comes meanwhile is pending when it ends. So the more searches have found nothing, the more calls
- * that have reason to search pass without one. */
+/* Largest number of calls between two searches. A search takes system calls, and a signal that
+ * comes meanwhile is delivered when the search has ended. So the interval grows with each search
+ * that has found nothing. */
 #define MOST_PASS 64
 
 static void look_for_left(struct thread *thread, const struct claim *claim)

@@ -80,7 +80,8 @@ struct page_graphs {
 	const struct page_input
 		*inputs[DIFF_SIDES];	/* NULL for DIFF_BEFORE: there is nothing to compare with */
 	const __u32 *nodes[DIFF_SIDES]; /* nodes by count's id - 1 */
-	bool has_live;			/* there are live and temporary blocks, and the peak */
+	/* The profile has live and temporary blocks, and the peak. */
+	bool has_live;
 	/* There are no temporary blocks and no peak, since blocks are selected one by one. */
 	bool selects_blocks;
 };

@@ -228,7 +228,7 @@ static int copy_filters(struct preload_attach *attach, struct remote *remote)
 	return n ? write_filters(attach, remote, filters, n, code, n_code) : 0;
 }
 
-/* Unmaps what was mapped, to which no word leads. */
+/* Unmaps the memory that was mapped in the process; no word leads to it. */
 static void unmap(const struct preload_attach *attach, struct remote *remote)
 {
 	const struct inside_request *request = &attach->request;

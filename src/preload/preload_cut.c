@@ -12,7 +12,8 @@
 #include "clock.h"
 #include "collector.h"
 
-/* A thread's counter: @count is the part of it that is in the profile already or was forgotten. */
+/* A thread's counter. @count is the part of the counter that is already in the profile, or was
+ * forgotten. */
 struct moved_count {
 	__u64 stack;
 	__u32 thread, function;

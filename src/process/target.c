@@ -307,7 +307,7 @@ void target__close(struct target *target)
 
 /* How many bytes of a command line are kept; arguments can have megabytes. */
 #define MOST_COMMAND_BYTES 4096
-/* The same for the command line of a child. */
+/* Maximum number of bytes that are kept of a child's command line. */
 #define MOST_CHILD_BYTES 60
 /* How many children are listed; a server may have thousands, of which a reader needs only some. */
 #define MOST_CHILDREN 64

@@ -83,7 +83,7 @@ extern const struct data_table data_tables[];
 
 /* Returns the table or view of this name; NULL if there is none. */
 const struct data_table *data_table__find(const char *name);
-/* Returns the statement that creates it, which the caller frees; NULL: there is no memory. The
- * reader accepts no other statement. */
+/* Returns the SQL statement that creates the table or view, which the caller frees; NULL: there is
+ * no memory. The reader accepts no other statement. */
 char *data_table__definition(const struct data_table *table);
 #endif

@@ -99,7 +99,8 @@ struct filtered {
 	struct selection *counts; /* selected costs by count's id - 1; owned */
 	struct selection total;	  /* sum of all counts */
 	struct selection
-		/* Sum of the unfiltered profile; its live part is what was live before exit_frees. */
+		/* Sum of the unfiltered profile; the live part is what was live before the frees
+		 * in @exit_frees. */
 		whole;
 	__u64 left, left_bytes;		 /* blocks and bytes that were live at the end */
 	struct profile_estimate of_left; /* their precision */

@@ -31,8 +31,8 @@
 /* Smaller tables are built faster than they are read. */
 #define MIN_TABLE_BYTES 32768
 
-/* How long ago a file must have changed: within one tick of its timestamp it may change again
- * unnoticed. */
+/* Least age in nanoseconds of a file's last change: within one tick of its timestamp the file may
+ * change again unnoticed. */
 #define SETTLED_NS 2000000000ULL
 
 /* Prefix of files that are being written. */

@@ -319,7 +319,7 @@ static int sample(struct live *live)
 		.size_bytes = stat_sum(live, AP_STAT_ALLOCATED_BYTES),
 	};
 
-	/* When the last process has ended, what it left live is shown. */
+	/* When the last process has ended, the sample shows what that process left live. */
 	if (live_collector__is_deserted(live->collector)) {
 		sample.live = not_negative(shared->left_blocks);
 		sample.live_bytes = not_negative(shared->left_bytes);

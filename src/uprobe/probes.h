@@ -88,7 +88,7 @@ struct probes_options {
 	/* Makes a private copy of the file (--isolate), as in struct gate_options; used until
 	 * probes__end_copies(). NULL: files are probed where they are. */
 	int (*isolate)(int fd, const char *path, void *context);
-	/* The same for a file that already has a copy. */
+	/* Works like isolate(), for a file that already has a copy. */
 	int (*find_isolated)(int fd, const char *path, void *context);
 	/* Returns whether others will set probes in the file, in use_file(). */
 	bool (*is_wanted)(int fd, const char *path, void *context);

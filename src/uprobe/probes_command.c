@@ -183,8 +183,8 @@ static int add_program(struct probes *probes, const char *path, char *const argv
 	if (fd < 0)
 		return 0;
 	err = program_kind__parse(probes->options.parser, fd, path, kind);
-	/* The entry for its probes says if the file cannot be read safely, or is for another
-	 * machine. */
+	/* If the file cannot be read safely, or is for another machine, its entry in the list of
+	 * probed files says so. */
 	if (err == -ENOTSUP)
 		return probes__add_file(probes, fd, path, error);
 	if (err && err != -ECHILD)

@@ -218,7 +218,7 @@ static int open_command_gate(struct uprobe *uprobe, const char *argv0, pid_t pid
 {
 	_cleanup_(free_ptr) char *found = NULL, *program = NULL;
 
-	/* The search for the command's allocators reports what is wrong with it. */
+	/* If there is no such command, the search for the command's allocators reports the error. */
 	if (command_path__find(argv0, getenv("PATH"), &found))
 		return 0;
 	if (command_path__elf(found, getenv("PATH"), &program))

@@ -127,7 +127,7 @@ void graph_label__free(struct graph_label *labels, size_t n);
 
 /* The data of `allocprof graph` as JSON (allocprof-graph(1)). */
 
-/* Returns 0, -ENOMEM or the negative errno of the write. */
+/* Writes the graph as JSON. Returns 0, -ENOMEM or the negative errno of the write. */
 int graph_json__write(const struct graph *graph, const struct graph_words *words, FILE *to);
 
 #endif

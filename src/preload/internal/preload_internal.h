@@ -88,7 +88,7 @@ int pid_programs__add(struct pid_programs *programs, __u64 pid_namespace, __u32 
 		      bool has_exited);
 void pid_programs__release(struct pid_programs *programs);
 
-/* Reads the shared memory of processes, and checks all of it. */
+/* The state of a reader of the processes' shared memory, who checks all of it. */
 struct reader {
 	int fd;
 	__u64 end;  /* end of the part of the file that processes have taken */
