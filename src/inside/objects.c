@@ -115,11 +115,12 @@ static bool read_symbols(const struct object *object, struct symbols *out)
 	return out->symbols && out->strings && (out->hash || out->gnu_hash);
 }
 
-/* Symbols of objects, while objects__keep_symbols() says that no object comes or goes. */
+/* The number of objects whose symbols are kept while objects__keep_symbols() asks for it. */
 #define KEPT 128
 
 static struct {
 	const struct object *object;
+	const Elf64_Dyn *dynamic; /* tells the object from a later one at the same address */
 	struct symbols symbols;
 } kept[KEPT];
 static bool keeps_symbols;
@@ -134,7 +135,7 @@ static bool find_symbols(const struct object *object, struct symbols *out)
 {
 	__u32 at = (__u64)object / sizeof(*object) % KEPT;
 
-	if (keeps_symbols && kept[at].object == object) {
+	if (keeps_symbols && kept[at].object == object && kept[at].dynamic == object->dynamic) {
 		*out = kept[at].symbols;
 		return true;
 	}
@@ -142,6 +143,7 @@ static bool find_symbols(const struct object *object, struct symbols *out)
 		return false;
 	if (keeps_symbols) {
 		kept[at].object = object;
+		kept[at].dynamic = object->dynamic;
 		kept[at].symbols = *out;
 	}
 	return true;

@@ -100,15 +100,16 @@ void object__each_function(const struct object *object, object_function_fn fn, v
 /* @is_lazy: the slot may still lead to the dynamic linker, which binds it at the first call. */
 typedef void (*object_slot_fn)(void *context, const char *name, __u64 *slot, bool is_lazy);
 
-/* Returns whether a slot matters, by the value that it holds: to read its name takes longer. */
+/* Returns whether a slot matters, judging by the value that it holds: reading its name takes longer. */
 typedef bool (*object_slot_filter_fn)(void *context, const __u64 *slot, bool is_lazy);
 
-/* Calls @fn with each word of the object that holds the address of a symbol and for which @matters, if it is not NULL, returns true. */
+/* Calls @fn with each word of the object that holds the address of a symbol, if @matters returns true
+ * for it or is NULL. */
 void object__each_slot(const struct object *object, object_slot_filter_fn matters,
 		       object_slot_fn fn, void *context);
 
-/* While @keeps, what has been read of an object is kept for later look-ups: the caller has stopped all other threads, so that no
- * object comes or goes. */
+/* Starts or stops to keep what is read of the objects' symbol tables for later look-ups. Meanwhile no
+ * object may come or go: the caller has stopped all other threads. */
 void objects__keep_symbols(bool keeps);
 
 /* The addresses at which an object is mapped. */

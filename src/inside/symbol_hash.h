@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds dynamic symbols by name in the hash tables of DT_GNU_HASH and DT_HASH. The functions are inline, so that for loaded objects
- * a look-up, of which a process that is attached to takes some thousands while it stands still, calls no function for each word.
+ * Finds dynamic symbols by name in the hash tables of DT_GNU_HASH and DT_HASH. The functions are
+ * inline: allocprof attaches with some thousands of look-ups, for which the process stands still, and
+ * each of them would call a function for every word that it reads.
  */
 #ifndef ALLOCPROF_INSIDE_SYMBOL_HASH_H
 #define ALLOCPROF_INSIDE_SYMBOL_HASH_H
@@ -29,7 +30,7 @@ static inline bool symbol_hash__read_word(const struct symbol_hash *in, const vo
 	return in->read(memory, array + index * sizeof(*out), out, sizeof(*out));
 }
 
-/* The hash of DT_GNU_HASH. */
+/* Returns the name's hash in DT_GNU_HASH. */
 static inline __u32 symbol_name__gnu_hash(const char *name)
 {
 	__u32 hash = 5381;
@@ -39,6 +40,7 @@ static inline __u32 symbol_name__gnu_hash(const char *name)
 	return hash;
 }
 
+/* Returns the name's hash in DT_HASH. */
 static inline __u32 symbol_name__sysv_hash(const char *name)
 {
 	__u32 hash = 0;
@@ -105,8 +107,8 @@ static inline __u32 symbol_hash__find_sysv(const struct symbol_hash *in, const v
 	return 0;
 }
 
-/* Returns the index of the symbol @name, whose symbol_name__gnu_hash() is @gnu_hash, or 0 if there is none. @memory is passed to the
- * functions of @in. */
+/* Returns the index of the symbol @name, or 0 if there is none. @gnu_hash is the name's
+ * symbol_name__gnu_hash(). @memory is passed to the functions of @in. */
 static inline __u32 symbol_hash__find(const struct symbol_hash *in, const void *memory,
 				      const char *name, __u32 gnu_hash)
 {

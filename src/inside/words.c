@@ -160,7 +160,7 @@ struct binding {
 	__u64 n;
 };
 
-/* Returns whether the word's value is one that may have to be another. */
+/* Returns whether the word's value may have to be replaced. */
 static bool matters(void *context, const __u64 *slot, bool is_lazy)
 {
 	const struct binding *binding = context;

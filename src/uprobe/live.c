@@ -226,7 +226,7 @@ static int absorb_entry(void *context, const void *key, const void *value)
 	const struct ap_block_key *at = key;
 	int err;
 
-	/* A copy's process has its own list of tables, to which it must not add. */
+	/* Only the recorder may add a table. The process of a copy would add one to a list of its own. */
 	if (absorbing->purge)
 		keep_room(live);
 	if (absorbing->purge && live_collector__is_used(live->collector, at->space))
