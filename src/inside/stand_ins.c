@@ -42,7 +42,7 @@ static bool is_further_in(__u64 inner, __u64 outer)
  */
 bool claim__is_gone(__u64 address, const struct claim *now)
 {
-	__u64 return_address;
+	__u64 return_address, frame;
 	struct claim claim;
 	long size = memory__read_some(address, &claim, sizeof(claim));
 
@@ -50,9 +50,11 @@ bool claim__is_gone(__u64 address, const struct claim *now)
 		return false;
 	if (size != sizeof(claim) || claim.sign != (CLAIM_SIGN ^ address))
 		return true;
-	if (address < (__u64)(now->frame + 2) && (__u64)now < (__u64)(claim.frame + 2))
+	frame = (__u64)claim.frame;
+	if (address < (__u64)(now->frame + 2) && (__u64)now < frame + 2 * sizeof(*claim.frame))
 		return true;
-	size = memory__read_some((__u64)&claim.frame[1], &return_address, sizeof(return_address));
+	size = memory__read_some(frame + sizeof(*claim.frame), &return_address,
+				 sizeof(return_address));
 	if (size < 0 && size != -EFAULT)
 		return false;
 	return size != sizeof(return_address) || return_address != claim.return_address ||
