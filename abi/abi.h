@@ -27,7 +27,7 @@ enum ap_nesting {
 #define AP_BLOCKS_OF_MALLOC 0
 #define AP_NO_BLOCKS	    0xff
 
-/* What a function returns, or where it stores the block. */
+/* The result of a function that allocates: its return value, or the place of the block. */
 enum ap_result {
 	AP_RESULT_POINTER, /* the block, or NULL */
 	AP_RESULT_FREES,   /* the block, or NULL; with NULL the old block has been freed, too */

@@ -59,7 +59,7 @@ static inline __u32 ap_function__family(__u32 function)
 	return function == AP_DELETE ? AP_FAMILY_CXX : AP_FAMILY_C;
 }
 
-/* What a function of a defined allocator does. The function's number is AP_DEFINED + definition *
+/* The kinds of functions of a defined allocator. A function's number is AP_DEFINED + definition *
  * AP_DEFINED_KINDS + kind. */
 enum ap_defined_kind {
 	AP_DEFINED_ALLOC,

@@ -284,7 +284,7 @@ struct inside_stack {
 #define INSIDE_WITHIN_BYTES ((__u64)UNWIND_MAX_MODULES * sizeof(struct ap_within))
 #define INSIDE_TABLES_BYTES (INSIDE_WITHIN_AT + INSIDE_WITHIN_BYTES)
 
-/* What is missing from the counts: processes that could not be measured, and events that were not
+/* Gaps in the counts: processes that could not be measured, and events that were not
  * counted. */
 enum inside_gap {
 	INSIDE_GAP_PROGRAMS, /* processes for which there was no room: their calls are lost */
@@ -324,7 +324,7 @@ enum inside_refusal {
 	INSIDE_REFUSALS,
 };
 
-/* What becomes of the process that executes such a program. allocprof writes it. */
+/* allocprof's answer to a process that executes such a program. */
 enum inside_answer {
 	INSIDE_NO_ANSWER,
 	INSIDE_NOT_BY_OTHER,
@@ -384,7 +384,8 @@ enum inside_gate {
 	INSIDE_STOPPED, /* nothing is counted any more */
 };
 
-/* What allocprof has a thread of a running process call the library for (struct inside_request). */
+/* The tasks for which allocprof has a thread of a running process call the library (struct
+ * inside_request). */
 enum inside_action {
 	INSIDE_ATTACH, /* begin to measure: afterwards all objects call the library's functions */
 	INSIDE_DETACH, /* end: the objects call the functions that they called before */

@@ -10,7 +10,7 @@
 
 #define AP_REGION_RULE static inline __attribute__((always_inline))
 
-/* Where a thread is, by which ended regions are recognised. */
+/* A thread's position on its stack, which shows which of its regions have ended. */
 struct ap_region_sweep {
 	__u64 floor;  /* frames below this address have returned */
 	__u64 sp, ip; /* stack pointer and address of a begin mark */

@@ -20,7 +20,7 @@
 /* The set of a thread whose combination of open regions found no free set. */
 #define AP_NO_REGION_SET 0xffffffffU
 
-/* What a mark does. The cookie of its probe is mark * AP_MAX_REGIONS + region. */
+/* The actions of a mark. The cookie of its probe is mark * AP_MAX_REGIONS + region. */
 enum ap_region_mark {
 	AP_REGION_BEGIN, /* open the region until a mark ends it */
 	AP_REGION_ENTER, /* open the region until a mark or the return of its frame ends it */

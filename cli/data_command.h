@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What commands that read data files have in common: options of files, view and selection, and the
+/* The common part of the commands that read data files: options of files, view and selection, and the
  * steps of a run. */
 #ifndef ALLOCPROF_DATA_COMMAND_H
 #define ALLOCPROF_DATA_COMMAND_H

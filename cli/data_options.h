@@ -126,7 +126,7 @@ enum {
 	  "Leave out the leaks that FILE lists as LeakSanitizer has it", 1 }
 /* clang-format on */
 
-/* What is selected. Zeroed it selects everything. The caller releases it. */
+/* The user's selection. Zeroed it selects everything. The caller releases it. */
 struct filter_choice {
 	struct filter_options options;
 	size_t rules_room;

@@ -17,7 +17,7 @@
 #include "sampling.h"
 #include "timeline.h"
 
-/* What user space keeps for each record of --live: its number, which is never reused, and its
+/* User space keeps this for each record of --live: its number, which is never reused, and its
  * blocks that were not freed. */
 struct live_note {
 	__u32 number; /* 0: none assigned */

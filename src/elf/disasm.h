@@ -37,7 +37,7 @@ enum disasm_effect {
 #define DISASM_ARGUMENTS 6
 #define DISASM_RESULT	 7
 
-/* Where the stack pointer is after an instruction; for a call, when it has returned. */
+/* The stack pointer's value after an instruction; for a call, after its return. */
 enum disasm_sp {
 	DISASM_SP_MOVED,   /* moved by @sp_offset, which may be 0 */
 	DISASM_SP_FROM_FP, /* the frame pointer + @sp_offset */

@@ -83,7 +83,7 @@ void live__share(void)
 	claim__end(&claim);
 }
 
-/* What live__leave() has subtracted from the sums, for live__stay() to add again. */
+/* live__leave() has subtracted these from the sums, and live__stay() adds them again. */
 static __s64 left_bytes, left_blocks, left_entries;
 
 void live__leave(enum inside_end how)
@@ -143,7 +143,7 @@ __attribute__((destructor)) static void end(void)
  * grown. */
 #define KNOWN_RECORDS 256
 
-/* Where a thread's most recent entries are. The memory belongs to the thread alone. */
+/* The thread's most recent entries. The memory belongs to the thread alone. */
 struct live_memory {
 	struct {
 		__u64 stack;

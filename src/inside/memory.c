@@ -361,7 +361,7 @@ static bool pool__begin_extend(struct pool *pool, __u64 before, __u32 tid)
 			return true;
 		waits = other == awaited ? waits + 1 : 0;
 		awaited = other;
-		/* Of the threads that have waited this long for the same thread, one maps a piece
+		/* One of the threads that have waited this long for the same thread maps a piece
 		 * in its place. */
 		if (waits >= EXTEND_MOST_WAIT &&
 		    __atomic_compare_exchange_n(&pool->extender, &other, tid, false,

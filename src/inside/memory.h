@@ -167,7 +167,8 @@ static inline bool kept__is_void(const struct kept_table *table, __u64 found, __
 	return !found || (found ^ key) & ((1U << table->generation_bits) - 1);
 }
 
-/* Of page 0, where nothing is mapped, the first generation has the key of what is free. */
+/* The key 0, which page 0 has in one of the generations, marks a void slot. Nothing is mapped at
+ * page 0, so the table never has it. */
 static inline bool kept__find(const struct kept_table *table, __u64 key, __u64 *value)
 {
 	if (unlikely(!key))

@@ -104,7 +104,7 @@ struct thread {
 	struct regions *regions; /* NULL: the thread has begun no region */
 };
 
-/* What does not change between forks. All of it is written before @alive points to a word of 1. */
+/* The state that does not change between forks. All of it is written before @alive points to a word of 1. */
 struct process {
 	/* Points to a word that the kernel clears in a forked child. The word is 0 until the
 	 * process is measured. */

@@ -161,7 +161,7 @@ static bool give_up_left(struct thread *thread, const struct claim *now)
 }
 
 /* How many interrupted calls a thread may have before this library does no more slow work for it.
- * That work may take longer than the time between two signals: without a limit handlers would
+ * Slow work may take longer than the time between two signals: without a limit handlers would
  * interrupt each other until the stack is full. */
 #define MOST_INTERRUPTED 2
 

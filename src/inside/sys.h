@@ -18,7 +18,7 @@
 
 #define SYS_LIMITED 8
 
-/* What the target has forbidden itself by seccomp(2) (confine.h). */
+/* The system calls that the target has forbidden itself by seccomp(2) (confine.h). */
 struct sys_limits {
 	bool is_limited, no_ticks;
 	__u64 permitted; /* bit mask of the rows of confine.c's list that are permitted */

@@ -15,7 +15,7 @@
 /* No instruction has this address. */
 #define NO_ADDRESS (~0ULL)
 
-/* What is known about the code at an address. */
+/* Facts about the code at an address that the walker keeps. */
 struct known_code {
 	/* Address of the call: the return address minus 1, except for interrupted frames. */
 	__u64 address;

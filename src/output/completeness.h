@@ -13,12 +13,12 @@ struct profile_gap;
 enum completeness_flags {
 	COMPLETENESS_STRICT = 1, /* always mention incomplete stacks */
 	COMPLETENESS_BRIEF = 2,	 /* omit the reasons */
-	/* What is shown, or selected, depends on when blocks began and ended. */
+	/* The output or the selection depends on when blocks began and ended. */
 	COMPLETENESS_TIMES = 4,
 	COMPLETENESS_HISTOGRAMS = 8, /* sizes and lifetimes are shown as histograms */
 };
 
-/* What is said about a data file that was changed after it was written. */
+/* The sentence about a data file that was changed after it was written. */
 #define ALTERED_NOTE                                                                               \
 	"this data file is not as it was recorded: its digest does not fit what is in it; do not rely on its numbers"
 

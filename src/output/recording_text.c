@@ -196,7 +196,8 @@ int recording_text__print_beside(const struct profile *profile, const struct ter
 	return err;
 }
 
-/* What each runtime does not allocate by malloc, and how to see it. The path follows the name. */
+/* Runtimes that serve objects from memory of their own, and how to see these objects. In the
+ * message the path follows the name. */
 static const struct own_heap {
 	const char *runtime, *name, *what;
 } own_heap_texts[] = {

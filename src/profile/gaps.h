@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a measurement lacks or has counted wrongly, apart from lost calls and blocks that are not
+/* The gaps of a measurement: calls, blocks and names that it lacks or has counted wrongly, apart from lost calls and blocks that are not
  * followed, which are in the ledger. Each kind has one name, in the data file and in the JSON of
  * stat; src/output has its sentence for users. */
 #ifndef ALLOCPROF_GAPS_H

@@ -118,7 +118,7 @@ struct profile_count {
 #define PROFILE_BUCKETS 65
 
 /*
- * What became of the blocks that a count's calls returned; only with --live. A realloc ends one
+ * The fate of the blocks that a count's calls returned; only with --live. A realloc ends one
  * block and begins another, which belongs to its own stack. live = allocations - frees -
  * discarded.
  */

@@ -44,7 +44,7 @@ struct filter_time {
 	double share; /* 0 to 1 */
 };
 
-/* What a rule matches. All rules about frames must hold; of the rules of each other kind one is
+/* The objects that a rule matches. All rules about frames must hold; of the rules of each other kind one is
  * enough. */
 enum filter_kind {
 	FILTER_THROUGH, /* pattern: function of any frame, inlined or not */

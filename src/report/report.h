@@ -62,7 +62,7 @@ enum report_sort {
 	REPORT_OLDEST = COSTS,
 };
 
-/* What tells apart stacks with the same frames. */
+/* The property by which stacks with the same frames are told apart. */
 enum report_by {
 	REPORT_BY_STACK,
 	REPORT_BY_PROCESS,

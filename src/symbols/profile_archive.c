@@ -323,7 +323,7 @@ enum match {
 	MATCH_CHECKSUM
 };
 
-/* What a file that a worker has found for a module must match, whatever the worker says. */
+/* The properties that a debug file for a module must have. A worker finds the file, and is not trusted. */
 struct wanted_debug {
 	const struct profile_module *module;
 	const char *path;     /* path; NULL: none was found */

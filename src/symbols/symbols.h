@@ -16,8 +16,8 @@ struct symbols_options {
 	 * DIR/<path>[.debug] and DIR/<basename>[.debug]. Borrowed. */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
-	/* Whether debuginfod servers are queried for files that are not installed, after all local
-	 * files; and after how many ms without data all servers are given up (0: 5 s). */
+	/* @debuginfod: debuginfod servers are queried, after all local files, for files that are not
+	 * installed. @debuginfod_timeout_ms: they are given up after so long without data (0: 5 s). */
 	bool debuginfod;
 	unsigned int debuginfod_timeout_ms;
 	unsigned int workers; /* maximum of processes; 0: the number of processors */

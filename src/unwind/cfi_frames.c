@@ -214,7 +214,7 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t 
 
 struct cfi_frames {
 	struct cfi_file *file;
-	/* Whether the entries have been read, as they are when the first address is looked up. */
+	/* The entries have been read; the first look-up of an address reads them. */
 	bool has_entries;
 	struct cfi_section sections[MAX_SECTIONS];
 	struct cfi_entries entries[MAX_SECTIONS];

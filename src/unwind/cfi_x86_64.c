@@ -65,7 +65,7 @@ const struct cfi_arch cfi_arch_x86_64 = {
 #define UNKNOWN	  (-1)
 #define MAX_DEPTH (1 << 30)
 
-/* What is known before an instruction. */
+/* The state before an instruction, as far as it is known. */
 struct code_state {
 	__s32 depth;	/* bytes from the return address down to sp; UNKNOWN */
 	__s32 fp_base;	/* @depth when sp was copied to the frame pointer; UNKNOWN: it was not */

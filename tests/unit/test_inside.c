@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the library of src/inside counts in a process, and what it does where the process forks, executes, maps and confines itself. */
+/* The library of src/inside counts calls in a process that allocates, forks, executes, maps and confines itself. */
 #include "unit.h"
 
 #include <dlfcn.h>

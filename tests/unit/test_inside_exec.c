@@ -86,7 +86,7 @@ static void execute_static(void)
 	CHECK(!setenv("PATH", path, 1));
 	CHECK(inside_execvp("static", argv) == -1);
 	CHECK(inside_posix_spawnp(&pid, "static", NULL, NULL, argv, environment) == EACCES);
-	/* What cannot be executed is not found by a search, so that only the path is looked at. */
+	/* A search does not find a file that cannot be executed; a path needs no search. */
 	path_of("static", path);
 	CHECK(inside_execvp(path, argv) == -1);
 }

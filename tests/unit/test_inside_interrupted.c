@@ -32,7 +32,7 @@ static long raise_signal(long number, const long arguments[6])
 	return host__ask_kernel(number, arguments);
 }
 
-/* What the process has done, shared with the parent. */
+/* The process counts here what it does; the parent shares the memory. */
 static struct {
 	__u64 n_calls, n_jumps;
 } * done;
@@ -62,7 +62,7 @@ static void handle(int flags)
 	host__answer_by(raise_signal);
 }
 
-/* Where code may be has changed: the library asks the kernel for that of the next call's frames, so that the signal finds it at work. */
+/* Maps code, so that the library asks the kernel for the code of the next call's frames, and the signal finds it at work. */
 static void change_code(void)
 {
 	static void *page;
@@ -227,7 +227,7 @@ static long refuse(long number, const long arguments[6])
 	return number == refused_number ? -EPERM : host__ask_kernel(number, arguments);
 }
 
-/* What is left of @claim after another call of the thread. */
+/* Returns the value that @claim has after another call of the thread. */
 static __u64 claim_after_call(__u64 claim)
 {
 	__u64 after;

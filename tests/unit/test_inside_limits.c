@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the library of src/inside does where its memory is full or one of its limits is reached: what is not counted is said to be lost. */
+/* The library of src/inside reports calls and blocks as lost for which its memory has no room or that reach one of its limits. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -39,7 +39,7 @@ static __u64 n_live(const struct measured *measured)
 	return sums[0];
 }
 
-/* Of 20,000 blocks some are in the table. */
+/* Asserts that the table has @least to @most of the blocks, and that all others count as untracked for the reason @why. */
 static void check_untracked(const struct measured *measured, enum ap_untracked why, __u64 least,
 			    __u64 most)
 {
@@ -251,7 +251,7 @@ static void test_arrays(void **state)
 
 	measure(&settings, fill_arrays, &measured);
 	assert_int_equal(measured.results.functions[AP_MALLOC].calls, 20);
-	/* Of a thread each call tries. */
+	/* Each call tries again to find room for its thread, and is a gap each time. */
 	assert_int_equal(measured.results.gaps[INSIDE_GAP_THREADS], 20);
 	assert_int_equal(measured.results.gaps[INSIDE_GAP_PROGRAMS], 1);
 	assert_int_equal(measured.results.gaps[INSIDE_GAP_EXECS], 1);

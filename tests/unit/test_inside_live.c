@@ -92,7 +92,7 @@ static void test_moved(void **state)
 	assert_int_equal(stats[AP_STAT_ALLOCATIONS], 4);
 	assert_int_equal(stats[AP_STAT_FREES], 4);
 	assert_int_equal(stats[AP_STAT_REALLOCATIONS], 2);
-	/* Of a block that is not known the old size counts as 0. */
+	/* The old size of an unknown block counts as 0. */
 	assert_int_equal(stats[AP_STAT_GROWN_BYTES], 100 + 300);
 	measured__finish(&measured);
 }

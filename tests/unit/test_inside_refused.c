@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What the kernel refuses the library of src/inside: the program goes on as without the library, and what is missing in the counts is
- * said to be.
+ * The kernel refuses the library of src/inside system calls: the program goes on as without the library, which reports what its counts
+ * lack.
  */
 #include "unit.h"
 

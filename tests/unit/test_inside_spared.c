@@ -156,7 +156,7 @@ static void test_replaced(void **state)
 	}
 }
 
-/* All that is mapped shared, which is the library's memory. */
+/* Unmaps all shared mappings, which are the library's memory. */
 static void unmap_all(void)
 {
 	size_t size = (sizeof(struct inside_header) + PAGE - 1) & -PAGE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the library of src/inside counts of a process while the measurement is paused, and of --within. */
+/* The library of src/inside counts no calls while the measurement is paused, or outside of the function of --within. */
 #include "unit.h"
 
 #include <stdbool.h>
@@ -95,7 +95,7 @@ static void test_gate_with_sampling(void **state)
 	measure(&settings, close_while_sampling, &measured);
 	assert_int_equal(measured.results.functions[AP_MALLOC].calls, 2 * N_BLOCKS);
 	assert_int_equal(preload__read_blocks(measured.preload, sum_block, sums, NULL), 0);
-	/* Of the small ones a few may be sampled; they are never freed. */
+	/* A few of the small blocks may be sampled; they are never freed. */
 	assert_true(sums[1] <= N_BLOCKS * 24);
 	assert_true(measured.results.stats[AP_STAT_FREES] >= N_BLOCKS);
 	assert_int_equal(measured.results.stats[AP_STAT_FREES_NULL], 1);
@@ -130,7 +130,7 @@ static void test_within(void **state)
 			measured__run(&measured, allocate_and_free);
 			measured__read(&measured);
 			assert_int_equal(measured.results.functions[AP_MALLOC].calls, n);
-			/* Of frees no stack is looked at where stacks are recorded. */
+			/* Where stacks are recorded, no stack of a free is walked. */
 			assert_int_equal(measured.results.functions[AP_FREE].calls,
 					 mode == INSIDE_COUNT ? n : 0);
 			if (mode != INSIDE_COUNT)

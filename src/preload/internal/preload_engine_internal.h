@@ -84,8 +84,8 @@ struct preload_engine {
 	__u64 generation, peak_bytes;
 	__u64 n_calls; /* number of calls in all records */
 	struct live_memory memory;
-	/* What was counted until the last cut, and until the cut at which everything before was
-	 * forgotten; without the lists of @forgotten. */
+	/* The counts until the last cut, and until the cut at which everything before was forgotten.
+	 * @forgotten has no lists. */
 	struct preload_results at_cut, forgotten;
 	__u64 events_before;	     /* events that were forgotten before the last time */
 	__u64 n_forgotten_processes; /* number of forgotten processes that had ended by then */

@@ -191,7 +191,7 @@ struct cfi_entries {
 	__u32 fde_count;
 };
 
-/* What is read from one file. */
+/* The unwind information of one file, while it is read. */
 struct cfi_file {
 	Elf *elf;
 	const char *name; /* of the file, for messages; borrowed */
