@@ -86,13 +86,15 @@ def test_tables_grow(run, allocprof, target, tmp_path):
 
 @pytest.mark.slow
 def test_tables_grow_while_copies_are_made(runner, run, allocprof, target, tmp_path):
-    """A copy is made by a process of its own, which reads the tables while the recorder adds to them."""
+    """A copy is made by a process of its own, which reads the tables while the recorder adds to them. It is made in vain as long as
+    the target allocates, and succeeds when that is done and waits."""
     data, copy = tmp_path / "data", tmp_path / "copy"
-    record = runner.start([allocprof, "record", "--live", "-o", data, "--", target("many_live"), "400000", "24"],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while record.poll() is None:
-        run([allocprof, "ctl", "-p", record.pid, "dump", "--no-hold", "-o", copy], expect=None)
-    assert record.returncode == 0
+    record = runner.start([allocprof, "record", "--live", "-o", data, "--", target("many_live"), "400000", "24", "wait"],
+                          stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: run([allocprof, "ctl", "-p", record.pid, "dump", "--no-hold", "-o", copy], expect=None).status == 0 and
+               assert_adds_up(copy)["allocations"] >= 400000, "all blocks are in a copy")
+    record.stdin.close()
+    assert record.wait(TIMEOUT_SECONDS) == 0
     book = assert_adds_up(data)
     assert book["untracked"] == book["lost"] == book["lifetimes_missing"] == 0
     assert book["allocations"] >= 400000
