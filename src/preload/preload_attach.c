@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,7 +14,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +23,6 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
-#include "file.h"
 #include "hold.h"
 #include "inside_abi.h"
 #include "preload_internal.h"
