@@ -19,6 +19,8 @@
 
 static struct inside_header header;
 static struct inside_program program;
+static pthread_barrier_t takers; /* if there are any, they wait for each other with their pages */
+static int n_takers, n_given_back;
 
 /* In the place of memory.c. */
 struct inside_header *memory__header(void)
@@ -30,6 +32,8 @@ void *memory__take_pages(size_t size, __u64 *place)
 {
 	void *pages = calloc(1, size);
 
+	if (n_takers)
+		pthread_barrier_wait(&takers);
 	*place = (__u64)pages;
 	return pages;
 }
@@ -39,8 +43,15 @@ void *memory__map(__u64 place, size_t size)
 	return (void *)place;
 }
 
+/* A table that the program has stays, though one of its threads does not need its view any more. */
 void sys__unmap(void *address, size_t size)
 {
+	for (int i = 0; i < INSIDE_BLOCK_TABLES; i++) {
+		if ((__u64)address == program.blocks[i])
+			return;
+	}
+	free(address);
+	__atomic_fetch_add(&n_given_back, 1, __ATOMIC_RELAXED);
 }
 
 bool memory__is_full(void)
@@ -182,6 +193,38 @@ static void *put_and_take(void *context)
 	return NULL;
 }
 
+/* Returns NULL, or the context if the block is not there. */
+static void *put_one(void *context)
+{
+	__u64 address = (__u64)context;
+
+	return put(address) || !blocks__has(address) ? context : NULL;
+}
+
+static void test_two_threads_add_the_first_table_at_once(void **state)
+{
+	pthread_t threads[2];
+
+	begin(false);
+	n_takers = 2;
+	n_given_back = 0;
+	assert_int_equal(pthread_barrier_init(&takers, NULL, n_takers), 0);
+	for (__u64 i = 0; i < 2; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, put_one, (void *)(0x1000 + i * 32)), 0);
+	for (int i = 0; i < 2; i++) {
+		void *error;
+
+		assert_int_equal(pthread_join(threads[i], &error), 0);
+		assert_null(error);
+	}
+	n_takers = 0;
+	pthread_barrier_destroy(&takers);
+	assert_int_equal(n_given_back, 1);
+	assert_true(take(0x1000));
+	assert_true(take(0x1020));
+}
+
 static void test_threads_share_counts(void **state)
 {
 	pthread_t threads[N_THREADS];
@@ -209,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_block_without_room_counts_no_more),
 		cmocka_unit_test(test_full_count_stays),
 		cmocka_unit_test(test_no_block_is_overlooked),
+		cmocka_unit_test(test_two_threads_add_the_first_table_at_once),
 		cmocka_unit_test(test_threads_share_counts),
 	};
 
