@@ -439,6 +439,24 @@ struct inside_request {
 	__u64 n_lost;
 };
 
+/* Most functions whose calls are redirected: the C library's, and those that a stub is made for. */
+#define INSIDE_REDIRECTIONS 528
+
+/*
+ * The functions of allocators whose calls come to the library: the words that had their addresses
+ * were changed. It is the variable allocprof_redirections of the library, which is complete when
+ * ATTACH has succeeded.
+ */
+struct inside_redirections {
+	__u64 n;
+	struct inside_redirection {
+		/* Address of an instruction of the library that each call executes first, and
+		 * that the kernel emulates where it has a probe. */
+		__u64 stub;
+		__u64 function; /* address of the function that is called next; 0: there is none */
+	} list[INSIDE_REDIRECTIONS];
+};
+
 struct inside_header {
 	__u64 magic;
 	__u32 version;

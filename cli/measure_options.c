@@ -149,6 +149,7 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		{ "threads", .number = &limits->threads },
 		{ "sites", .number = &limits->sites },
 		{ "unread", .number = &limits->unread },
+		{ "check_ms", .number = &limits->check_ms },
 		{ "preemption", .flag = &limits->preempts },
 		{ "scratch", .lack = &limits->no_scratch },
 		{ "multi", .lack = &limits->no_multi },

@@ -19,6 +19,7 @@
 #include "session_options.h"
 
 struct error;
+struct inside_redirections;
 struct probed_file;
 struct profile;
 struct symbols;
@@ -95,6 +96,9 @@ struct engine_operations {
 			     struct followed_by_other *out);
 	/* Prepares for the running target. */
 	int (*attach)(struct engine *engine, struct error *error);
+	/* After attach(): lists the functions whose calls the engine has redirected in the target.
+	 * NULL: it redirects none. */
+	int (*list_redirections)(const struct engine *engine, struct inside_redirections *out);
 	/* Begins the measurement, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */
 	int (*start)(struct engine *engine, __u64 now_ns, struct error *error);
 

@@ -38,6 +38,7 @@ struct session_limits {
 	__u32 sites;		    /* probed functions, at most AP_MAX_SITES */
 	bool no_scratch;	    /* no scratch slots */
 	__u32 unread;		    /* how many counters cannot be read at first */
+	__u32 check_ms;		    /* how long redirected calls are checked at most */
 	bool no_last_read;	    /* reading events fails after the target has ended */
 	bool no_multi, no_sessions; /* as on kernels that lack these links */
 	bool no_sleepable;	    /* as on kernels where programs at probes cannot sleep */

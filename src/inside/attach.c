@@ -150,6 +150,29 @@ static bool program__has_malloc(void)
 	return objects__find_function("malloc", &first) && first.object == objects__first();
 }
 
+__attribute__((visibility("protected"))) struct inside_redirections allocprof_redirections;
+
+static void add_redirection(const char *name, enum next which)
+{
+	struct inside_redirections *list = &allocprof_redirections;
+	struct definition own;
+
+	if (object__defines(&own_object, name, &own))
+		list->list[list->n++] = (struct inside_redirection){
+			.stub = (__u64)own.address,
+			.function = (__u64)next__get(which),
+		};
+}
+
+static void list_redirections(void)
+{
+	allocprof_redirections.n = 0;
+#define ADD(name, function) add_redirection(#name, NEXT_##name);
+	NEXT_ALLOCATOR(ADD)
+#undef ADD
+	own__list(&allocprof_redirections);
+}
+
 static int begin(struct inside_request *request)
 {
 	int err;
@@ -170,6 +193,8 @@ static int begin(struct inside_request *request)
 		err = process__attach(request->memory, request->tables);
 	if (!err)
 		words__bind_linker();
+	if (!err)
+		list_redirections();
 	obey_filters(request);
 	request->n_words = words__count();
 	return err;

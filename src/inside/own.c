@@ -5,6 +5,7 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
+#include "inside_abi.h"
 #include "interface_abi.h"
 #include "memory.h"
 #include "objects.h"
@@ -17,6 +18,8 @@
 /* Stub number n, which is in own_calls.c, counts a call of own_functions.list[n]. */
 extern const char own_stubs[] __attribute__((visibility("hidden")));
 #define STUB_BYTES 16
+/* Offset of the second instruction of a stub, a jump, which the kernel emulates where it has a probe. */
+#define STUB_JUMP 6
 
 /* The bounds of this library, from symbols of the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -254,6 +257,19 @@ static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 	stub = (__u64)own_stubs + index * STUB_BYTES;
 	if (patching->is_late || !words__write(span, slot, stub))
 		memory__add_gap(INSIDE_GAP_FUNCTIONS);
+}
+
+void own__list(struct inside_redirections *to)
+{
+	for (__u32 i = 0; i < own_functions.n && to->n < INSIDE_REDIRECTIONS; i++) {
+		const struct own_function *function = &own_functions.list[i];
+
+		if (function->row && function->row->kind == INTERFACE_REQUEST)
+			to->list[to->n++] = (struct inside_redirection){
+				.stub = (__u64)own_stubs + i * STUB_BYTES + STUB_JUMP,
+				.function = (__u64)function->address,
+			};
+	}
 }
 
 static bool is_seen(const struct object *object)

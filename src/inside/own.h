@@ -11,6 +11,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+struct inside_redirections;
 struct interface_function;
 
 /* Number of stubs, which limits how many functions can be followed. */
@@ -33,6 +34,9 @@ extern struct own_functions own_functions __attribute__((visibility("hidden")));
 /* Looks for allocators among the loaded objects, and changes the words that hold addresses of
  * their functions. */
 void own__update(void);
+
+/* Adds the functions whose calls come to a stub. */
+void own__list(struct inside_redirections *to);
 
 /* To be called when one more thread begins to load objects, which may be in the list before their
  * words have values. */

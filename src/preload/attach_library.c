@@ -46,6 +46,8 @@ static void find_symbols(struct library_file *file)
 				file->request = symbol->st_value;
 			else if (!strcmp(names + symbol->st_name, "allocprof_n_outside"))
 				file->n_outside = symbol->st_value;
+			else if (!strcmp(names + symbol->st_name, "allocprof_redirections"))
+				file->redirections = symbol->st_value;
 		}
 	}
 }
@@ -81,7 +83,7 @@ int library_file__read(const char *path, struct library_file *out)
 	}
 	out->memory_bytes = (out->memory_bytes + PAGE - 1) & ~(PAGE - 1);
 	find_symbols(out);
-	return out->attach && out->request && out->n_outside ? 0 : -ENOEXEC;
+	return out->attach && out->request && out->n_outside && out->redirections ? 0 : -ENOEXEC;
 }
 
 static __u64 offset_of(const struct library_file *file, __u64 vaddr)

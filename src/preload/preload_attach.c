@@ -627,6 +627,14 @@ int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
 	return err ? explain(error, err, attach->pid) : 0;
 }
 
+int preload_attach__list(const struct preload_attach *attach, struct inside_redirections *out)
+{
+	int err = process_memory__read(attach->pid, attach->base + attach->file.redirections, out,
+				       sizeof(*out));
+
+	return err ? err : out->n > INSIDE_REDIRECTIONS ? -EINVAL : 0;
+}
+
 int preload_attach__leave(struct preload_attach *attach, struct preload_attached *out)
 {
 	struct preload_attached again = { 0 };

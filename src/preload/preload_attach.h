@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct error;
+struct inside_redirections;
 struct preload;
 struct preload_attach;
 
@@ -37,6 +38,9 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
  * not all stop within @limit_ns, or within 2 s if that is 0. */
 int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
 			  struct preload_attached *out, struct error *error);
+
+/* Reads the list of functions whose calls come to the library. Returns 0 or a negative errno. */
+int preload_attach__list(const struct preload_attach *attach, struct inside_redirections *out);
 
 /* Restores the words. Fails with -ESRCH if the process has ended; -ESTALE if it has executed
  * another program; -ETIMEDOUT or -EPERM if the words could not be restored. */

@@ -411,6 +411,11 @@ static int attach(struct engine *base, struct error *error)
 	return err;
 }
 
+static int list_redirections(const struct engine *base, struct inside_redirections *out)
+{
+	return preload_attach__list(preload_engine__of(base)->attached, out);
+}
+
 static int start(struct engine *base, __u64 now_ns, struct error *error)
 {
 	struct preload_engine *engine = preload_engine__of(base);
@@ -535,6 +540,7 @@ const struct engine_operations preload_engine = {
 	.environment = make_environment,
 	.launch = launch,
 	.attach = attach,
+	.list_redirections = list_redirections,
 	.start = start,
 	.watch = watch,
 	.read = read_events,

@@ -78,7 +78,7 @@ static bool is_number(const char *key)
 {
 	/* clang-format off */
 	static const char *const keys[] = {
-		"attached_pid", "attached_rss_bytes", "exit_status", "exit_signal",
+		"attached_pid", "attached_rss_bytes", "checked_calls", "exit_status", "exit_signal",
 		"impossible_calls", "oom_kills", "group_limit_bytes", "own_in_group", "own_bytes",
 		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "runs",
 		"sample_bytes", "stopped_ns", "stopped_threads", "waits", "waits_ns", "wanted_runs", "warmup_runs",

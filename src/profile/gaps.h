@@ -103,6 +103,9 @@ enum gap {
 	GAP_PROGRAM_FOREIGN,
 	/* With --live: an allocator, and why its blocks are not followed. */
 	GAP_ALLOCATOR_UNFOLLOWED,
+	/* With -p: calls that probes saw in the first moments, and that did not come to the library;
+	 * the object is the file that made the most of them. */
+	GAP_CALLS_BYPASSED,
 	/* A sentence of a recording from before gaps had kinds; the detail is the key that it had
 	 * in meta. */
 	GAP_SENTENCE,

@@ -194,12 +194,16 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	if (!err)
 		err = begin_window(session, error);
 	if (!err)
+		session__begin_check(session);
+	if (!err)
 		tell_files(session);
 	return err;
 }
 
 /* Maximum interval between reads of the engine's events (engine.h). */
 #define TICK_MS 100
+/* Likewise while the check of redirected calls costs the process time. */
+#define CHECK_MS 5
 
 /* How many processes are looked at to find an ancestor of the signal's sender. */
 #define MOST_ANCESTORS 64
@@ -255,7 +259,7 @@ static int ms_until(__u64 at_ns, __u64 now_ns, int most)
 
 static int timeout_ms(const struct session *session, __u64 now_ns, __u64 end_ns)
 {
-	int timeout = TICK_MS;
+	int timeout = session->bypass ? CHECK_MS : TICK_MS;
 
 	for (size_t i = 0; i < session->n_engines; i++)
 		timeout = session__operations(session, i)->timeout_ms(session->engines[i], timeout);
@@ -313,6 +317,8 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 			break;
 		epoll_wait(epoll_fd, ready, 4, timeout_ms(session, now, end_ns));
 		err = read_engines(session);
+		if (!err)
+			err = session__attend_check(session);
 		if (!err && attendant)
 			err = attendant->attend(session, attendant->context);
 		if (err || handle_signals(session, signal_fd))
@@ -325,7 +331,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 
 int session__finish(struct session *session, struct error *error)
 {
-	int err = 0;
+	int err = session->is_snapshot ? 0 : session__end_check(session);
 
 	if (!session->is_snapshot && !session->target.end_ns)
 		session->target.end_ns = clock__now_ns();
@@ -389,11 +395,13 @@ void session__close(struct session *session)
 {
 	if (!session)
 		return;
+	bypass__free(session->bypass);
 	while (session->n_engines) {
 		struct engine *engine = session->engines[--session->n_engines];
 
 		engine->operations->close(engine);
 	}
+	free(session->checked.caller);
 	profile__free(session->profile);
 	target__close(&session->target);
 	attached__release(&session->attached);

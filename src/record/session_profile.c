@@ -407,6 +407,7 @@ static int set_numbers(const struct session *session)
 		{ "oom_kills", has_kills ? kills - session->kills_before : 0 },
 		{ "group_limit_bytes", session->target_group.limit_bytes },
 		{ "own_in_group", session->is_in_group },
+		{ "checked_calls", session->checked.n_calls },
 	};
 	int err = 0;
 
@@ -527,6 +528,8 @@ int session__complete_profile(struct session *session)
 		err = settle_ledger(session);
 	if (!err)
 		err = add_gaps(session);
+	if (!err)
+		err = session__add_check(session);
 	if (!err && session->is_snapshot && profile__meta(session->profile, "events_id"))
 		err = set_number(session->profile, "events_stacks", session->log_stacks);
 	if (!err && session->profile->totals.window.asked_for)

@@ -3,6 +3,7 @@
  * Prints "ready" and obeys commands on stdin:
  *
  *   alloc N   exactly N times malloc(32) and free, then prints "done"
+ *   copied N  the same by a copy of malloc's address, which no relocation has made
  *   keep N    exactly N times malloc(48) without free, then prints "done"
  *   release N exactly N times free of what keep made last, of the last 1000 it made, then "done"
  *   exit      exit status 0, as at the end of the input
@@ -17,6 +18,9 @@ DEFINE_SINK;
 
 static void *kept[MAX_KEPT];
 static unsigned long n_kept;
+
+/* No relocation gives this word its value. */
+static void *(*volatile copied_malloc)(size_t);
 
 static void keep(void)
 {
@@ -38,11 +42,17 @@ int main(void)
 {
 	char line[64];
 
+	copied_malloc = malloc;
 	say("ready\n");
 	while (read_line(line, sizeof(line))) {
 		if (!strncmp(line, "alloc ", 6)) {
 			for (unsigned long n = number_or(line + 6, 0); n; n--) {
 				sink = malloc(32);
+				free(sink);
+			}
+		} else if (!strncmp(line, "copied ", 7)) {
+			for (unsigned long n = number_or(line + 7, 0); n; n--) {
+				sink = copied_malloc(32);
 				free(sink);
 			}
 		} else if (!strncmp(line, "keep ", 5)) {

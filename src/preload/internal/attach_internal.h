@@ -21,9 +21,9 @@ struct library_file {
 	unsigned char *bytes;
 	size_t size;
 	__u64 memory_bytes; /* size of all segments in memory */
-	/* Addresses of allocprof_attach(), allocprof_request and allocprof_n_outside, relative to
-	 * the library's base. */
-	__u64 attach, request, n_outside;
+	/* Addresses of allocprof_attach(), allocprof_request, allocprof_n_outside and
+	 * allocprof_redirections, relative to the library's base. */
+	__u64 attach, request, n_outside, redirections;
 	__u64 code_start, code_end;
 };
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What bpf/bypass.bpf.c and src/uprobe/bypass.c share. */
+#ifndef ALLOCPROF_BYPASS_ABI_H
+#define ALLOCPROF_BYPASS_ABI_H
+
+#include <linux/types.h>
+
+#define BYPASS_THREADS 65536
+/* Most return addresses of bypassing calls that are told apart. */
+#define BYPASS_CALLERS 1024
+/* Most objects whose functions are checked: the C library, and allocators that are preloaded. */
+#define BYPASS_RANGES 8
+
+/* A global variable of the programs. */
+struct bypass_state {
+	__u32 is_on; /* 1: calls are checked; written by allocprof */
+	__u32 pad;
+	/* Code of the objects that have the functions, as addresses in the process; written by
+	 * allocprof. Unused ones have the size 0. */
+	struct {
+		__u64 start, size;
+	} ranges[BYPASS_RANGES];
+	__u64 n_passed;	  /* calls of a function right after a stub was entered */
+	__u64 n_bypassed; /* calls of a function by others than allocators, without a stub */
+	__u64 n_unread;	  /* calls that could not be checked */
+};
+
+#endif

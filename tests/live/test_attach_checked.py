@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process that is measured from inside (--engine=inside -p): probes check in the first moments whether all calls come to the library."""
+
+import contextlib
+import os
+import sqlite3
+
+import pytest
+
+from measured import maps_of
+from support import Obedient, read_report, unavailable
+
+# The check lasts until the end of the recording.
+CHECKED = ["--inject", "check_ms=60000"]
+
+ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2.0"]
+PLACE = "/usr/lib/x86_64-linux-gnu/"
+
+# Says "done" when all of its functions were called so often.
+ALL = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <malloc.h>
+int main()
+{
+	char line[64];
+
+	setbuf(stdout, nullptr);
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin)) {
+		for (int i = 0; i < atoi(line + 4); i++) {
+			void *volatile block = malloc(i + 1), *aligned = nullptr;
+
+			block = realloc(block, i + 100);
+			free(block);
+			free(calloc(3, i + 1));
+			if (!posix_memalign(&aligned, 64, i + 1))
+				free(aligned);
+			free(aligned_alloc(64, 128));
+			free(memalign(64, i + 1));
+			free(strdup(line));
+			::operator delete(::operator new(i + 1));
+			::operator delete[](::operator new[](i + 1));
+		}
+		puts("done");
+	}
+	return 0;
+}
+"""
+CALLS = 17  # in one round of the loop
+
+
+def mappings_of(pid):
+    """Without inodes: the library's data is mapped anew for each measurement."""
+    return [(line.split()[:2], line.split()[5:]) for line in maps_of(pid)]
+
+
+def checked_calls(path):
+    with contextlib.closing(sqlite3.connect(path)) as data:
+        (number,), = data.execute("SELECT value FROM meta WHERE key = 'checked_calls'").fetchall()
+        return int(number), data.execute("SELECT kind, number, object FROM gaps").fetchall()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
+@pytest.mark.parametrize("multi", [[], ["multi=0"]], ids=["one link", "a link each"])
+def test_all_calls_come(measure, runner, target, multi):
+    """As many as the library counts; and no probe leaves anything behind."""
+    process = Obedient(runner, [target("sleeper")])
+    process.ask("alloc 1")
+    measure(process, "record").finish()
+    before = mappings_of(process.pid)
+    measured = measure(process, "record", "--inject", ",".join(["check_ms=60000", *multi]))
+    process.ask("alloc 500")
+    said = measured.finish()
+    assert "not complete" not in said, said
+    assert checked_calls(measured.output) == (1000, [])
+    assert mappings_of(process.pid) == before
+    process.exit()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
+def test_calls_by_a_copied_address(measure, runner, target):
+    """They are not counted, which is said, with the file that makes them."""
+    process = Obedient(runner, [target("sleeper")])
+    measured = measure(process, "record", *CHECKED)
+    process.ask("alloc 10")
+    process.ask("copied 300")
+    said = measured.finish()
+    assert checked_calls(measured.output) == (620, [("calls_bypassed", 300, str(target("sleeper")))])
+    assert "not complete: 300 calls of process" in said and "did not come to the library" in said, said
+    measured = measure(process, "stat", "--json", *CHECKED)
+    process.ask("alloc 10")
+    process.ask("copied 300")
+    measured.finish()
+    report = read_report(measured.output)
+    assert report["complete"] is False and report["functions"]["malloc"]["calls"] == 10, report
+    process.exit()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
+@pytest.mark.parametrize("allocator", ["libc.so.6", *ALLOCATORS])
+def test_functions_of_allocators(measure, runner, compiled, allocator):
+    """Those that call or jump to each other, and operators new and delete, are one call each."""
+    if not os.path.exists(PLACE + allocator):
+        unavailable(f"{allocator} is not installed: scripts/setup --test")
+    program = compiled(ALL, compiler="g++", name="all")
+    process = Obedient(runner, ["env", f"LD_PRELOAD={PLACE}{allocator}", program])
+    measured = measure(process, "record", *CHECKED)
+    process.ask("all 200")
+    said = measured.finish()
+    number, gaps = checked_calls(measured.output)
+    assert not gaps and number >= 200 * CALLS, (number, gaps, said)
+    process.exit()
