@@ -47,11 +47,12 @@ static struct thread *thread_of(__u32 tid, bool *is_new)
 }
 
 SEC("uprobe")
-int at_stub(struct pt_regs *regs)
+int at_stub(struct pt_regs *ctx)
 {
 	struct thread *thread;
 	bool is_new;
 
+	kernel_stack__use(ctx);
 	if (!LOAD(bypass.is_on))
 		return 0;
 	thread = thread_of((__u32)bpf_get_current_pid_tgid(), &is_new);
@@ -83,12 +84,13 @@ static void note_caller(__u64 return_address)
 
 /* The probe's cookie is how many bytes the stack pointer is below its value at the function's entry. */
 SEC("uprobe")
-int at_function(struct pt_regs *regs)
+int at_function(struct pt_regs *ctx)
 {
-	__u64 sp = arch__sp(regs) + bpf_get_attach_cookie(regs), return_address;
+	__u64 sp = arch__sp(ctx) + bpf_get_attach_cookie(ctx), return_address;
 	struct thread *thread;
 	bool is_new;
 
+	kernel_stack__use(ctx);
 	if (!LOAD(bypass.is_on))
 		return 0;
 	thread = thread_of((__u32)bpf_get_current_pid_tgid(), &is_new);
