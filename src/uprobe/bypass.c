@@ -277,7 +277,7 @@ static int find_caller(const struct bypass *bypass, char **path)
 			caller = address;
 		}
 	code = find_code(bypass, caller);
-	*path = strdup(code ? code->path : "");
+	*path = strdup(code ? code->path : "[unknown]");
 	return *path ? 0 : -ENOMEM;
 }
 

@@ -15,7 +15,7 @@ struct inside_redirections;
 struct bypass_result {
 	__u64 n_calls; /* how many calls were checked */
 	__u64 n_bypassed; /* how many of them came from objects other than the allocator's own, without the engine */
-	/* Path of the file that made most of these; "" if there were none, or it is not known. It
+	/* Path of the file that made most of these; "[unknown]" if it is not known. It
 	 * belongs to the caller, who frees it. */
 	char *caller;
 };
