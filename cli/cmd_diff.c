@@ -228,8 +228,8 @@ static int read_rate(const char *text, struct profile *const profiles[DIFF_SIDES
 			return error__set(
 				error, -ENODATA,
 				"nothing is known to divide by in %s: --per takes second, a "
-				"function that allocates once for each of what was done, or "
-				"N:M, how often it was done",
+				"function that allocates once in each unit of work, or N:M, "
+				"the numbers of units",
 				sides[side]);
 	}
 	*rate = made;

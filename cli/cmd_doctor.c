@@ -92,7 +92,7 @@ static void print_obstacle(const char *sentence, void *context)
 	snprintf(text, sizeof(text), "%s", sentence);
 	utf8__clean(text);
 	if (*is_first)
-		printf("\nIn the way, certainly or perhaps:\n");
+		printf("\nObstacles, certain and possible:\n");
 	*is_first = false;
 	printf("  %s.\n", text);
 }
@@ -143,7 +143,7 @@ static bool print_kernel(const struct kernel *kernel)
 					      : "mapping changes are detected by comparing counts");
 	print_privileged(kernel, "sleepable programs", kernel->sleepable,
 			 kernel->sleepable
-				 ? "used: a page of a stack that is swapped out is read in"
+				 ? "used: swapped-out pages of a stack are read in"
 				 : "(Linux 6.9) a stack ends before a page that is swapped out");
 	if (kernel->preempts)
 		print_privileged(

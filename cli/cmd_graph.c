@@ -101,7 +101,7 @@ static int check_options(struct graph_options *options, struct error *error)
 		return err;
 	if (options->data.choice.filter.all_runs)
 		return error__set(error, -EINVAL,
-				  "the time line is that of one run; give --run its number");
+				  "the time line shows one run; choose it with --run");
 	return filter__check_options(&options->data.choice.filter.options, COST_LIVE_BYTES, error);
 }
 

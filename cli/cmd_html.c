@@ -39,8 +39,7 @@ static int check_options(const struct html_options *options, struct error *error
 	if (err)
 		return err;
 	if (options->data.choice.filter.all_runs)
-		return error__set(error, -EINVAL,
-				  "the page is that of one run; give --run its number");
+		return error__set(error, -EINVAL, "the page shows one run; choose it with --run");
 	return filter__check_options(&options->data.choice.filter.options, COST_BYTES, error);
 }
 

@@ -76,7 +76,7 @@ static const struct argp_option record_options[] = {
 	{ "no-symbols", OPT_NO_SYMBOLS, NULL, 0,
 	  "Do not look up names; `allocprof symbolize` can do it later", 0 },
 	{ "no-checkpoints", OPT_NO_CHECKPOINTS, NULL, 0,
-	  "Do not keep in FILE.partial what was recorded until now", 0 },
+	  "Do not save the recording so far in FILE.partial", 0 },
 	SYMBOL_OPTION_DEBUG_DIR,
 	SYMBOL_OPTION_NO_DEBUGINFOD,
 	SYMBOL_OPTION_DEBUGINFOD_TIMEOUT,
@@ -256,7 +256,7 @@ static int take_only_run(void *context, struct session *session, size_t number, 
 	if (options->is_kept && !err)
 		unlink(options->partial);
 	else if (options->is_kept && !access(options->partial, F_OK))
-		message__print("%s has what was recorded until some time before the end",
+		message__print("%s has the recording up to some time before the end",
 			       options->partial);
 	measure__report_gaps(&options->measure, profile);
 	measure__tell_stepped(&options->measure, profile);

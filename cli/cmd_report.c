@@ -38,7 +38,7 @@ static const struct argp_option report_options[] = {
 	{ "tree", OPT_TREE, NULL, 0, "Print who calls whom, from main down to the allocator" },
 	{ "bottom-up", OPT_BOTTOM_UP, NULL, 0, "Print who calls the functions that allocate" },
 	{ "min-share", OPT_MIN_SHARE, "P%", 0,
-	  "Sum up what is less, in --tree and --bottom-up (default 1%)" },
+	  "Sum up branches below this share, in --tree and --bottom-up (default 1%)" },
 	{ "histogram", OPT_HISTOGRAM, NULL, 0, "Print sizes and lifetimes" },
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
 	DATA_OPTION_STRICT,
@@ -111,7 +111,7 @@ static int check_options(const struct report_options *options, struct error *err
 			"the table of stacks");
 	if ((options->tree || options->bottom_up) && options->sort == REPORT_OLDEST)
 		return error__set(error, -EINVAL,
-				  "a tree adds up what its branches have, and ages do not; give "
+				  "a tree adds up its branches, and ages cannot be added; give "
 				  "another --sort");
 	return filter__check_options(&options->data.choice.filter.options, choose_cost(options),
 				     error);

@@ -279,8 +279,8 @@ void filter_choice__report_exit(const struct filter_choice *choice)
 
 	if (frees->epoch)
 		message__print(
-			"the last %s freed %s, as a program does that ends: what was there before is shown; "
-			"--at-exit selects what was left",
+			"in its last %s the program freed %s: what was live before that is shown, and "
+			"--at-exit selects what was left at the end",
 			number__time(frees->took_ns).text,
 			number__bytes(frees->freed_bytes, false).text);
 }

@@ -294,8 +294,8 @@ static void say_memory(const struct measure *measure, const struct session *sess
 		number__bytes(memory.own_bytes, false).text,
 		memory.most_bytes ? " and takes up to " : "",
 		memory.most_bytes ? number__bytes(memory.most_bytes, false).text : "",
-		is_probed ? "run it outside of the group (-p PID) where that is too much"
-			  : "--sample, and no --live, take less where that is too much");
+		is_probed ? "if that is too much, run it outside of the group (-p PID)"
+			  : "if that is too much, use --sample, or no --live");
 }
 
 static void close_session(struct session *session)
@@ -415,8 +415,8 @@ int series__check(struct series *series, const struct measure *measure, struct e
 	else if (series->runs && measure->duration_ns)
 		err = error__set(
 			error, -EINVAL,
-			"-r and --duration cannot be used together; a command that goes on is not run "
-			"again beside itself");
+			"-r and --duration cannot be used together; the command may still run after "
+			"that time, and would be run again beside itself");
 	else if (series->runs && measure->session.window.paused)
 		err = error__set(
 			error, -EINVAL,

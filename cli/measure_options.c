@@ -290,8 +290,8 @@ int measure__resolve(struct measure *measure, struct error *error)
 		return error__set(
 			error, -EINVAL,
 			"the blocks of --allocator mmap cannot be followed, as --live and check "
-			"do: mappings end in parts and several at a time, so that none of them is "
-			"a block; do not use --allocator mmap");
+			"do: they are unmapped in parts and several at a time, so that none of them "
+			"is a block; do not use --allocator mmap");
 	err = choose_engine(measure, error);
 	return err ? err : define_probes(measure, error);
 }

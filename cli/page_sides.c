@@ -95,7 +95,7 @@ int page_sides__check(const struct data_run *run, const char *example, struct er
 		return 0;
 	if (filter->all_runs)
 		return error__set(error, -EINVAL,
-				  "one run is compared with one of --base; give --run its number");
+				  "one run is compared with one of --base; choose it with --run");
 	for (size_t i = 0; i < filter->options.n_rules; i++)
 		if (filter->options.rules[i].kind == FILTER_STACK)
 			return error__set(

@@ -163,9 +163,9 @@ void live_summary__print(const struct live_totals *live, const struct selection 
 		       number__bytes(live->size_bytes, false).text,
 		       within(of_live, unseen, live->blocks, live->size_bytes).text,
 		       share(live->blocks, allocations).text,
-		       live->size_bytes > live->peak_bytes ? ", with what ended processes left"
+		       live->size_bytes > live->peak_bytes ? ", including what ended processes left"
 							   : "",
-		       target_runs ? ", and may be freed yet" : "");
+		       target_runs ? ", which may still be freed" : "");
 	message__print("temporary:   %s of %s%s%s", number__count(temporary).text,
 		       number__bytes(temporary_bytes, false).text,
 		       within(of_temporary, unseen, temporary, temporary_bytes).text,

@@ -320,7 +320,7 @@ static void print_rate(const struct diff_output *output)
 			strchr(rate->unit, ':') && !rate->is_function ? "one of N:M" : rate->unit,
 			0);
 	fprintf(to,
-		": before %.3f, after %.3f; the numbers of BEFORE are multiplied by %.4g, as for as much as AFTER",
+		": before %.3f, after %.3f; the numbers of BEFORE are multiplied by %.4g, to compare equal amounts",
 		diff->profiles[DIFF_BEFORE].total / factor / rate->amounts[DIFF_BEFORE],
 		diff->profiles[DIFF_AFTER].total / rate->amounts[DIFF_AFTER], factor);
 	fputc('\n', to);
@@ -525,7 +525,8 @@ static void print_notes(const struct diff_output *output)
 		fputs("\nSo many stacks differ that not all of them were looked at for pairs.\n",
 		      to);
 	if (diff->is_cut)
-		fputs("\nSums stop at 9,223,372,036,854,775,807, and do not add up here.\n", to);
+		fputs("\nA sum is greater than 9,223,372,036,854,775,807 and shown as that, so the numbers do not add up.\n",
+		      to);
 }
 
 static __u64 effect(const struct diff *diff, enum diff_section section)

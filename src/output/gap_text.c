@@ -62,8 +62,8 @@ static const struct gap_words {
 		"%n block{|s} {was|were} freed by functions of defined allocators (--allocator, --probe, --usdt)" UNSEEN },
 	[GAP_TORN] = {
 		"%n millisecond{|s} went by while this copy was made of a target that allocated and freed: "
-		"some of its numbers have what happened then, and others do not",
-		"numbers are of moments that far apart" },
+		"some of its numbers include what happened then, and others do not",
+		"numbers may be of moments that far apart" },
 	[GAP_OTHERS_UNPROBED] = {
 		"%n other process{|es} took memory from the kernel and called no function that is probed" },
 	[GAP_WINDOW_UNNOTICED] = { "%n beginning{|s} or end{|s} of the window went unnoticed" },
@@ -77,8 +77,8 @@ static const struct gap_words {
 		"%n beginning{|s} of regions {is|are} not counted: {its name is|their names are} empty, too long "
 		"or not printable", IN_REGIONS },
 	[GAP_PROGRAMS_UNCOUNTED] = {
-		"%n program{|s} found no room in the shared memory, or may not ask for {its|their} "
-		"number, and {its|their} calls are missing" },
+		"%n program{|s} found no room in the shared memory, or may not call "
+		"getpid(2), and {its|their} calls are missing" },
 	[GAP_THREADS_UNCOUNTED] = {
 		"%n time{|s} a thread found no room in the shared memory, and its calls are missing" },
 	[GAP_CALLS_EARLY] = {
@@ -102,7 +102,7 @@ static const struct gap_words {
 		"the process could not be left: it is stopped, or a thread of it did not stop, so that it is not known "
 		"whether calls are missing; the next allocprof that measures it leaves it" },
 	[GAP_MEMORY_REPLACED] = {
-		"%n process{|es} mapped other memory over the one that {its|their} calls are counted in, so "
+		"%n process{|es} mapped other memory over that in which {its|their} calls are counted, so "
 		"that what came afterwards is missing; --engine=uprobe counts it" },
 	[GAP_PROGRAMS_UNNAMED] = { "%n further program{ was|s were} executed that the library could not be preloaded into" },
 	[GAP_ENTRIES_UNFINISHED] = {
@@ -115,7 +115,7 @@ static const struct gap_words {
 		"%o exports %d, which is not known: %n call{ of it is|s of it are} not counted (--ignore=%d "
 		"where it hands out no memory)" },
 	[GAP_FUNCTION_ENDS] = {
-		"%o: %d was called %n time{|s}, which ended blocks, and it is not known which: they count as "
+		"%o: %d was called %n time{|s} and ended blocks; which ones is not known, so they count as "
 		"live" },
 	[GAP_DEFINITION_LACKING] = {
 		"no file of the target%f has a function of %o, such as %d: its calls are not counted (where "

@@ -409,7 +409,7 @@ static void draw_absence(struct page *page, const struct graph_panel *panel)
 	if (page->graph->n_stacks)
 		snprintf(text, sizeof(text),
 			 "every block %s in the same %s that it was allocated in",
-			 page->graph->live ? "was freed, or went with its process," : "was freed",
+			 page->graph->live ? "was freed, or its process ended," : "was freed",
 			 epoch);
 	else
 		snprintf(text, sizeof(text), "%s",

@@ -174,8 +174,8 @@ int recording_text__goes_on(const struct profile *profile, char **text)
 	else if (threads)
 		length = asprintf(
 			text,
-			"process %d goes on with the library mapped, which counts no more; its "
-			"%s stood still for %.1f ms at the most",
+			"process %d goes on; the library stays mapped and counts no more; its "
+			"%s stood still for %.1f ms at most",
 			profile->totals.run.pid, threads == 1 ? "thread" : "threads",
 			profile__meta_number(profile, "stopped_ns") / 1e6);
 	else

@@ -73,8 +73,8 @@ void report_output__exit_frees(const struct report_output *output)
 	if (!report->exit_frees.epoch)
 		return;
 	fprintf(output->terminal.to,
-		"the last %s freed %s of it, as a program does that ends: what was there before is "
-		"shown; --at-exit\nshows what was left, %s in %s %s\n",
+		"in its last %s the program freed %s of it: what was live before that is shown, and "
+		"--at-exit\nshows what was left at the end, %s in %s %s\n",
 		number__time(report->exit_frees.took_ns).text,
 		report_output__bytes(output, report->exit_frees.freed_bytes).text,
 		report_output__bytes(output, report->left_bytes).text,
@@ -418,8 +418,8 @@ static void print_mappings(const struct report_output *output)
 	if (!calls)
 		return;
 	fprintf(output->terminal.to,
-		"%s of these, in %s %s, are mappings: what allocators take from the kernel counts "
-		"here, and again as what they hand out\n",
+		"%s of these, in %s %s, are mappings: memory that allocators take from the kernel "
+		"counts here, and again where they hand it out\n",
 		report_output__bytes(output, cost__bytes(output->cost, &sum)).text,
 		number__count(calls).text, plural__of("call{|s}", calls).text);
 }

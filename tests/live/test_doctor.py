@@ -12,7 +12,7 @@ import support
 from support import unavailable
 
 USER = 65531
-TITLE = "In the way, certainly or perhaps:"
+TITLE = "Obstacles, certain and possible:"
 
 
 def said(result):
