@@ -83,7 +83,7 @@ def test_freed_at_exit(run, allocprof, compiled, tmp_path):
         ("leaked", 3, 231, None)
     shown = run([allocprof, "report", "--leaks", data], expect=0).stdout.decode()
     assert "Alive before the end: 4,000,231 bytes in 403 blocks of 2 stacks\n" in shown
-    assert "--at-exit\nshows what was left, 231 bytes in 3 blocks\n" in shown
+    assert "--at-exit\nshows what was left at the end, 231 bytes in 3 blocks\n" in shown
     folded = run([allocprof, "folded", "--leaks", "--cost=live", data], expect=0)
     assert sum(int(line.rsplit(b" ", 1)[1]) for line in folded.stdout.splitlines()) == 403
     assert b"--at-exit selects what was left" in folded.stderr

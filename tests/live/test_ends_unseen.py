@@ -111,7 +111,7 @@ def test_blocks_of_a_heap(run, allocprof, tmp_path, name):
     program = build(run, tmp_path, text, name)
     figures, unknown, told = stat(run, allocprof, tmp_path / "json", "--live", "--", program, "end")
     assert unknown == {function: 1} and figures["complete"] is False
-    assert f"{function} was called 1 time, which ended blocks".encode() in told
+    assert f"{function} was called 1 time and ended blocks".encode() in told
 
     run([allocprof, "record", "--live", "-q", "-o", tmp_path / "data", "--", program, "end"], expect=0)
     (calls, _, name), = Recording(tmp_path / "data").gaps["function_ends"]
