@@ -18,15 +18,13 @@ def record(run, allocprof, tmp_path, *argv, **kwargs):
 
 
 @pytest.fixture
-def clean_maps():
-    """Removes the maps that the programs leave in /tmp."""
-    def maps():
-        return set(pathlib.Path("/tmp").glob("perf-*.map"))
-
-    before = maps()
+def clean_maps(tmp_path):
+    """Removes the maps that the recorded programs leave in /tmp, and none of another test that runs now."""
     yield
-    for path in maps() - before:
-        path.unlink()
+    if (tmp_path / "data").exists():
+        for pid, in Recording(tmp_path / "data").sql("SELECT pid FROM processes"):
+            for path in pathlib.Path("/tmp").glob(f"perf-{pid}.map*"):
+                path.unlink()
 
 
 @pytest.mark.fast("early")
