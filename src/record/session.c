@@ -194,7 +194,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	if (!err)
 		err = begin_window(session, error);
 	if (!err)
-		session__begin_check(session);
+		session__begin_bypass_check(session);
 	if (!err)
 		tell_files(session);
 	return err;
@@ -202,8 +202,8 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 
 /* Maximum interval between reads of the engine's events (engine.h). */
 #define TICK_MS 100
-/* Likewise while the check of redirected calls costs the process time. */
-#define CHECK_MS 5
+/* This interval is shorter, since each call costs two traps while redirected calls are checked. */
+#define BYPASS_TICK_MS 5
 
 /* How many processes are looked at to find an ancestor of the signal's sender. */
 #define MOST_ANCESTORS 64
@@ -259,7 +259,7 @@ static int ms_until(__u64 at_ns, __u64 now_ns, int most)
 
 static int timeout_ms(const struct session *session, __u64 now_ns, __u64 end_ns)
 {
-	int timeout = session->bypass ? CHECK_MS : TICK_MS;
+	int timeout = session->bypass ? BYPASS_TICK_MS : TICK_MS;
 
 	for (size_t i = 0; i < session->n_engines; i++)
 		timeout = session__operations(session, i)->timeout_ms(session->engines[i], timeout);
@@ -318,7 +318,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 		epoll_wait(epoll_fd, ready, 4, timeout_ms(session, now, end_ns));
 		err = read_engines(session);
 		if (!err)
-			err = session__attend_check(session);
+			err = session__attend_bypass_check(session);
 		if (!err && attendant)
 			err = attendant->attend(session, attendant->context);
 		if (err || handle_signals(session, signal_fd))
@@ -331,7 +331,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 
 int session__finish(struct session *session, struct error *error)
 {
-	int err = session->is_snapshot ? 0 : session__end_check(session);
+	int err = session->is_snapshot ? 0 : session__end_bypass_check(session);
 
 	if (!session->is_snapshot && !session->target.end_ns)
 		session->target.end_ns = clock__now_ns();

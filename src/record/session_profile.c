@@ -529,7 +529,7 @@ int session__complete_profile(struct session *session)
 	if (!err)
 		err = add_gaps(session);
 	if (!err)
-		err = session__add_check(session);
+		err = session__add_bypasses(session);
 	if (!err && session->is_snapshot && profile__meta(session->profile, "events_id"))
 		err = set_number(session->profile, "events_stacks", session->log_stacks);
 	if (!err && session->profile->totals.window.asked_for)

@@ -46,7 +46,7 @@ struct session {
 	bool is_in_group;     /* this process is in the group that limits the target */
 	int kills_fd;	      /* count of the OOM killer in the target's group; -1: not known */
 	__u64 kills_before;
-	struct bypass *bypass; /* checks redirected calls until check_end_ns; NULL: none does */
+	struct bypass *bypass; /* checks redirected calls until check_end_ns; NULL: no check */
 	__u64 check_end_ns;    /* CLOCK_MONOTONIC */
 	struct bypass_result checked; /* of the check that has ended */
 	__u64 start_realtime_ns;
@@ -86,14 +86,14 @@ bool session__lacks_uprobes(int err);
  * there are no more yet. */
 bool session__next_file(const struct session *session, struct session_files *at);
 
-/* session_check.c: begins to check whether the redirected calls of the process that was attached
+/* session_bypass.c: begins to check whether the redirected calls of the process that was attached
  * to come to the engine. */
-void session__begin_check(struct session *session);
+void session__begin_bypass_check(struct session *session);
 /* Ends the check when it has taken long enough. Fails with -ENOMEM, as the next two do. */
-int session__attend_check(struct session *session);
-int session__end_check(struct session *session);
+int session__attend_bypass_check(struct session *session);
+int session__end_bypass_check(struct session *session);
 /* Adds to the profile what the check has found. */
-int session__add_check(const struct session *session);
+int session__add_bypasses(const struct session *session);
 
 /* Completes the profile. To be called when the engines have finished. Fails with -ENOMEM. */
 int session__complete_profile(struct session *session);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where the engine redirects the calls of a running process: has probes check for a short while
- * whether all calls come to the engine. Without the privileges for probes nothing is checked.
+ * If the engine has redirected the calls of a running process, a session has probes check for a
+ * short while whether all calls come to the engine. Without the privileges for probes it checks
+ * nothing.
  */
 #include "session_internal.h"
 
@@ -17,7 +18,7 @@
 /* The longest check, unless a test wants another one. */
 #define CHECK_MS 200
 
-void session__begin_check(struct session *session)
+void session__begin_bypass_check(struct session *session)
 {
 	const struct session_limits *limits = &session->options.limits;
 	const struct engine *engine = session->engines[0];
@@ -33,15 +34,15 @@ void session__begin_check(struct session *session)
 	session->check_end_ns = clock__now_ns() + (__u64)(limits->check_ms ?: CHECK_MS) * NS_PER_MS;
 }
 
-int session__attend_check(struct session *session)
+int session__attend_bypass_check(struct session *session)
 {
 	if (!session->bypass ||
 	    (clock__now_ns() < session->check_end_ns && !bypass__has_enough(session->bypass)))
 		return 0;
-	return session__end_check(session);
+	return session__end_bypass_check(session);
 }
 
-int session__end_check(struct session *session)
+int session__end_bypass_check(struct session *session)
 {
 	int err = session->bypass ? bypass__finish(session->bypass, &session->checked) : 0;
 
@@ -50,7 +51,7 @@ int session__end_check(struct session *session)
 	return err;
 }
 
-int session__add_check(const struct session *session)
+int session__add_bypasses(const struct session *session)
 {
 	const struct profile_gap gap = {
 		.kind = GAP_CALLS_BYPASSED,
