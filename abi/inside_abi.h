@@ -453,7 +453,9 @@ struct inside_redirections {
 		/* Address of an instruction of the library that each call executes first, and
 		 * that the kernel emulates where it has a probe. */
 		__u64 stub;
-		__u64 function; /* address of the function that is called next; 0: there is none */
+		/* Address of the function that such a call goes on to. It may have another name
+		 * than the one that was called: reallocarray goes on to realloc. */
+		__u64 function;
 	} list[INSIDE_REDIRECTIONS];
 };
 

@@ -152,15 +152,18 @@ static bool program__has_malloc(void)
 
 __attribute__((visibility("protected"))) struct inside_redirections allocprof_redirections;
 
+/* Functions without a next definition are left out. */
 static void add_redirection(const char *name, enum next which)
 {
 	struct inside_redirections *list = &allocprof_redirections;
+	/* interpose.c says why. */
+	void *function = next__get(which == NEXT_reallocarray ? NEXT_realloc : which);
 	struct definition own;
 
-	if (object__defines(&own_object, name, &own))
+	if (function && object__defines(&own_object, name, &own))
 		list->list[list->n++] = (struct inside_redirection){
 			.stub = (__u64)own.address,
-			.function = (__u64)next__get(which),
+			.function = (__u64)function,
 		};
 }
 

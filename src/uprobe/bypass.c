@@ -11,227 +11,244 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "allocator.h"
 #include "allocator_parse.h"
-#include "array.h"
 #include "attachment.h"
 #include "bypass.skel.h"
 #include "cleanup.h"
 #include "error.h"
 #include "inside_abi.h"
 #include "parser.h"
-#include "proc.h"
+#include "process_maps.h"
 
-/* So many calls are checked. */
+/* The check ends after so many calls. */
 #define ENOUGH 20000
-
-/* A mapping of code in the process. The struct owns the path. */
-struct code {
-	__u64 start, end, offset;
-	char *path;
-};
 
 struct bypass {
 	pid_t pid;
-	bool multi; /* each file's probes have one link */
+	bool multi; /* the probes of a file have one link, else one each */
 	struct bypass_bpf *skeleton;
-	struct code *codes;
-	size_t n_codes, codes_room;
-	/* The first is that of the stubs. */
+	struct process_maps *maps; /* of the process when the probes were set */
+	/* The first one is that of the stubs. */
 	struct attachment *attachments[1 + BYPASS_RANGES];
 	size_t n_attachments;
 };
 
-static int note_code(void *context, const struct proc_mapping *mapping)
-{
-	struct bypass *bypass = context;
-	char *path;
-
-	if (!mapping->is_executable || !mapping->inode)
-		return 0;
-	if (array__reserve(&bypass->codes, &bypass->codes_room, bypass->n_codes + 1,
-			   sizeof(*bypass->codes)))
-		return -ENOMEM;
-	path = strdup(mapping->path);
-	if (!path)
-		return -ENOMEM;
-	bypass->codes[bypass->n_codes++] =
-		(struct code){ mapping->start, mapping->end, mapping->offset, path };
-	return 0;
-}
-
-static const struct code *find_code(const struct bypass *bypass, __u64 address)
-{
-	for (size_t i = 0; i < bypass->n_codes; i++)
-		if (address >= bypass->codes[i].start && address < bypass->codes[i].end)
-			return &bypass->codes[i];
-	return NULL;
-}
-
-static int open_code(const struct bypass *bypass, const struct code *code)
-{
-	char path[96];
+/* A file of the process and the probes that it is to have. */
+struct probed_code {
+	const struct code_mapping *mapping;
 	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", bypass->pid, code->start,
-		 code->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Probes of one file. */
-struct probes_of_file {
+	struct allocator *allocator; /* NULL: the file has none, or could not be read */
 	__u64 offsets[INSIDE_REDIRECTIONS], cookies[INSIDE_REDIRECTIONS];
 	__u32 n;
 };
 
-static int attach(struct bypass *bypass, struct bpf_program *program, int fd,
-		  const struct code *code, const struct probes_of_file *probes, struct error *error)
+struct choosing {
+	struct bypass *bypass;
+	const struct inside_redirections *redirections;
+	struct parser *parser;
+	struct probed_code *stubs, *functions[BYPASS_RANGES];
+	size_t n_files;
+};
+
+static const struct code_mapping *find_mapping(const struct bypass *bypass, __u64 address)
+{
+	return process_maps__find_lasting(bypass->maps, bypass->pid, address);
+}
+
+static struct probed_code *open_code(const struct bypass *bypass,
+				     const struct code_mapping *mapping)
+{
+	const struct mapped_file file = {
+		.pid = bypass->pid,
+		.start = mapping->start,
+		.end = mapping->end,
+		.identity = mapping->identity,
+		.path = mapping->path,
+	};
+	struct probed_code *code = calloc(1, sizeof(*code));
+	struct file_identities identities;
+
+	if (!code)
+		return NULL;
+	code->mapping = mapping;
+	code->fd = mapped_file__open(&file, &(struct file_identifier){ 0 }, &identities);
+	return code;
+}
+
+static void close_code(struct probed_code *code)
+{
+	if (!code)
+		return;
+	close_fd(&code->fd);
+	allocator__free(code->allocator);
+	free(code);
+}
+
+/* Returns the file in which the function is. Reads its allocator if the file is new. Returns NULL
+ * if there is no such file, or there are too many. */
+static struct probed_code *get_file(struct choosing *choosing, __u64 function)
+{
+	const struct code_mapping *mapping = find_mapping(choosing->bypass, function);
+	struct probed_code *code;
+
+	for (size_t i = 0; i < choosing->n_files; i++)
+		if (choosing->functions[i]->mapping == mapping)
+			return choosing->functions[i];
+	if (!mapping || choosing->n_files == BYPASS_RANGES)
+		return NULL;
+	code = open_code(choosing->bypass, mapping);
+	if (!code)
+		return NULL;
+	choosing->functions[choosing->n_files++] = code;
+	if (code->fd >= 0 && allocator__parse(choosing->parser, code->fd, mapping->path,
+					      &code->allocator, &(struct error){ 0 }))
+		code->allocator = NULL;
+	return code;
+}
+
+/* Returns the function's site if the kernel emulates the instruction there. Single-stepping would
+ * leave a mapping in the process. */
+static const struct site *find_site(const struct probed_code *code, __u64 function)
+{
+	const struct code_mapping *mapping = code->mapping;
+	__u64 offset = function - mapping->start + mapping->offset;
+
+	for (size_t i = 0; code->allocator && i < code->allocator->n_sites; i++)
+		if (code->allocator->sites[i].entry_offset == offset)
+			return code->allocator->sites[i].emulated ? &code->allocator->sites[i]
+								  : NULL;
+	return NULL;
+}
+
+static void add_probe(struct probed_code *code, __u64 offset, __u64 cookie)
+{
+	/* Several names may have one function. */
+	for (__u32 i = 0; i < code->n; i++)
+		if (code->offsets[i] == offset)
+			return;
+	code->offsets[code->n] = offset;
+	code->cookies[code->n++] = cookie;
+}
+
+/* Chooses the probe at the function. Returns false if it can have none. */
+static bool choose_function(struct choosing *choosing, __u64 function)
+{
+	struct probed_code *code = get_file(choosing, function);
+	const struct site *site = code ? find_site(code, function) : NULL;
+
+	if (!site)
+		return false;
+	add_probe(code, site->probe_offset, site->lowered_bytes);
+	return true;
+}
+
+/* Chooses the probes of all functions that can have one, and of their stubs. A stub whose function
+ * has no probe must have none either: it would hide each call that bypasses another one. */
+static int choose_probes(struct choosing *choosing)
+{
+	const struct inside_redirections *redirections = choosing->redirections;
+	const struct code_mapping *mapping;
+
+	mapping =
+		redirections->n ? find_mapping(choosing->bypass, redirections->list[0].stub) : NULL;
+	if (!mapping)
+		return -ENOENT;
+	choosing->stubs = open_code(choosing->bypass, mapping);
+	if (!choosing->stubs)
+		return -ENOMEM;
+	if (choosing->stubs->fd < 0)
+		return choosing->stubs->fd;
+	for (__u32 i = 0; i < redirections->n; i++) {
+		const struct inside_redirection *redirection = &redirections->list[i];
+
+		if (redirection->stub >= mapping->start && redirection->stub < mapping->end &&
+		    choose_function(choosing, redirection->function))
+			add_probe(choosing->stubs,
+				  redirection->stub - mapping->start + mapping->offset, 0);
+	}
+	return 0;
+}
+
+static int set_probes_of(struct bypass *bypass, struct bpf_program *program,
+			 const struct probed_code *code, struct error *error)
 {
 	const struct attachment_request request = {
 		.run = { .program = program, .multi = bypass->multi, .pid = bypass->pid },
-		.fd = fd,
-		.path = code->path,
-		.n = probes->n,
-		.offsets = probes->offsets,
-		.cookies = probes->cookies,
+		.fd = code->fd,
+		.path = code->mapping->path,
+		.n = code->n,
+		.offsets = code->offsets,
+		.cookies = code->cookies,
 	};
-	int err = attachment__new(&request, &bypass->attachments[bypass->n_attachments], error);
+	int err;
 
+	if (!code->n)
+		return 0;
+	err = attachment__new(&request, &bypass->attachments[bypass->n_attachments], error);
 	bypass->n_attachments += !err;
 	return err;
 }
 
-static int attach_stubs(struct bypass *bypass, const struct inside_redirections *redirections,
-			struct error *error)
+/* The stubs' probes come first: a call that meets only the second one of its two probes would be
+ * taken for one that bypasses the stub. */
+static int set_probes(const struct choosing *choosing, struct error *error)
 {
-	const struct code *code = find_code(bypass, redirections->list[0].stub);
-	struct probes_of_file probes = { .n = 0 };
-	_cleanup_(close_fd) int fd = code ? open_code(bypass, code) : -ENOENT;
+	struct bypass *bypass = choosing->bypass;
+	struct bypass_state *state = &bypass->skeleton->bss->bypass;
+	int err = set_probes_of(bypass, bypass->skeleton->progs.at_stub, choosing->stubs, error);
 
-	if (fd < 0)
-		return fd;
-	for (__u32 i = 0; i < redirections->n; i++) {
-		__u64 stub = redirections->list[i].stub;
+	for (size_t i = 0; i < choosing->n_files && !err; i++) {
+		const struct probed_code *code = choosing->functions[i];
 
-		if (stub >= code->start && stub < code->end)
-			probes.offsets[probes.n++] = stub - code->start + code->offset;
+		state->ranges[i].start = code->mapping->start;
+		state->ranges[i].size = code->mapping->end - code->mapping->start;
+		err = set_probes_of(bypass, bypass->skeleton->progs.at_function, code, error);
 	}
-	return attach(bypass, bypass->skeleton->progs.at_stub, fd, code, &probes, error);
-}
-
-/* Returns whether an earlier one goes on to the same function, as aliases do. */
-static bool is_repeated(const struct inside_redirections *redirections, __u32 index)
-{
-	for (__u32 i = 0; i < index; i++)
-		if (redirections->list[i].function == redirections->list[index].function)
-			return true;
-	return false;
-}
-
-static const struct site *find_site(const struct allocator *allocator, __u64 offset)
-{
-	for (size_t i = 0; i < allocator->n_sites; i++)
-		if (allocator->sites[i].entry_offset == offset)
-			return &allocator->sites[i];
-	return NULL;
-}
-
-/* Chooses the probes of the functions in the file @code, at the sites that the engine of uprobes
- * takes, too. Sets *@bias to what the process's addresses have more than those in the file. */
-static void choose_sites(const struct code *code, const struct allocator *allocator,
-			 const struct inside_redirections *redirections, struct probes_of_file *out,
-			 __u64 *bias)
-{
-	for (__u32 i = 0; i < redirections->n; i++) {
-		__u64 function = redirections->list[i].function;
-		const struct site *site;
-
-		if (function < code->start || function >= code->end || is_repeated(redirections, i))
-			continue;
-		site = find_site(allocator, function - code->start + code->offset);
-		if (!site)
-			continue;
-		*bias = function - site->entry_vaddr;
-		out->offsets[out->n] = site->probe_offset;
-		out->cookies[out->n++] = site->lowered_bytes;
-	}
-}
-
-static int attach_functions(struct bypass *bypass, const struct code *code, struct parser *parser,
-			    const struct inside_redirections *redirections, struct error *error)
-{
-	size_t range = bypass->n_attachments - 1;
-	_cleanup_(close_fd) int fd = open_code(bypass, code);
-	struct probes_of_file probes = { .n = 0 };
-	struct allocator *allocator;
-	__u64 bias = 0;
-	int err = fd < 0 ? fd : allocator__parse(parser, fd, code->path, &allocator, error);
-
-	if (err)
-		return err;
-	choose_sites(code, allocator, redirections, &probes, &bias);
-	bypass->skeleton->bss->bypass.ranges[range].start = allocator->text_start + bias;
-	bypass->skeleton->bss->bypass.ranges[range].size =
-		allocator->text_end - allocator->text_start;
-	if (probes.n)
-		err = attach(bypass, bypass->skeleton->progs.at_function, fd, code, &probes, error);
-	allocator__free(allocator);
 	return err;
 }
 
-static bool has_function(const struct code *code, const struct inside_redirections *redirections)
+static int choose_and_set_probes(struct bypass *bypass,
+				 const struct inside_redirections *redirections,
+				 struct error *error)
 {
-	for (__u32 i = 0; i < redirections->n; i++)
-		if (redirections->list[i].function >= code->start &&
-		    redirections->list[i].function < code->end)
-			return true;
-	return false;
-}
-
-/* The stubs' probes come first: a call that meets only the second one of its two probes would be
- * taken for one that bypasses the stub. */
-static int set_probes(struct bypass *bypass, const struct inside_redirections *redirections,
-		      struct error *error)
-{
-	struct parser *parser;
-	int err = parser__new(&parser, error);
+	struct choosing choosing = { .bypass = bypass, .redirections = redirections };
+	int err = parser__new(&choosing.parser, error);
 
 	if (err)
 		return err;
-	err = attach_stubs(bypass, redirections, error);
-	for (size_t i = 0; i < bypass->n_codes && !err; i++)
-		if (bypass->n_attachments < ARRAY_SIZE(bypass->attachments) &&
-		    has_function(&bypass->codes[i], redirections))
-			err = attach_functions(bypass, &bypass->codes[i], parser, redirections,
-					       error);
-	parser__free(parser);
+	err = choose_probes(&choosing);
+	if (!err)
+		err = set_probes(&choosing, error);
+	close_code(choosing.stubs);
+	for (size_t i = 0; i < choosing.n_files; i++)
+		close_code(choosing.functions[i]);
+	parser__free(choosing.parser);
 	return err;
 }
 
 static int load(struct bypass *bypass, bool no_multi)
 {
+	struct bypass_bpf *skeleton;
 	bool pid_works;
 
 	bypass->multi = !no_multi && uprobe_multi__supported(&pid_works) && pid_works;
-	/* Without it libbpf prints to the standard error. */
+	/* Else libbpf prints to the standard error. */
 	libbpf_set_print(NULL);
-	bypass->skeleton = bypass_bpf__open();
-	if (!bypass->skeleton)
+	skeleton = bypass->skeleton = bypass_bpf__open();
+	if (!skeleton)
 		return -errno;
 	if (bypass->multi) {
-		bpf_program__set_expected_attach_type(bypass->skeleton->progs.at_stub,
+		bpf_program__set_expected_attach_type(skeleton->progs.at_stub,
 						      ATTACH_TYPE_UPROBE_MULTI);
-		bpf_program__set_expected_attach_type(bypass->skeleton->progs.at_function,
+		bpf_program__set_expected_attach_type(skeleton->progs.at_function,
 						      ATTACH_TYPE_UPROBE_MULTI);
 	}
-	return bypass_bpf__load(bypass->skeleton);
+	return bypass_bpf__load(skeleton);
 }
 
 int bypass__new(pid_t pid, const struct inside_redirections *redirections, bool no_multi,
@@ -244,10 +261,12 @@ int bypass__new(pid_t pid, const struct inside_redirections *redirections, bool 
 		return -ENOMEM;
 	bypass->pid = pid;
 	err = load(bypass, no_multi);
+	if (!err) {
+		bypass->maps = process_maps__new();
+		err = bypass->maps ? process_maps__scan(bypass->maps, pid) : -ENOMEM;
+	}
 	if (!err)
-		err = proc_maps__each(pid, note_code, bypass);
-	if (!err)
-		err = redirections->n ? set_probes(bypass, redirections, error) : -ENOENT;
+		err = choose_and_set_probes(bypass, redirections, error);
 	if (err) {
 		bypass__free(bypass);
 		return err;
@@ -269,15 +288,15 @@ static int find_caller(const struct bypass *bypass, char **path)
 {
 	int fd = bpf_map__fd(bypass->skeleton->maps.callers);
 	__u64 address, *before = NULL, n, most = 0, caller = 0;
-	const struct code *code;
+	const struct code_mapping *mapping;
 
 	for (; !bpf_map_get_next_key(fd, before, &address); before = &address)
 		if (!bpf_map_lookup_elem(fd, &address, &n) && n > most) {
 			most = n;
 			caller = address;
 		}
-	code = find_code(bypass, caller);
-	*path = strdup(code ? code->path : "[unknown]");
+	mapping = find_mapping(bypass, caller);
+	*path = strdup(mapping && mapping->path ? mapping->path : "[unknown]");
 	return *path ? 0 : -ENOMEM;
 }
 
@@ -299,8 +318,6 @@ void bypass__free(struct bypass *bypass)
 	while (bypass->n_attachments)
 		attachment__leave(bypass->attachments[--bypass->n_attachments]);
 	bypass_bpf__destroy(bypass->skeleton);
-	for (size_t i = 0; i < bypass->n_codes; i++)
-		free(bypass->codes[i].path);
-	free(bypass->codes);
+	process_maps__free(bypass->maps);
 	free(bypass);
 }
