@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What bpf/bypass.bpf.c and src/uprobe/bypass.c share. */
+/* The kernel side (bpf/bypass.bpf.c) and allocprof (src/uprobe/bypass.c) share these limits and this state of the check for
+ * calls that bypass the library of src/inside. */
 #ifndef ALLOCPROF_BYPASS_ABI_H
 #define ALLOCPROF_BYPASS_ABI_H
 
 #include <linux/types.h>
 
+/* Most threads whose calls are checked. */
 #define BYPASS_THREADS 65536
 /* Most return addresses of bypassing calls that are told apart. */
 #define BYPASS_CALLERS 1024
@@ -15,8 +17,8 @@
 struct bypass_state {
 	__u32 is_on; /* 1: calls are checked; written by allocprof */
 	__u32 pad;
-	/* Code of the objects that have the functions, as addresses in the process; written by
-	 * allocprof. Unused ones have the size 0. */
+	/* Mappings of the code of the objects that have the functions; written by allocprof. Unused
+	 * ones have the size 0. */
 	struct {
 		__u64 start, size;
 	} ranges[BYPASS_RANGES];

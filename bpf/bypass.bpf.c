@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * For a process in which the library of src/inside counts: finds calls of an allocator's functions
+ * In a process whose calls src/inside counts, these programs find calls of an allocator's functions
  * that have not come through the library's stubs. A thread that enters a stub goes on to a function.
- * An object of its own, with its own maps.
+ * The programs have their own object and maps, since no others run in such a measurement.
  */
 #include "kernel.h"
 #include "arch.bpf.h"
@@ -12,7 +12,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 struct thread {
 	__u64 n_entered; /* how many stubs it has entered without a function afterwards */
-	/* The last call that came through a stub: a function that it jumps to is the same call. */
+	/* Of the last call that came through a stub. If the function jumps to another one, that is
+	 * no further call. */
 	__u64 sp, return_address;
 };
 
@@ -34,9 +35,11 @@ struct {
 
 struct bypass_state bypass;
 
-static struct thread *thread_of(__u32 tid, bool *is_new)
+/* Returns NULL if there is no room. */
+static struct thread *current_thread(bool *is_new)
 {
 	static const struct thread none;
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
 
 	*is_new = !thread;
@@ -55,7 +58,7 @@ int at_stub(struct pt_regs *ctx)
 	kernel_stack__use(ctx);
 	if (!LOAD(bypass.is_on))
 		return 0;
-	thread = thread_of((__u32)bpf_get_current_pid_tgid(), &is_new);
+	thread = current_thread(&is_new);
 	if (thread)
 		thread->n_entered++;
 	return 0;
@@ -93,7 +96,7 @@ int at_function(struct pt_regs *ctx)
 	kernel_stack__use(ctx);
 	if (!LOAD(bypass.is_on))
 		return 0;
-	thread = thread_of((__u32)bpf_get_current_pid_tgid(), &is_new);
+	thread = current_thread(&is_new);
 	if (!thread || bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp)) {
 		__sync_fetch_and_add(&bypass.n_unread, 1);
 		return 0;

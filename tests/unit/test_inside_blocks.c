@@ -19,7 +19,8 @@
 
 static struct inside_header header;
 static struct inside_program program;
-static pthread_barrier_t takers; /* if there are any, they wait for each other with their pages */
+/* Unless n_takers is 0, so many threads that have taken pages wait for each other. */
+static pthread_barrier_t takers;
 static int n_takers, n_given_back;
 
 /* In the place of memory.c. */
