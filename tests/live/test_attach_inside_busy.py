@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from measured import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
-from support import TIMEOUT_SECONDS, Obedient, read_report, wait_until
+from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
 TRIES = int(os.environ.get("ALLOCPROF_TRIES", 12))
@@ -110,9 +110,12 @@ def test_of_another_user(run, allocprof, runner, target):
     process.exit()
 
 
+@pytest.mark.slow  # the fast tests run in a plain chroot, too, in which none can be made
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespaces are root's")
-def test_container(measure, runner, target):
+def test_container(run, measure, runner, target):
     """A process with its own mount, PID, user, network and IPC namespaces and a root that cannot be written."""
+    if run(["unshare", "-U", "true"]).status:
+        unavailable("no namespace of users can be made here")
     process = Obedient(runner, ["unshare", "-m", "-p", "-U", "-r", "-n", "-i", "--fork", "--kill-child", "sh", "-c",
                                 "mount -o remount,bind,ro / && ! touch /read-only 2>/dev/null && exec " + str(target("sleeper"))])
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as children:
