@@ -318,7 +318,10 @@ def wait_until_counting(allocprof, process):
     """Until the recording, which is @process or a child of it, has set all of its probes and opened its
     window: only then does it answer."""
     def is_counting():
-        assert process.poll() is None, f"allocprof ended with {process.returncode}"
+        if process.poll() is not None:
+            fds = select.select([process.stderr.fileno()], [], [], 0)[0] if process.stderr else []
+            said = "".join(os.read(fd, 4096).decode(errors="replace") for fd in fds)
+            raise AssertionError(f"allocprof ended with {process.returncode}: {said}")
         answer = subprocess.run([allocprof, "ctl", "-p", str(process.pid), "status"], env=clean_environment(),
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
         return answer.returncode == 0 and answer.stdout.startswith(b"counting")

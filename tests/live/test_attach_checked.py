@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import pathlib
 import sqlite3
 
 import pytest
@@ -13,8 +14,8 @@ from support import Obedient, read_report, unavailable
 # The check lasts until the end of the recording.
 CHECKED = ["--inject", "check_ms=60000"]
 
-ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2.0"]
-PLACE = "/usr/lib/x86_64-linux-gnu/"
+ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.*"]
+PLACE = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 
 # Says "done" when it has called all of its functions so often; and by "copied", also malloc by a copy of its address.
 ALL = r"""
@@ -110,19 +111,23 @@ def test_calls_by_a_copied_address(measure, runner, target):
 def test_functions_of_allocators(measure, runner, compiled, allocator):
     """Those that call or jump to each other, and operators new and delete, are one call each; none of them hides a call that comes to no
     stub; and no single-stepped probe leaves the kernel's mapping behind."""
-    if not os.path.exists(PLACE + allocator):
+    library = next(iter(PLACE.glob(allocator)), None)
+    if not library:
         unavailable(f"{allocator} is not installed: scripts/setup --test")
     program = compiled(ALL, compiler="g++", name="all")
-    process = Obedient(runner, ["env", f"LD_PRELOAD={PLACE}{allocator}", program])
+    process = Obedient(runner, ["env", f"LD_PRELOAD={library}", program])
     measured = measure(process, "record", *CHECKED)
     process.ask("all 200")
     said = measured.finish()
     number, gaps = checked_calls(measured.output)
+    # mimalloc 3 has a strdup() of its own, of which no size is known.
+    own = [("own_functions", 200, "")] if "mimalloc" in allocator and gaps else []
+    assert gaps == own, (gaps, said)
     # The calls that an allocator makes itself through its own words come to stubs as well.
-    assert not gaps and (number == 200 * CALLS if allocator == "libc.so.6" else number >= 200 * CALLS), (number, gaps, said)
+    assert number == 200 * CALLS if allocator == "libc.so.6" else number >= 200 * CALLS, (number, said)
     measured = measure(process, "record", *CHECKED)
     process.ask("copied 200")
     measured.finish()
-    assert checked_calls(measured.output)[1] == [("calls_bypassed", 200, str(program))]
+    assert checked_calls(measured.output)[1] == [*own, ("calls_bypassed", 200, str(program))]
     assert not [line for line in maps_of(process.pid) if "[uprobes]" in line]
     process.exit()

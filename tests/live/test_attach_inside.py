@@ -326,7 +326,7 @@ int main(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(SYS_brk), ALLOW(SYS_newfstatat), ALLOW(SYS_rt_sigreturn),
+		ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(SYS_brk), ALLOW(SYS_fstat), ALLOW(SYS_newfstatat), ALLOW(SYS_rt_sigreturn),
 		ALLOW(SYS_restart_syscall), ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_gettid), ALLOW(SYS_getpid), ALLOW(SYS_mremap),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};

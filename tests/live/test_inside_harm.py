@@ -2,6 +2,7 @@
 """Programs that the library of src/inside is loaded into, or must not be, do what they do without it: output, exit
 status and signals. `stat`, `record`, and with blocks."""
 
+import pathlib
 import shutil
 import subprocess
 
@@ -373,23 +374,27 @@ OPERATORS = """
 #include <new>
 int main() { for (int i = 0; i < 10; i++) { char *volatile p = new char[100]; delete[] p; std::free(std::malloc(3)); } return 4; }
 """
-ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"]
+ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.*"]
 
 
 @pytest.mark.fast("libjemalloc.so.2")
 @pytest.mark.parametrize("library", ALLOCATORS)
 def test_functions_of_an_allocator(same, compiled, library):
     """They are counted, whoever has them."""
+    path = next(iter(pathlib.Path("/usr/lib/x86_64-linux-gnu").glob(library)), None)
+    if not path:
+        unavailable(f"{library} is not installed: scripts/setup --test")
+
     def counted(program, env):
         bare, report = same("stat", [program], env=env)
         assert bare.status in (4, 5) and report["functions"]["malloc"]["calls"] >= 10
         assert report["complete"] and not report.get("engine_gaps")
         return report["functions"].get("new", {"calls": 0})["calls"]
     with_operators = compiled(OPERATORS, compiler="g++", name="operators")
-    # tcmalloc's own code uses its operator twice, when it is loaded.
-    own = counted(compiled(ALLOCATES), {"LD_PRELOAD": library})
-    assert own == (2 if "tcmalloc" in library else 0)
-    assert counted(with_operators, {"LD_PRELOAD": library}) == own + 10
+    # tcmalloc's own code uses its operator twice, when it is loaded; from 2.16 on it does not.
+    own = counted(compiled(ALLOCATES), {"LD_PRELOAD": str(path)})
+    assert own in ((0, 2) if "tcmalloc" in library else (0,))
+    assert counted(with_operators, {"LD_PRELOAD": str(path)}) == own + 10
     # The C++ library's operators call malloc, which counts.
     assert counted(with_operators, {}) == 0
 
