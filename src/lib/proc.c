@@ -7,11 +7,32 @@
 
 #include "cleanup.h"
 
+bool proc_mapping__parse(char *line, struct proc_mapping *out)
+{
+	struct proc_mapping mapping = { 0 };
+	char permissions[5];
+	int path_at = 0;
+
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &mapping.start, &mapping.end,
+		   permissions, &mapping.offset, &mapping.major, &mapping.minor, &mapping.inode,
+		   &path_at) < 7 ||
+	    !path_at)
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	mapping.is_readable = permissions[0] == 'r';
+	mapping.is_writable = permissions[1] == 'w';
+	mapping.is_executable = permissions[2] == 'x';
+	mapping.is_shared = permissions[3] == 's';
+	mapping.path = line + path_at;
+	*out = mapping;
+	return true;
+}
+
 int proc_maps__each(pid_t pid, proc_maps_visit *visit, void *context)
 {
 	_cleanup_(close_file) FILE *maps = NULL;
 	_cleanup_(free_ptr) char *line = NULL;
-	char name[64] = "/proc/self/maps", permissions[5];
+	char name[64] = "/proc/self/maps";
 	size_t capacity = 0;
 	int err = 0;
 
@@ -21,19 +42,10 @@ int proc_maps__each(pid_t pid, proc_maps_visit *visit, void *context)
 	if (!maps)
 		return -errno;
 	while (!err && getline(&line, &capacity, maps) > 0) {
-		struct proc_mapping mapping = { 0 };
-		int path_at = 0;
+		struct proc_mapping mapping;
 
-		if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &mapping.start, &mapping.end,
-			   permissions, &mapping.offset, &mapping.major, &mapping.minor,
-			   &mapping.inode, &path_at) < 7 ||
-		    !path_at)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		mapping.is_executable = permissions[2] == 'x';
-		mapping.is_shared = permissions[3] == 's';
-		mapping.path = line + path_at;
-		err = visit(context, &mapping);
+		if (proc_mapping__parse(line, &mapping))
+			err = visit(context, &mapping);
 	}
 	return err;
 }

@@ -10,11 +10,15 @@
 /* A line of /proc/PID/maps. */
 struct proc_mapping {
 	__u64 start, end, offset; /* addresses of the mapping, and its offset in the file */
-	bool is_executable, is_shared;
+	bool is_readable, is_writable, is_executable, is_shared;
 	unsigned int major, minor; /* numbers of the device */
 	__u64 inode;		   /* 0: anonymous memory */
 	const char *path;	   /* as the kernel shows it, "" for anonymous memory */
 };
+
+/* Reads a line of /proc/PID/maps, or the first one of a mapping in smaps, and ends it before its
+ * newline; the path is a part of it. Returns false if it is another line. */
+bool proc_mapping__parse(char *line, struct proc_mapping *out);
 
 /* Called with each mapping. A result other than 0 ends the iteration, whose result it becomes. */
 typedef int proc_maps_visit(void *context, const struct proc_mapping *mapping);
