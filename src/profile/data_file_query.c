@@ -159,7 +159,7 @@ static int check_digest(struct data_query *query)
 	sqlite3 *db = query->reader.db;
 	const char *written;
 	__u64 digest;
-	int err = data_digest__compute(db, query->reader.lacks_gaps, &digest);
+	int err = data_digest__compute(db, query->reader.lacking, &digest);
 
 	if (!err)
 		err = prepare(

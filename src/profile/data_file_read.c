@@ -174,8 +174,8 @@ static int check_schema(struct data_reader *reader, bool only_meta)
 		if (only_meta && strcmp(table->name, "meta"))
 			continue;
 		err = check_definition(reader, statement, table);
-		if (err == -EINVAL && !strcmp(table->name, "gaps")) {
-			reader->lacks_gaps = true;
+		if (err == -EINVAL && table->may_lack) {
+			reader->lacking |= 1U << (table - data_tables);
 			err = 0;
 		}
 	}

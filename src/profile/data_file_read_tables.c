@@ -63,6 +63,8 @@ union table_row {
 	struct data_sample_row sample;
 	struct profile_lifetime lifetime;
 	struct timeline_sample timeline_sample;
+	struct profile_blocks resident;
+	struct data_rss_row rss;
 };
 
 /* Checks that ids count from 1 without gaps, and that rows are unique: then the adder has made a
@@ -80,7 +82,7 @@ static bool is_number(const char *key)
 	static const char *const keys[] = {
 		"attached_pid", "attached_rss_bytes", "checked_calls", "exit_status", "exit_signal",
 		"impossible_calls", "oom_kills", "group_limit_bytes", "own_in_group", "own_bytes",
-		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "runs",
+		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "resident_stop_ns", "runs",
 		"sample_bytes", "stopped_ns", "stopped_threads", "waits", "waits_ns", "wanted_runs", "warmup_runs",
 		"window_delay_ns",
 	};
@@ -509,6 +511,29 @@ static int add_timeline_sample(struct data_reader *reader, const union table_row
 		       : -EINVAL;
 }
 
+static int add_resident(struct data_reader *reader, const union table_row *row)
+{
+	const struct profile_blocks *resident = &row->resident;
+
+	if (!resident->count || resident->count > reader->n_counts ||
+	    resident->pages > PROFILE_MAX / PROFILE_PAGE_BYTES ||
+	    resident->unique_pages > resident->pages ||
+	    resident->unique_slack_bytes > resident->unique_pages * PROFILE_PAGE_BYTES)
+		return -EINVAL;
+	return reader->only_checks ? 0 : profile__add_blocks(reader->profile, resident);
+}
+
+static int add_rss(struct data_reader *reader, const union table_row *row)
+{
+	struct profile_rss rss = row->rss.rss;
+	int kind = rss_kind__by_name(row->rss.kind);
+
+	if (kind < 0)
+		return -EINVAL;
+	rss.kind = kind;
+	return profile__add_rss(reader->profile, &rss);
+}
+
 static int read_rows(struct data_reader *reader, const char *name,
 		     int (*add)(struct data_reader *reader, const union table_row *row))
 {
@@ -550,15 +575,18 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "samples", add_sample },
 		{ "lifetimes", add_lifetime },
 		{ "timeline", add_timeline_sample },
+		{ "resident", add_resident },
+		{ "rss", add_rss },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		const char *name = tables[i].name;
+		const struct data_table *known = data_table__find(name);
 		int err = 0;
 
 		if (tables[i].read)
 			err = tables[i].read(reader);
-		else if (!reader->lacks_gaps || strcmp(name, "gaps"))
+		else if (!(reader->lacking >> (known - data_tables) & 1))
 			err = read_rows(reader, name, tables[i].add);
 		if (err) {
 			*table = name;

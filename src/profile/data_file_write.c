@@ -298,6 +298,31 @@ static int write_lifetimes(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static int write_resident(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "resident" };
+	struct profile_blocks row;
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_counts && !err; i++)
+		if (profile__count_blocks(profile, &profile->counts[i], &row) &&
+		    (row.resident_bytes || row.pages))
+			err = data_insert__row(&insert, &row);
+	return err;
+}
+
+static int write_rss(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "rss" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_rss && !err; i++)
+		err = data_insert__row(
+			&insert, &(struct data_rss_row){ profile->rss[i],
+							 rss_kind__name(profile->rss[i].kind) });
+	return err;
+}
+
 /* Writes the tables of names. */
 static int write_names(sqlite3 *db, const struct profile *profile)
 {
@@ -317,8 +342,9 @@ static int write_frames(sqlite3 *db, const struct profile *profile)
 static int write_all(sqlite3 *db, const struct profile *profile)
 {
 	int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_names,  write_ledger,  write_runs,      write_frames, write_counts,
-		write_blocks, write_samples, write_lifetimes, write_gaps,
+		write_names,  write_ledger,   write_runs,    write_frames,
+		write_counts, write_blocks,   write_samples, write_lifetimes,
+		write_gaps,   write_resident, write_rss,
 	};
 	char application_id[64];
 	int err;

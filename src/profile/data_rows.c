@@ -249,7 +249,7 @@ __u64 data_digest__row(const char *table, sqlite3_stmt *row)
 	return hash;
 }
 
-int data_digest__compute(sqlite3 *db, bool lacks_gaps, __u64 *digest)
+int data_digest__compute(sqlite3 *db, __u32 lacking, __u64 *digest)
 {
 	__u64 sum = 0;
 
@@ -257,7 +257,7 @@ int data_digest__compute(sqlite3 *db, bool lacks_gaps, __u64 *digest)
 		_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 		int err, status;
 
-		if (table->view || (lacks_gaps && !strcmp(table->name, "gaps")))
+		if (table->view || lacking >> (table - data_tables) & 1)
 			continue;
 		err = data_table__select(table, db, &statement);
 		if (err)
@@ -275,7 +275,7 @@ int data_digest__write(sqlite3 *db)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	__u64 digest;
-	int err = data_digest__compute(db, false, &digest);
+	int err = data_digest__compute(db, 0, &digest);
 
 	if (!err)
 		err = prepare(db, "INSERT OR IGNORE INTO meta VALUES('" DATA_DIGEST_KEY "', ?)",

@@ -79,6 +79,12 @@ COLUMNS(blocks) = {
 	NUMBER(discarded), NUMBER(discarded_bytes), NUMBER(temporary), NUMBER(temporary_bytes), NUMBER(peak),
 	NUMBER(peak_bytes), NUMBER(oldest_ns), { 0 },
 };
+COLUMNS(resident) = {
+	ID(count), NUMBER(resident_bytes), NUMBER(pages), NUMBER(unique_pages), NUMBER(unique_slack_bytes), { 0 },
+};
+#undef ROW
+#define ROW struct data_rss_row
+COLUMNS(rss) = { NUMBER_AT(process, rss.process), NAME(kind), NUMBER_AT(bytes, rss.size_bytes), { 0 } };
 #undef ROW
 #define ROW struct data_sample_row
 COLUMNS(samples) = {
@@ -119,7 +125,7 @@ const struct data_table data_tables[] = {
 	  "lost there, it is complete. run is 0 for the recording as a whole; with record -r there are those of each run, "
 	  "too. number is of calls, processes, mappings or what else the kind is of. bytes and pid are of programs. "
 	  "Recordings of before lack this table and have lines of text in meta.",
-	  .columns = gaps },
+	  .columns = gaps, .may_lack = true },
 	{ "ledger", "What happened to each event, a call that the recording was to count.",
 	  .columns = ledger },
 	{ "modules",
@@ -212,6 +218,21 @@ const struct data_table data_tables[] = {
 	  "where a command was launched, and else when a process's memory was measured "
 	  "first.",
 	  .columns = timeline, .key = "run, time_ns" },
+	{ "resident",
+	  "With record --resident: what the live blocks of a count have of the resident memory at the end of the "
+	  "recording, or of their process. resident_bytes are those of the blocks, pages the pages of 4 KiB on which "
+	  "they are, unique_pages those of them without a block of another stack, and unique_slack_bytes the bytes of "
+	  "these that are of no block. A page on which several counts of a stack have blocks is one of these counts' "
+	  "pages.",
+	  .columns = resident, .may_lack = true },
+	{ "rss",
+	  "With record --resident: what the resident memory of a process consists of, a row each. kind is blocks (live "
+	  "ones), slack (what else is on pages with live blocks), free (an allocator's pages without a live block), "
+	  "before (an allocator's pages that were resident before the recording began), mappings (other private "
+	  "anonymous mappings), inherited (of a forked process, without a live block of its own), stacks (of threads), data (of programs), files, shared (shared mappings, and pages that "
+	  "a fork shares), allocprof (what it has mapped there) or changed (counted and then gone). huge is no part of "
+	  "the sum: transparent huge pages among all of that.",
+	  .columns = rss, .key = "process, kind", .may_lack = true },
 	{ "stack_frames",
 	  "The frames of stacks, a row each. depth 0 is the caller of the allocator.",
 	  .view = "SELECT s.id AS stack, f.key AS depth, f.value AS frame "

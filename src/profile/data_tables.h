@@ -63,6 +63,10 @@ struct data_sample_row {
 	const char *what;
 	struct profile_estimate estimate;
 };
+struct data_rss_row {
+	struct profile_rss rss;
+	const char *kind;
+};
 struct data_histogram_row {
 	__u32 count, bucket;
 	__u64 blocks;
@@ -76,6 +80,7 @@ struct data_table {
 	const char
 		/* Columns of its primary key; NULL: the first column, if that is an id or a key. */
 		*key;
+	bool may_lack; /* recordings of before lack it */
 };
 
 /* All tables, then all views; a zeroed one ends them. */

@@ -106,6 +106,8 @@ enum gap {
 	/* With -p: calls that probes saw in the first moments, and that did not come to the library;
 	 * the object is the file that made the most of them. */
 	GAP_CALLS_BYPASSED,
+	/* With --resident: a process whose resident memory is not known; the detail says why. */
+	GAP_RESIDENT_UNREAD,
 	/* A sentence of a recording from before gaps had kinds; the detail is the key that it had
 	 * in meta. */
 	GAP_SENTENCE,

@@ -120,6 +120,7 @@ void profile__free(struct profile *profile)
 	free(profile->frames);
 	free_stacks(profile);
 	free(profile->timeline);
+	free(profile->rss);
 	profile__free_gaps(profile);
 	profile__free_totals(profile);
 	hash_table__release(&profile->index->modules);

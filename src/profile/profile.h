@@ -131,6 +131,13 @@ struct profile_blocks {
 	__u64 temporary, temporary_bytes; /* freed before the same thread's next allocation */
 	__u64 peak, peak_bytes; /* live at the high-water mark of all processes together */
 	__u64 oldest_ns;	/* birth of the oldest live block, since the recording's start */
+	/*
+	 * Resident memory at the end, only with --resident: resident bytes of live blocks, pages
+	 * of 4 KiB that have any of them, and of these the pages without a block of another stack,
+	 * with the bytes of these that are of no block. A page on which several counts of one
+	 * stack have blocks belongs to one of them.
+	 */
+	__u64 resident_bytes, pages, unique_pages, unique_slack_bytes;
 	__u64 sizes[PROFILE_BUCKETS]; /* numbers of blocks by requested bytes */
 	/* Numbers of freed blocks by nanoseconds from the allocator's return to the free. */
 	__u64 lifetimes[PROFILE_BUCKETS];
@@ -181,6 +188,38 @@ struct timeline_sample {
 	__u64 allocations, size_bytes; /* totals since the start */
 	__u64 rss_bytes;	       /* anonymous resident memory of all followed processes */
 	__u32 run;		       /* number of the run, as in profile_process; 0 becomes 1 */
+};
+
+/* Pages are of this size, whatever a machine's are. */
+#define PROFILE_PAGE_BYTES 4096
+
+/* What the resident memory of a process consists of. */
+enum rss_kind {
+	RSS_BLOCKS,    /* live blocks */
+	RSS_SLACK,     /* the rest of pages with live blocks: headers, rounding, freed blocks */
+	RSS_FREE,      /* pages of an allocator without a live block */
+	RSS_BEFORE,    /* pages of an allocator that were resident before the recording began,
+		       * without what live blocks have of them */
+	RSS_MAPPINGS,  /* other private anonymous mappings */
+	RSS_INHERITED, /* private memory of a forked process without a live block of its own: its
+			* parent's blocks may be there */
+	RSS_STACKS,    /* stacks of threads */
+	RSS_DATA,      /* programs' data: written pages of files, and .bss */
+	RSS_FILES,     /* private pages of files */
+	RSS_SHARED,    /* shared mappings, and pages that a fork(2) shares */
+	RSS_OWN,       /* what allocprof has mapped there */
+	RSS_CHANGED,   /* pages that were counted, and gone when they were looked at */
+	RSS_KINDS,
+	/* This is no part of the sum: transparent huge pages among all of that. */
+	RSS_HUGE = RSS_KINDS,
+	RSS_ROWS,
+};
+
+/* A part of a process's resident memory at the end, or when it exited; only with --resident. */
+struct profile_rss {
+	__u32 process;
+	enum rss_kind kind;
+	__u64 size_bytes;
 };
 
 /* Something that the recording lacks or has counted wrongly. No two of a run have the same kind, object and detail. */
@@ -237,6 +276,8 @@ struct profile {
 	size_t n_lifetimes;		  /* read by profile__next_lifetime() */
 	struct timeline_sample *timeline; /* sorted by run and time */
 	size_t n_timeline;
+	struct profile_rss *rss; /* by ascending process */
+	size_t n_rss;
 	struct profile_meta *meta;
 	size_t n_meta;
 	struct profile_ledger_entry *ledger;
@@ -319,6 +360,12 @@ __u32 profile__fold_epoch(__u32 epoch, __u32 by);
 /* Adds a sample of the time line. Fails with -EINVAL also if it is not later than the previous
  * one, or belongs to an earlier run. */
 int profile__add_timeline_sample(struct profile *profile, const struct timeline_sample *sample);
+/* Adds a part of the resident memory of a process. Fails with -EINVAL also if the
+ * process has a part of that kind, or a later process has any. */
+int profile__add_rss(struct profile *profile, const struct profile_rss *rss);
+/* Returns the name of a kind in the data file, and the kind of that name or -ENOENT. */
+const char *rss_kind__name(enum rss_kind kind);
+int rss_kind__by_name(const char *name);
 /* Removes all counts with their blocks; processes, stacks and names stay. */
 void profile__forget_counts(struct profile *profile);
 /* Frees the memory of all counts, with their blocks, and of all stacks. Only whether the ledger

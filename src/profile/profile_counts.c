@@ -85,6 +85,7 @@ void profile__forget_counts(struct profile *profile)
 		       profile->index->samples_of_room * sizeof(*profile->index->samples_of));
 	profile->n_lifetimes = profile->index->lifetimes_bytes = 0;
 	profile->n_timeline = 0;
+	profile->n_rss = 0;
 	hash_table__release(&profile->index->counts);
 }
 
@@ -102,7 +103,14 @@ static const size_t number_offsets[] = {
 	offsetof(struct profile_blocks, peak),
 	offsetof(struct profile_blocks, peak_bytes),
 	offsetof(struct profile_blocks, oldest_ns),
+	offsetof(struct profile_blocks, resident_bytes),
+	offsetof(struct profile_blocks, pages),
+	offsetof(struct profile_blocks, unique_pages),
+	offsetof(struct profile_blocks, unique_slack_bytes),
 };
+
+/* A bitmap of two bytes says which of them follow. */
+_Static_assert(sizeof(number_offsets) / sizeof(number_offsets[0]) <= 16, "more numbers than bits");
 
 #define N_BLOCK_NUMBERS (ARRAY_SIZE(number_offsets))
 #define MAX_PACKED	(2 + LEB128_MAX * N_BLOCK_NUMBERS + 2 * (1 + PROFILE_BUCKETS * (1 + LEB128_MAX)))
@@ -269,6 +277,44 @@ int profile__add_timeline_sample(struct profile *profile, const struct timeline_
 	profile->timeline[profile->n_timeline] = *sample;
 	profile->timeline[profile->n_timeline++].run = run;
 	return 0;
+}
+
+static const char *const rss_names[RSS_ROWS] = {
+	[RSS_BLOCKS] = "blocks", [RSS_SLACK] = "slack",	      [RSS_FREE] = "free",
+	[RSS_BEFORE] = "before", [RSS_MAPPINGS] = "mappings", [RSS_INHERITED] = "inherited",
+	[RSS_STACKS] = "stacks", [RSS_DATA] = "data",	      [RSS_FILES] = "files",
+	[RSS_SHARED] = "shared", [RSS_OWN] = "allocprof",     [RSS_CHANGED] = "changed",
+	[RSS_HUGE] = "huge",
+};
+
+const char *rss_kind__name(enum rss_kind kind)
+{
+	return rss_names[kind];
+}
+
+int rss_kind__by_name(const char *name)
+{
+	for (int i = 0; i < RSS_ROWS; i++)
+		if (!strcmp(rss_names[i], name))
+			return i;
+	return -ENOENT;
+}
+
+int profile__add_rss(struct profile *profile, const struct profile_rss *rss)
+{
+	size_t n = profile->n_rss;
+	int err;
+
+	if (!rss->process || rss->process > profile->n_processes ||
+	    (n && profile->rss[n - 1].process > rss->process))
+		return -EINVAL;
+	for (size_t i = n; i-- > 0 && profile->rss[i].process == rss->process;)
+		if (profile->rss[i].kind == rss->kind)
+			return -EINVAL;
+	err = profile_index__reserve(&profile->rss, &profile->index->rss_room, n, sizeof(*rss));
+	if (!err)
+		profile->rss[profile->n_rss++] = *rss;
+	return err;
 }
 
 #define N_LIFETIME_NUMBERS 5
