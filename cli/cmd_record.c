@@ -39,6 +39,7 @@
 enum {
 	OPT_NO_SYMBOLS = 256,
 	OPT_LIVE,
+	OPT_RESIDENT,
 	OPT_MAX_LIVE,
 	OPT_MAX_RECORDS,
 	OPT_INTERVAL,
@@ -58,6 +59,9 @@ static const struct argp_option record_options[] = {
 	SERIES_OPTIONS("1"),
 	OPTIONS_GROUP("What is recorded:"),
 	{ "live", OPT_LIVE, NULL, 0, "Follow memory until it is freed", 0 },
+	{ "resident", OPT_RESIDENT, NULL, 0,
+	  "Find out at the end which blocks hold resident memory, and what else does; implies --live",
+	  0 },
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, add a point to the time line every TIME, instead of some hundred", 0 },
 	{ "sample", OPT_SAMPLE, "BYTES", 0,
@@ -156,6 +160,11 @@ static int check_record(struct record_options *options, struct error *error)
 			error, -EINVAL,
 			"--events and -r cannot be used together; a log is of one run: leave one of "
 			"them out");
+	if (session->resident && session->sample_bytes)
+		return error__set(
+			error, -EINVAL,
+			"--resident and --sample cannot be used together; which pages hold blocks is known "
+			"only of all blocks: leave one of them out");
 	session->live |= options->events;
 	if (!session->live && (session->max_live || session->max_records || session->interval_ns))
 		return error__set(error, -EINVAL,
@@ -192,6 +201,9 @@ static int parse_record(int key, char *arg, struct options_input *input)
 		return series__parse(&options->series, key, arg, input->error);
 	case OPT_LIVE:
 		options->measure.session.live = true;
+		return 0;
+	case OPT_RESIDENT:
+		options->measure.session.live = options->measure.session.resident = true;
 		return 0;
 	case OPT_MAX_LIVE:
 		return parse_limit("--max-live", "blocks", arg, LLONG_MAX,

@@ -9,11 +9,14 @@
 
 #include "abi.h"
 #include "array.h"
+#include "cleanup.h"
 #include "clock.h"
 #include "collector.h"
 #include "live_spaces.h"
 #include "profile.h"
 #include "record_abi.h"
+#include "resident.h"
+#include "resident_memory.h"
 #include "sampling.h"
 #include "timeline.h"
 
@@ -154,6 +157,8 @@ struct live_collector {
 	__u64 discarded, discarded_bytes;
 	__u64 n_implausible; /* number of records and lifetimes with numbers that cannot be right */
 	struct timeline timeline;
+	struct resident_block *blocks; /* live ones, if parts of processes' memory are asked for */
+	size_t n_blocks, blocks_room;
 };
 
 struct live_collector *live_collector__new(const struct live_collector_options *options)
@@ -181,6 +186,7 @@ void live_collector__free(struct live_collector *live)
 	live_spaces__release(&live->spaces);
 	live_notes__release(&live->notes);
 	free(live->candidates);
+	free(live->blocks);
 	lifetimes__free(live->lifetimes);
 	timeline__release(&live->timeline);
 	free(live);
@@ -285,10 +291,30 @@ static int add_discarded(struct live_collector *live, __u32 index, const struct 
 	return live_notes__add_discarded(&live->notes, index, sum, &estimate);
 }
 
-int live_collector__add_block(struct live_collector *live, __u32 space_number,
+/* Keeps where a live block is, under its record's number until the record is in the profile. */
+static int keep_block(struct live_collector *live, const struct ap_block_key *at,
+		      const struct ap_block *block)
+{
+	struct resident_block kept = {
+		.begin = at->address,
+		.size_bytes = block->size_bytes,
+		.space = at->space,
+	};
+	int err = live_notes__number(&live->notes, block->record, &kept.count);
+
+	if (err)
+		return err;
+	if (array__reserve(&live->blocks, &live->blocks_room, live->n_blocks + 1,
+			   sizeof(*live->blocks)))
+		return -ENOMEM;
+	live->blocks[live->n_blocks++] = kept;
+	return 0;
+}
+
+int live_collector__add_block(struct live_collector *live, const struct ap_block_key *at,
 			      const struct ap_block *block)
 {
-	const struct live_space *space = live_spaces__get(&live->spaces, space_number);
+	const struct live_space *space = live_spaces__get(&live->spaces, at->space);
 	/* The processor's counter may be a little ahead, and the target may go on while a copy is
 	 * made. */
 	__u64 birth_ns =
@@ -316,6 +342,8 @@ int live_collector__add_block(struct live_collector *live, __u32 space_number,
 		/* A process may end after the recording's end, but before its memory is read. */
 		if (space->state == SPACE_LEFT && (!live->end_ns || space->end_ns < live->end_ns))
 			key.exited = end;
+		if (!err && live->options.resident)
+			err = keep_block(live, at, block);
 	}
 	if (err || !live->options.stacks)
 		return err;
@@ -574,6 +602,87 @@ int live_collector__retire(struct live_collector *live, struct collector *collec
 	return move_lifetimes(live, collector__profile(collector));
 }
 
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct resident_block *first = a, *second = b;
+
+	if (first->space != second->space)
+		return first->space < second->space ? -1 : 1;
+	return first->begin < second->begin ? -1 : first->begin > second->begin;
+}
+
+/* Sorts the blocks, sets their counts, and removes those that have none, or begin within another
+ * one: a process in which the library counts may have written anything. */
+static void sort_blocks(struct live_collector *live)
+{
+	struct resident_block *blocks = live->blocks;
+	size_t n = 0;
+
+	qsort(blocks, live->n_blocks, sizeof(*blocks), compare_blocks);
+	for (size_t i = 0; i < live->n_blocks; i++) {
+		struct resident_block block = blocks[i];
+
+		block.count = live_notes__count(&live->notes, block.count);
+		if (!block.count || block.size_bytes > UINT64_MAX - block.begin)
+			continue;
+		if (n && blocks[n - 1].space == block.space &&
+		    block.begin - blocks[n - 1].begin < blocks[n - 1].size_bytes)
+			continue;
+		blocks[n++] = block;
+	}
+	live->n_blocks = n;
+}
+
+/* Returns the profile's id of the last program of the process; 0: it has none. */
+static __u32 find_program(const struct profile *profile, pid_t pid)
+{
+	for (size_t i = profile->n_processes; i-- > 0;)
+		if (profile->processes[i].pid == (__u32)pid)
+			return profile->processes[i].id;
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const __u32 *first = a, *second = b;
+
+	return first[0] < second[0] ? -1 : first[0] > second[0];
+}
+
+/* Ascribes the memory of the processes that this engine has measured, by ascending ids. */
+static int account_resident(struct live_collector *live, struct profile *profile)
+{
+	struct resident_memory *memory = live->options.resident;
+	_cleanup_(free_ptr) __u32(*known)[2] = calloc(memory->n + 1, sizeof(*known));
+	size_t n = 0;
+	int err = 0;
+
+	if (!known)
+		return -ENOMEM;
+	sort_blocks(live);
+	for (size_t i = 0; i < memory->n; i++) {
+		const struct resident_process *process = &memory->processes[i];
+		__u32 id = find_program(profile, process->pid);
+
+		if (!process->now.pid || process->is_accounted || !id ||
+		    !live_spaces__of_process(&live->spaces, process->pid))
+			continue;
+		known[n][0] = id;
+		known[n++][1] = i;
+	}
+	qsort(known, n, sizeof(*known), compare_ids);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct resident_process *process = &memory->processes[known[i][1]];
+		const struct resident_block *blocks = live->blocks;
+		__u32 space = live_spaces__of_process(&live->spaces, process->pid);
+		size_t from = ARRAY_LOWER_BOUND(live->n_blocks, at, blocks[at].space < space);
+		size_t until = ARRAY_LOWER_BOUND(live->n_blocks, at, blocks[at].space <= space);
+
+		err = resident__account(process, known[i][0], blocks + from, until - from, profile);
+	}
+	return err;
+}
+
 int live_collector__finish(struct live_collector *live, struct collector *collector)
 {
 	struct profile *profile = collector__profile(collector);
@@ -583,6 +692,8 @@ int live_collector__finish(struct live_collector *live, struct collector *collec
 		err = move_lifetimes(live, profile);
 	for (size_t i = 0; i < live->timeline.n && !err; i++)
 		err = profile__add_timeline_sample(profile, &live->timeline.samples[i]);
+	if (!err && live->options.resident)
+		err = account_resident(live, profile);
 	return err;
 }
 

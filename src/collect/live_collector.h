@@ -15,6 +15,7 @@
 
 struct collector;
 struct live_collector;
+struct resident_memory;
 struct timeline_sample;
 
 struct live_collector_options {
@@ -23,6 +24,9 @@ struct live_collector_options {
 	__u32 sample_unit_shift;
 	/* Without stacks there is one record per function, and nothing goes into a profile. */
 	bool stacks;
+	/* Memory of processes, of which live blocks have parts; it belongs to the session. NULL:
+	 * that is not asked for. */
+	struct resident_memory *resident;
 	__u64 interval_ns; /* time between samples of the time line; 0: it grows with the run */
 	/* The current epoch length, as log2, and the number of the last generation of the peak,
 	 * which change while blocks are counted. */
@@ -59,9 +63,9 @@ bool live_collector__is_program_used(const struct live_collector *live, __u32 pr
 int live_collector__add_lifetime(struct live_collector *live, const struct ap_lifetime_key *key,
 				 __u64 blocks, __u64 size_bytes);
 
-/* Adds a block of @space that was not freed: as discarded if an exec ended its address space, else
- * as live. Fails with -ENOMEM or -EINVAL. */
-int live_collector__add_block(struct live_collector *live, __u32 space,
+/* Adds a block that was not freed: as discarded if an exec ended its address space, else as live.
+ * Fails with -ENOMEM or -EINVAL. */
+int live_collector__add_block(struct live_collector *live, const struct ap_block_key *at,
 			      const struct ap_block *block);
 
 /*

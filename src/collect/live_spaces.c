@@ -97,6 +97,14 @@ const struct live_space *live_spaces__of_program(const struct live_spaces *space
 				program < spaces->n_programs ? spaces->programs[program].space : 0);
 }
 
+__u32 live_spaces__of_process(const struct live_spaces *spaces, pid_t pid)
+{
+	for (size_t i = spaces->n_programs; i-- > 0;)
+		if (spaces->programs[i].pid == (__u32)pid)
+			return spaces->programs[i].space;
+	return 0;
+}
+
 __u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid)
 {
 	/* The search begins with the last program, since another process may have had the id

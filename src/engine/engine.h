@@ -129,6 +129,8 @@ struct engine_operations {
 	/* Makes all counts begin now, at *@cut_ns; also without stacks. */
 	int (*reset)(struct engine *engine, __u64 *cut_ns);
 
+	/* Lets no call count from now on, before finish(). There is no *@error. */
+	int (*stop)(struct engine *engine);
 	/* To be called when the target has ended, or the session ends before it: stops counting,
 	 * removes the engine from the target, and moves the remaining counts into the profile. */
 	int (*finish)(struct engine *engine);

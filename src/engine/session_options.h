@@ -8,6 +8,7 @@
 
 struct probed_file;
 struct definitions;
+struct resident_memory;
 
 /* Functions are given as SYMBOL or SYMBOL@FILE, where FILE is a path or a library's soname; NULL:
  * none. */
@@ -58,11 +59,14 @@ enum session_engine {
 
 struct session_options {
 	enum session_engine engine;
-	bool launches;	   /* a command is launched; else the session attaches to a process */
-	bool stacks;	   /* count by stack into a profile; else by function */
-	__u64 functions;   /* mask of enum ap_function to report */
-	bool live;	   /* follow blocks from allocation to free; needs all functions */
-	__u64 max_live;	   /* maximum number of live blocks; 0: limited by memory */
+	bool launches;	 /* a command is launched; else the session attaches to a process */
+	bool stacks;	 /* count by stack into a profile; else by function */
+	__u64 functions; /* mask of enum ap_function to report */
+	bool live;	 /* follow blocks from allocation to free; needs all functions */
+	/* With live: read which pages of processes are resident, and which blocks are on them. */
+	bool resident;
+	struct resident_memory *resident_memory; /* set by the session, which owns it; NULL without it */
+	__u64 max_live;			  /* maximum number of live blocks; 0: limited by memory */
 	__u32 max_records; /* with live: maximum number of records; 0: limited by memory */
 	/* Set by the session: the memory of which live blocks and records take shares, and the
 	 * memory that is free below a control group's limit; UINT64_MAX: there is no limit. */

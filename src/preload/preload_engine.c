@@ -484,10 +484,15 @@ static void progress(const struct engine *base, struct session_progress *progres
 	preload_results__free(&results);
 }
 
+static int stop(struct engine *base)
+{
+	return preload__set_gate(preload_engine__of(base)->preload, INSIDE_STOPPED);
+}
+
 static int finish(struct engine *base)
 {
 	struct preload_engine *engine = preload_engine__of(base);
-	int err = engine->is_snapshot ? 0 : preload__set_gate(engine->preload, INSIDE_STOPPED);
+	int err = engine->is_snapshot ? 0 : stop(base);
 
 	/* The other engines have finished already, so no process can be handed over any more. */
 	if (!err && !engine->is_snapshot)
@@ -552,6 +557,7 @@ const struct engine_operations preload_engine = {
 	.forget = preload_engine__forget,
 	.lose_forgotten = preload_engine__lose_forgotten,
 	.reset = preload_engine__reset,
+	.stop = stop,
 	.finish = finish,
 	.results = preload_engine__results,
 	.add_modules = add_modules,

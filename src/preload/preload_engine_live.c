@@ -23,6 +23,7 @@ int preload_engine__open_live(struct preload_engine *engine)
 		.sample = engine->options.sample_bytes,
 		.sample_unit_shift = engine->sample_unit_shift,
 		.stacks = engine->options.stacks,
+		.resident = engine->options.resident_memory,
 		.interval_ns = engine->options.interval_ns,
 		.epoch_shift = &engine->epoch_shift,
 		.generation = &engine->generation,
@@ -168,7 +169,7 @@ static int handle_block(void *context, const struct ap_block_key *key, const str
 {
 	const struct preload_engine *engine = context;
 
-	return live_collector__add_block(engine->live, key->space, block);
+	return live_collector__add_block(engine->live, key, block);
 }
 
 static int handle_lifetime(void *context, const struct ap_lifetime_key *key,

@@ -95,6 +95,7 @@ int session__hold(struct session *session, __u64 most_ns, struct error *error)
 
 	if (!holding.hold)
 		return error__set(error, -ENOMEM, "out of memory");
+	exit_stop__end(&session->exit_stop);
 	session->hold = holding.hold;
 	do {
 		holding.added = 0;
@@ -113,6 +114,8 @@ void session__let_go(struct session *session)
 {
 	hold__release(session->hold, session->target.launched ? session->target.pid : 0);
 	session->hold = NULL;
+	if (session->options.resident && session->target.launched && !session->target.end_ns)
+		(void)exit_stop__begin(&session->exit_stop, session->target.pid);
 }
 
 /* Closes links and sockets of the parent: a BPF link stays attached, and a socket open, while any

@@ -124,6 +124,7 @@ int live__new(const struct live_options *options, struct live **out)
 		.sample = options->records.sample,
 		.sample_unit_shift = options->sample_unit_shift,
 		.stacks = options->records.stacks,
+		.resident = options->resident,
 		.interval_ns = options->interval_ns,
 		.epoch_shift = &options->shared->epoch_shift,
 		.generation = &options->shared->generation,
@@ -231,7 +232,7 @@ static int absorb_entry(void *context, const void *key, const void *value)
 		keep_room(live);
 	if (absorbing->purge && live_collector__is_used(live->collector, at->space))
 		return 0;
-	err = live_collector__add_block(live->collector, at->space, value);
+	err = live_collector__add_block(live->collector, at, value);
 	if (!err && absorbing->purge && !bpf_map_delete_elem(absorbing->fd, key))
 		__atomic_fetch_sub(&live->options.shared->entries, 1, __ATOMIC_RELAXED);
 	return err;
@@ -393,8 +394,11 @@ static int read_thread(void *context, const void *key, const void *value)
 							    *(const __u64 *)key);
 		}
 		if (pending->has_old)
-			reading->err = live_collector__add_block(live->collector, pending->space,
-								 &pending->old);
+			reading->err = live_collector__add_block(
+				live->collector,
+				&(struct ap_block_key){ .address = pending->pointer,
+							.space = pending->space },
+				&pending->old);
 	}
 	return reading->err;
 }

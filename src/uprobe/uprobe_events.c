@@ -351,11 +351,15 @@ __u64 uprobe__count_followed(const struct uprobe *uprobe)
  * milliseconds, while the others are still hit: otherwise calls of the probes removed last would
  * count, and those of the first would not.
  */
-static int end_window(struct uprobe *uprobe)
+int uprobe__stop(struct engine *engine)
 {
+	struct uprobe *uprobe = uprobe__of(engine);
 	struct ap_gate *gate = &uprobe->skeleton->bss->gate;
 	int err = 0;
 
+	if (uprobe->has_stopped)
+		return 0;
+	uprobe->has_stopped = true;
 	if (uprobe->live) {
 		/* This lets the live collector know of all processes that have ended. */
 		err = uprobe__read_events(uprobe);
@@ -382,7 +386,7 @@ int uprobe__finish(struct engine *engine)
 
 	if (uprobe->is_snapshot)
 		return uprobe__collect_snapshot(uprobe);
-	err = end_window(uprobe);
+	err = uprobe__stop(engine);
 	uprobe__look_for_unprobed(uprobe);
 	uprobe->processes_left = uprobe__count_followed(uprobe);
 	mapping_events__finish(uprobe->mapping_events);

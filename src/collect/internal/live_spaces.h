@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "record_abi.h"
 
@@ -47,6 +48,9 @@ int live_spaces__leave(struct live_spaces *spaces, const struct ap_space_record 
 /* Returns the space. An unknown space counts as in use. */
 const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number);
 const struct live_space *live_spaces__of_program(const struct live_spaces *spaces, __u32 program);
+
+/* Returns the address space of the process @pid, or of the last one with that id; 0: it is unknown. */
+__u32 live_spaces__of_process(const struct live_spaces *spaces, pid_t pid);
 
 /* Returns when the process @pid ended, by CLOCK_MONOTONIC; UINT64_MAX while it runs. */
 __u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid);

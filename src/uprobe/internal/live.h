@@ -15,6 +15,7 @@
 struct collector;
 struct counters;
 struct live;
+struct resident_memory;
 struct profile;
 
 struct live_options {
@@ -28,10 +29,11 @@ struct live_options {
 	__u32 drain_at;	     /* number of new lifetimes at which they are moved to the profile */
 	struct counters *counters;
 	struct ap_live *shared;
-	const pid_t *target; /* of struct live_collector_options */
-	__u64 max_blocks;    /* 0: as many as fit in most_bytes */
-	__u64 most_bytes;    /* if @max_blocks is 0: bytes of kernel memory for blocks */
-	__u64 interval_ns;   /* time between samples of the time line; 0: it grows with the run */
+	const pid_t *target;	   /* of struct live_collector_options */
+	__u64 max_blocks;	   /* 0: as many as fit in most_bytes */
+	__u64 most_bytes;	   /* if @max_blocks is 0: bytes of kernel memory for blocks */
+	struct resident_memory *resident; /* as in struct live_collector_options */
+	__u64 interval_ns; /* time between samples of the time line; 0: it grows with the run */
 	__u32 sample_unit_shift;
 	/* If not NULL, called with each call that has not returned at the end, and its thread. */
 	void (*on_unfinished)(void *context, const struct ap_pending *pending, __u32 thread);

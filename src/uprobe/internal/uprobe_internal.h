@@ -61,6 +61,7 @@ struct uprobe {
 	struct engine engine;
 	struct session_options options;
 	const struct target *target;
+	bool has_stopped; /* no call counts any more */
 	struct kernel kernel;
 	struct kernel_types *kernel_types; /* NULL when the programs are loaded */
 	/* File of the types that the programs use; -1: the kernel's are used. */
@@ -132,6 +133,7 @@ void uprobe__free_late(struct uprobe *uprobe);
 
 /* uprobe_start.c, uprobe_events.c, uprobe_cut.c, uprobe_results.c: operations of the engine
  * (engine.h). */
+int uprobe__stop(struct engine *engine);
 int uprobe__await_child(struct engine *engine, bool awaits, struct error *error);
 int uprobe__launch(struct engine *engine, char *const argv[], struct error *error);
 int uprobe__attach(struct engine *engine, struct error *error);

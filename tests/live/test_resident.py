@@ -1,0 +1,204 @@
+"""What holds the resident memory (record --resident), against what the programs say of themselves: tests/targets/resident.c
+prints its Rss, and how many bytes it has of its kind of memory, in its last moment."""
+
+import json
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+PAGE = 4096
+# What the program maps and touches after it has read its Rss: a few pages, with those that the kernel maps around them.
+LATER = 256 << 10
+
+# For each kind of memory: its part of the sum, the beginning of the sentence about it, and how much more than the bytes
+# of its kind the part may have at the most.
+KINDS = {
+    "leak": ("blocks", "A leak, or a cache that still fills: live blocks hold", 0),
+    "cache": ("blocks", "In use: live blocks hold", 0),
+    "retained": ("free", "Retained: ", 0.02),
+    "pinned": ("slack", "Fragmentation: ", 0.02),
+    "mapping": ("mappings", "Mappings: ", 0.02),
+    "stacks": ("stacks", "Stacks: ", 0.02),
+    "huge": ("blocks", None, 0),
+}
+
+
+def report_of(run, allocprof, data):
+    return json.loads(run([allocprof, "report", "--json", data]).stdout)
+
+
+@pytest.fixture
+def resident(run, allocprof, target, tmp_path):
+    """resident(kind) records it, and returns the Rss and the bytes of its kind that it has printed, the parts of its
+    resident memory by pid and kind, and the report."""
+
+    def record(kind):
+        data = tmp_path / "resident.data"
+        result = run([allocprof, "record", "-q", "--resident", "-o", data, target("resident"), kind], expect=0)
+        rss, size = map(int, result.stdout.split())
+        text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
+        return rss, size, report_of(run, allocprof, data), text
+
+    return record
+
+
+def parts_of(process):
+    """The parts whose sum is the process's Rss."""
+    return {kind: size for kind, size in process.items() if kind not in ("pid", "comm", "huge")}
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("kind", KINDS)
+def test_largest_part(resident, kind):
+    part, sentence, more = KINDS[kind]
+    rss, size, report, text = resident(kind)
+    [process] = report["rss"]
+    parts = parts_of(process)
+    assert max(parts, key=parts.get) == part, parts
+    assert size <= parts[part] + size * 0.01 and parts[part] <= size * (1 + more) + LATER, (size, parts)
+    if part == "blocks":
+        assert parts[part] >= size, "each byte of these blocks was written"
+    assert sentence is None or re.search(f"^{re.escape(sentence)}", text, re.M), text
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_add_up_to_what_the_program_has_read(resident, kind):
+    rss, _, report, _ = resident(kind)
+    [process] = report["rss"]
+    assert rss <= sum(parts_of(process).values()) <= rss * 1.01 + LATER
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_stack_that_pins_pages(resident):
+    """It has a block of 100 bytes in each 4,080 bytes; only the first and last pages may have blocks of others, too."""
+    _, _, report, text = resident("pinned")
+    [stack] = [stack for stack in report["stacks"] if stack["selected"]["live"] == 10000]
+    selected = stack["selected"]
+    assert selected["live_bytes"] == selected["resident_bytes"] == 10000 * 100
+    assert 10000 * 4080 - 4 * PAGE <= selected["unique_bytes"] <= 10000 * 4080 + 4 * PAGE
+    assert selected["unique_slack_bytes"] == selected["unique_bytes"] - 10000 * 100
+    assert "most of it those of 1 stack" in text
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_untouched_block(resident):
+    _, size, report, text = resident("reserved")
+    assert report["selected"]["live_bytes"] == size
+    assert report["selected"]["resident_bytes"] <= PAGE
+    assert re.search(r"^Of the 268,435,456 bytes in live blocks 268,43\d,\d+ bytes are not resident: never touched", text, re.M)
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_huge_pages(resident):
+    enabled = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    has = enabled.exists() and "[never]" not in enabled.read_text()
+    _, size, report, text = resident("huge")
+    [process] = report["rss"]
+    # Without huge pages only the first page of each block is resident.
+    assert process.get("huge", 0) == (size if has else 0)
+    assert ("are transparent huge pages" in text) == has
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_forked_child(resident):
+    """The child's copies of its parent's blocks are neither its own blocks nor kept by its allocator."""
+    _, _, report, _ = resident("fork")
+    parent, child = report["rss"]
+    assert parent["blocks"] >= 30 << 20 and "inherited" not in parent
+    assert child["inherited"] >= 30 << 20 and child.get("blocks", 0) < PAGE and child.get("free", 0) == 0
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("kind", ["leak", "pinned"])
+def test_attached(runner, run, allocprof, target, tmp_path, engine, kind):
+    """What was there before the recording is neither ascribed to blocks nor said to be retained. The process goes on."""
+    data = tmp_path / "attached.data"
+    process = runner.start([target("resident"), kind, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    rss, size = map(int, process.stdout.readline().split())
+    run([allocprof, "record", "-q", "--engine", engine, "--resident", "--duration", "100ms", "-o", data, "-p", process.pid], expect=0)
+    process.stdin.close()
+    assert process.wait() == 0
+    [parts] = report_of(run, allocprof, data)["rss"]
+    assert parts["pid"] == process.pid
+    assert parts["before"] >= size and parts.get("blocks", 0) == 0 and parts.get("free", 0) <= 16 * PAGE
+    assert rss * 0.99 - LATER <= sum(parts_of(parts).values())
+    text = run([allocprof, "report", "--resident", data], expect=0).stdout
+    assert b"From before the recording: " in text
+
+
+ENDS = {
+    "exit": ("exit(3)", 3),
+    "_exit": ("_exit(4)", 4),
+    "thread": ("pthread_create(&thread, 0, leave, 0), pause()", 5),
+    "abort": ("abort()", 128 + signal.SIGABRT),
+    "killed": ("raise(SIGKILL)", 128 + signal.SIGKILL),
+    "segv": ("*(volatile int *)8 = 1", 128 + signal.SIGSEGV),
+}
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("end", ENDS)
+def test_ends(run, allocprof, compiled, tmp_path, end):
+    """However a command ends, its memory is read before it goes, and it ends as it would without that."""
+    statement, status = ENDS[end]
+    program = compiled(f"""
+        #include <pthread.h>
+        #include <signal.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        void *kept;
+        static void *leave(void *unused) {{ _exit(5); }}
+        int main(void)
+        {{
+            pthread_t thread;
+            kept = memset(malloc(1000000), 1, 1000000);
+            signal(SIGUSR1, SIG_IGN);
+            for (int i = 0; i < 100; i++) raise(SIGUSR1);
+            {statement};
+        }}""")
+    data = tmp_path / "ends.data"
+    run([allocprof, "record", "-q", "--resident", "-o", data, program], expect=status)
+    [process] = report_of(run, allocprof, data)["rss"]
+    assert process["blocks"] >= 1000000
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_first_thread_that_ends_alone(run, allocprof, compiled, tmp_path):
+    """Then nothing stops the process at its end: that is said, and the recording is not complete."""
+    program = compiled("""
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static void *go_on(void *unused) { usleep(900000); free(malloc(100)); return 0; }
+        int main(void) { pthread_t thread; pthread_create(&thread, 0, go_on, 0); pthread_exit(0); }""")
+    data = tmp_path / "alone.data"
+    run([allocprof, "record", "-q", "--resident", "-o", data, program], expect=0)
+    report = report_of(run, allocprof, data)
+    assert not report["complete"] and "rss" not in report
+    result = run([allocprof, "report", "--resident", data])
+    assert result.status != 0 and b"record with --resident" in result.stderr
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_dump(runner, run, allocprof, target, tmp_path):
+    """A dump has the memory of its moment, and so has the recording's end."""
+    data, dump = tmp_path / "whole.data", tmp_path / "dump.data"
+    recording = runner.start([allocprof, "record", "-q", "--resident", "-o", data, target("resident"), "retained", "wait"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    _, size = map(int, recording.stdout.readline().split())
+    run([allocprof, "ctl", "-p", recording.pid, "dump", "-o", dump], expect=0)
+    recording.stdin.close()
+    assert recording.wait() == 0
+    for path in dump, data:
+        [process] = report_of(run, allocprof, path)["rss"]
+        assert size <= process["free"] <= size * 1.02 + LATER, path
+
+
+def test_refused_options(run, allocprof):
+    result = run([allocprof, "record", "--resident", "--sample", "512K", "true"])
+    assert result.status == 64 and b"--resident and --sample cannot be used together" in result.stderr
