@@ -26,8 +26,8 @@ static const struct argp_option flamegraph_options[] = {
 	{ "output", 'o', "FILE", 0,
 	  "Write to FILE, whose name ends in .html or .svg, instead of SVG to standard output" },
 	{ "cost", OPT_COST, "KEY", 0,
-	  "Size boxes by bytes (default), allocations, live, live-bytes, temporary or "
-	  "peak" },
+	  "Size boxes by bytes (default), allocations, live, live-bytes, temporary, "
+	  "peak, resident or unique" },
 	{ "base", OPT_BASE, "FILE", 0,
 	  "Colour what grew and what shrank since the recording FILE" },
 	{ "reverse", OPT_REVERSE, NULL, 0,
@@ -156,6 +156,7 @@ static int prepare_flamegraph(void *context, struct error *error)
 	*graphs = (struct page_graphs){
 		.trie = &sides->trie,
 		.has_live = true,
+		.has_resident = true,
 		.selects_blocks = filter__selects_blocks(&options->data.choice.filter.options),
 	};
 	for (int side = 0; side < DIFF_SIDES; side++) {
@@ -164,6 +165,7 @@ static int prepare_flamegraph(void *context, struct error *error)
 		graphs->inputs[side] = &sides->inputs[side];
 		graphs->nodes[side] = sides->nodes[side];
 		graphs->has_live &= filter__has_live(sides->inputs[side].profile);
+		graphs->has_resident &= sides->inputs[side].profile->n_rss > 0;
 	}
 	return 0;
 }

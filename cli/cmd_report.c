@@ -27,19 +27,23 @@ enum {
 	OPT_BOTTOM_UP,
 	OPT_MIN_SHARE,
 	OPT_HISTOGRAM,
+	OPT_RESIDENT,
 };
 
 static const struct argp_option report_options[] = {
 	DATA_PATHS_INPUT,
 	DATA_OPTION_OUTPUT,
 	{ "sort", OPT_SORT, "KEY", 0,
-	  "By allocations, bytes, live, live-bytes, temporary, peak or oldest" },
+	  "By allocations, bytes, live, live-bytes, temporary, peak, oldest or, recorded with --resident, "
+	  "resident or unique" },
 	{ "top", OPT_TOP, "N", 0, "Print N stacks (default 10); 0 for all" },
 	{ "tree", OPT_TREE, NULL, 0, "Print who calls whom, from main down to the allocator" },
 	{ "bottom-up", OPT_BOTTOM_UP, NULL, 0, "Print who calls the functions that allocate" },
 	{ "min-share", OPT_MIN_SHARE, "P%", 0,
 	  "Sum up branches below this share, in --tree and --bottom-up (default 1%)" },
 	{ "histogram", OPT_HISTOGRAM, NULL, 0, "Print sizes and lifetimes" },
+	{ "resident", OPT_RESIDENT, NULL, 0,
+	  "Print what the resident memory consists of, and by stack what would come back" },
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
 	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
@@ -54,7 +58,7 @@ struct report_options {
 	__u64 top;
 	double min_share;
 	bool min_share_is_given;
-	bool top_is_given, tree, bottom_up, histogram;
+	bool top_is_given, tree, bottom_up, histogram, resident;
 	struct report_output output;
 };
 
@@ -68,8 +72,8 @@ static int parse_sort(const char *name, int *sort, struct error *error)
 	}
 	return error__set(
 		error, -EINVAL,
-		"unknown key '%s'; --sort is allocations, bytes, live, live-bytes, temporary, peak "
-		"or oldest",
+		"unknown key '%s'; --sort is allocations, bytes, live, live-bytes, temporary, peak, "
+		"oldest, resident or unique",
 		name);
 }
 
@@ -79,6 +83,8 @@ static int choose_sort(const struct report_options *options)
 
 	if (options->sort != SORT_UNSET)
 		return options->sort;
+	if (options->resident)
+		return COST_UNIQUE;
 	return filter->leaks || filter->older.is_given ? COST_LIVE_BYTES : COST_BYTES;
 }
 
@@ -113,6 +119,11 @@ static int check_options(const struct report_options *options, struct error *err
 		return error__set(error, -EINVAL,
 				  "a tree adds up its branches, and ages cannot be added; give "
 				  "another --sort");
+	if (options->resident && !cost__needs_resident(choose_cost(options)))
+		return error__set(
+			error, -EINVAL,
+			"--resident sorts by resident or unique bytes; give --sort=resident, or "
+			"leave out one of the options");
 	return filter__check_options(&options->data.choice.filter.options, choose_cost(options),
 				     error);
 }
@@ -139,6 +150,9 @@ static int parse_report(int key, char *arg, struct options_input *input)
 	case OPT_HISTOGRAM:
 		options->histogram = true;
 		return 0;
+	case OPT_RESIDENT:
+		options->resident = true;
+		return 0;
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
@@ -161,6 +175,8 @@ static int print_text(const struct report_output *output)
 
 	if (err)
 		return err;
+	if (output->resident)
+		report_output__resident(output);
 	report_output__title(output);
 	if (output->tree)
 		err = report_output__tree(output);
@@ -211,7 +227,9 @@ static int prepare_report(void *context, struct error *error)
 
 	output->sort = choose_sort(options);
 	output->cost = choose_cost(options);
-	output->with_growth = choice->filter.options.leaks || choice->filter.options.older.is_given;
+	output->resident = options->resident;
+	output->with_growth = options->resident || choice->filter.options.leaks ||
+			      choice->filter.options.older.is_given;
 	err = selected__open(selected, choice, output->cost, error);
 	if (err)
 		return err;

@@ -65,6 +65,14 @@ static json_object *json_selection(const struct report_output *output,
 		  by_stack ? json__count(selection->temporary_bytes) : NULL);
 	json__add(object, "peak", by_stack ? json__count(selection->peak) : NULL);
 	json__add(object, "peak_bytes", by_stack ? json__count(selection->peak_bytes) : NULL);
+	if (output->profile->n_rss) {
+		json__add(object, "resident_bytes",
+			  by_stack ? json__count(selection->resident_bytes) : NULL);
+		json__add(object, "unique_bytes",
+			  by_stack ? json__count(cost__bytes(COST_UNIQUE, selection)) : NULL);
+		json__add(object, "unique_slack_bytes",
+			  by_stack ? json__count(selection->unique_slack_bytes) : NULL);
+	}
 	if (profile__sample_bytes(output->profile))
 		json__add(object, "error",
 			  json_error(selection, has_live, by_stack,
@@ -272,6 +280,28 @@ static json_object *json_runs(const struct profile *profile)
 	return object;
 }
 
+/* Returns the parts of the resident memory of each process. */
+static json_object *json_rss(const struct profile *profile)
+{
+	json_object *array = json_object_new_array(), *object = NULL;
+	__u32 last = 0;
+
+	for (size_t i = 0; i < profile->n_rss; i++) {
+		const struct profile_rss *rss = &profile->rss[i];
+		const struct profile_process *process = &profile->processes[rss->process - 1];
+
+		if (rss->process != last) {
+			object = json_object_new_object();
+			json__add(object, "pid", json__count(process->pid));
+			json__add(object, "comm", json__string(process->comm));
+			json_object_array_add(array, object);
+		}
+		last = rss->process;
+		json__add(object, rss_kind__name(rss->kind), json__count(rss->size_bytes));
+	}
+	return array;
+}
+
 int report_output__json(const struct report_output *output)
 {
 	json_object *root = json_object_new_object();
@@ -316,6 +346,8 @@ int report_output__json(const struct report_output *output)
 	json__add(root, "all", json_selection(output, &output->report->whole, true));
 	json__add(root, "peak_bytes",
 		  output->report->peak_bytes ? json__count(output->report->peak_bytes) : NULL);
+	if (output->profile->n_rss)
+		json__add(root, "rss", json_rss(output->profile));
 	if (output->with_growth) {
 		json__add(root, "exit_frees", json_exit_frees(output->report));
 		json__add(root, "growing_functions", json_growing(output));

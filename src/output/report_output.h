@@ -26,6 +26,7 @@ struct report_output {
 	size_t top;			     /* how many stacks to print */
 	double min_share;
 	bool json, tree, bottom_up, histogram;
+	bool resident;	  /* print what resident memory consists of, and what stacks have of it */
 	bool with_growth; /* print whether stacks were still growing */
 	struct terminal terminal;
 };
@@ -36,6 +37,8 @@ int report_output__header(const struct report_output *output);
 /* Prints the line that names the selection. */
 void report_output__title(const struct report_output *output);
 void report_output__table(const struct report_output *output);
+/* Prints what the resident memory consists of, and what holds most of it. */
+void report_output__resident(const struct report_output *output);
 /* Prints the tree of functions. Returns 0 or -ENOMEM. */
 int report_output__tree(const struct report_output *output);
 void report_output__histograms(const struct report_output *output);

@@ -259,6 +259,10 @@ const char *report_output__what(const struct report_output *output)
 		return "temporary";
 	if (output->cost == COST_PEAK)
 		return "at the peak";
+	if (output->cost == COST_RESIDENT)
+		return "resident";
+	if (output->cost == COST_UNIQUE)
+		return "on pages of one stack alone";
 	return "allocated";
 }
 
@@ -536,6 +540,23 @@ static void add_growth(const struct report_output *output, struct row *row,
 	add_cell(row, "growing", text, is_growing ? COLOUR_RED : COLOUR_NONE);
 }
 
+/* Adds what the stack's live blocks have of the resident memory: what would come back with them,
+ * what of that is of no block, and the blocks' own bytes, resident and in all. */
+static void add_resident(const struct report_output *output, struct row *row,
+			 const struct report_entry *entry)
+{
+	const struct selection *selected = &entry->selected;
+	__u64 unique = cost__bytes(COST_UNIQUE, selected);
+
+	add_cell(row, "unique", bytes_text(output, unique), COLOUR_NONE);
+	add_cell(row, "slack", bytes_text(output, selected->unique_slack_bytes), COLOUR_NONE);
+	add_cell(row, "resident", bytes_text(output, selected->resident_bytes), COLOUR_NONE);
+	add_cell(row, "live", bytes_text(output, selected->live_bytes), COLOUR_NONE);
+	add_cell(row, "blocks", number__count(selected->live), COLOUR_NONE);
+	if (entry->growth.is_known)
+		add_growth(output, row, &entry->growth);
+}
+
 /* Fills the cells of @row; the titles are the same for all entries. */
 static void fill_row(const struct report_output *output, const struct report_entry *entry,
 		     struct row *row)
@@ -556,6 +577,10 @@ static void fill_row(const struct report_output *output, const struct report_ent
 	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);
 	add_cell(row, "stack", id, COLOUR_NONE);
 	add_cell(row, "share", number__share(part, all), share_colour(part, all));
+	if (output->resident) {
+		add_resident(output, row, entry);
+		return;
+	}
 	add_estimate(output, row, entry);
 	add_cell(row, "bytes", bytes_text(output, bytes), COLOUR_NONE);
 	add_cell(row, has_live ? "blocks" : "calls", number__count(blocks), COLOUR_NONE);

@@ -401,12 +401,17 @@ static const struct graph graph_kinds[] = {
 	{ "peak-blocks", "blocks live at the peak", "peak", COST_PEAK, false },
 	{ "temporary-bytes", "bytes of temporary blocks", "temporary", COST_TEMPORARY, true },
 	{ "temporary", "temporary blocks", "temporary-bytes", COST_TEMPORARY, false },
+	{ "resident", "resident bytes of live blocks", "live", COST_RESIDENT, true },
+	{ "unique", "bytes of pages of one stack alone", "live", COST_UNIQUE, true },
 };
 
 static bool is_known(const struct page_graphs *graphs, const struct graph *graph)
 {
-	bool is_of_blocks = graph->cost == COST_PEAK || graph->cost == COST_TEMPORARY;
+	bool is_of_blocks = graph->cost == COST_PEAK || graph->cost == COST_TEMPORARY ||
+			    cost__needs_resident(graph->cost);
 
+	if (cost__needs_resident(graph->cost) && !graphs->has_resident)
+		return false;
 	return !cost__needs_live(graph->cost) ||
 	       (graphs->has_live && !(graphs->selects_blocks && is_of_blocks));
 }

@@ -67,12 +67,15 @@ int filter__check_options(const struct filter_options *options, enum cost cost, 
 		return error__set(error, -EINVAL, "--at-exit is about leaks; add --leaks");
 	if (options->suppressions && !asks_for_live(options))
 		return error__set(error, -EINVAL, "suppressions hide leaks; add --leaks");
-	if ((cost == COST_PEAK || cost == COST_TEMPORARY) && asks_for_blocks(options))
+	if ((cost == COST_PEAK || cost == COST_TEMPORARY || cost__needs_resident(cost)) &&
+	    asks_for_blocks(options))
 		return error__set(
 			error, -EINVAL,
 			"which blocks were %s is known for whole stacks only; ask for "
 			"another number, or leave out the options that select blocks by their fate",
-			cost == COST_PEAK ? "there at the peak" : "temporary");
+			cost == COST_PEAK	 ? "there at the peak"
+			: cost == COST_TEMPORARY ? "temporary"
+						 : "resident");
 	return check_patterns(options, error);
 }
 
@@ -80,6 +83,10 @@ int filter__check_cost(const struct profile *profile, enum cost cost, struct err
 {
 	if (cost__needs_live(cost) && !filter__has_live(profile))
 		return fail_without_live("when blocks were freed", error);
+	if (cost__needs_resident(cost) && !profile->n_rss)
+		return error__set(error, -ENODATA,
+				  "this recording does not know what is resident; record with "
+				  "--resident for that");
 	return 0;
 }
 

@@ -126,6 +126,9 @@ void filter__whole(const struct profile *profile, const struct filter_runs *runs
 	selection->live_bytes = profile_blocks__live_bytes(&blocks);
 	selection->temporary = blocks.temporary;
 	selection->temporary_bytes = blocks.temporary_bytes;
+	selection->resident_bytes = blocks.resident_bytes;
+	selection->unique_pages = blocks.unique_pages;
+	selection->unique_slack_bytes = blocks.unique_slack_bytes;
 	if (!runs || !runs->peak_run || runs->peak_run == run) {
 		selection->peak = blocks.peak;
 		selection->peak_bytes = blocks.peak_bytes;

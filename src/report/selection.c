@@ -14,6 +14,7 @@ const struct selection selection_none = { .oldest_ns = UINT64_MAX };
 static const char *const names[COSTS] = {
 	[COST_ALLOCATIONS] = "allocations", [COST_BYTES] = "bytes",	    [COST_LIVE] = "live",
 	[COST_LIVE_BYTES] = "live-bytes",   [COST_TEMPORARY] = "temporary", [COST_PEAK] = "peak",
+	[COST_RESIDENT] = "resident",	    [COST_UNIQUE] = "unique",
 };
 
 static void add(__u64 *to, __u64 more)
@@ -31,6 +32,9 @@ void selection__add(struct selection *to, const struct selection *more)
 	add(&to->temporary_bytes, more->temporary_bytes);
 	add(&to->peak, more->peak);
 	add(&to->peak_bytes, more->peak_bytes);
+	add(&to->resident_bytes, more->resident_bytes);
+	add(&to->unique_pages, more->unique_pages);
+	add(&to->unique_slack_bytes, more->unique_slack_bytes);
 	add(&to->unsure, more->unsure);
 	add(&to->unsure_bytes, more->unsure_bytes);
 	profile_estimate__add(&to->of_allocations, &more->of_allocations);
@@ -45,6 +49,8 @@ __u64 cost__blocks(enum cost cost, const struct selection *selection)
 	switch (cost) {
 	case COST_LIVE:
 	case COST_LIVE_BYTES:
+	case COST_RESIDENT:
+	case COST_UNIQUE:
 		return selection->live;
 	case COST_TEMPORARY:
 		return selection->temporary;
@@ -65,6 +71,10 @@ __u64 cost__bytes(enum cost cost, const struct selection *selection)
 		return selection->temporary_bytes;
 	case COST_PEAK:
 		return selection->peak_bytes;
+	case COST_RESIDENT:
+		return selection->resident_bytes;
+	case COST_UNIQUE:
+		return selection->unique_pages * PROFILE_PAGE_BYTES;
 	default:
 		return selection->size_bytes;
 	}
@@ -79,6 +89,8 @@ const struct profile_estimate *cost__estimate(enum cost cost, const struct selec
 	case COST_TEMPORARY:
 		return &selection->of_temporary;
 	case COST_PEAK:
+	case COST_RESIDENT:
+	case COST_UNIQUE:
 		return NULL;
 	default:
 		return &selection->of_allocations;
@@ -97,12 +109,17 @@ __u64 cost__of(enum cost cost, const struct selection *selection)
 
 bool cost__is_bytes(enum cost cost)
 {
-	return cost == COST_BYTES || cost == COST_LIVE_BYTES || cost == COST_PEAK;
+	return cost != COST_ALLOCATIONS && cost != COST_LIVE && cost != COST_TEMPORARY;
 }
 
 bool cost__needs_live(enum cost cost)
 {
 	return cost != COST_ALLOCATIONS && cost != COST_BYTES;
+}
+
+bool cost__needs_resident(enum cost cost)
+{
+	return cost == COST_RESIDENT || cost == COST_UNIQUE;
 }
 
 const char *cost__name(enum cost cost)

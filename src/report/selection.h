@@ -17,6 +17,8 @@ struct selection {
 	__u64 temporary, temporary_bytes;
 	__u64 peak, peak_bytes;
 	__u64 oldest_ns; /* birth of the oldest live one; UINT64_MAX: none is live */
+	/* Of the live ones, if it was recorded (struct profile_blocks). */
+	__u64 resident_bytes, unique_pages, unique_slack_bytes;
 	/* Blocks that possibly belong to the above, but are not included. */
 	__u64 unsure, unsure_bytes;
 	/* Precision if bytes were sampled, else zeros. */
@@ -35,7 +37,9 @@ enum cost {
 	COST_LIVE,
 	COST_LIVE_BYTES,
 	COST_TEMPORARY,
-	COST_PEAK, /* bytes */
+	COST_PEAK,     /* bytes */
+	COST_RESIDENT, /* bytes of live blocks that are resident */
+	COST_UNIQUE,   /* bytes of resident pages that no other stack has blocks on */
 	COSTS,
 };
 
@@ -52,6 +56,8 @@ double profile_estimate__margin(const struct profile_estimate *estimate, bool by
 bool cost__is_bytes(enum cost cost);
 /* Returns whether @cost needs a recording with --live. */
 bool cost__needs_live(enum cost cost);
+/* Returns whether @cost needs a recording with --resident. */
+bool cost__needs_resident(enum cost cost);
 const char *cost__name(enum cost cost);
 /* Returns the cost called @name, or -ENOENT. */
 int cost__by_name(const char *name);

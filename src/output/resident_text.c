@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Prints what the resident memory of the recorded processes consists of, and the sentence that says
+ * what holds most of it. */
+#include "report_output.h"
+
+#include "array.h"
+#include "profile.h"
+#include "terminal.h"
+#include "text.h"
+
+/* The parts in the order in which they are printed, and what they are. */
+static const struct {
+	enum rss_kind kind;
+	const char *text;
+} parts[] = {
+	{ RSS_BLOCKS, "live blocks" },
+	{ RSS_SLACK, "the rest of the pages with live blocks: headers, rounding, freed blocks" },
+	{ RSS_FREE, "pages of the allocator without a live block" },
+	{ RSS_BEFORE, "the allocator's pages that were there before the recording began" },
+	{ RSS_MAPPINGS, "other anonymous mappings" },
+	{ RSS_INHERITED, "of forked processes, without a live block of their own" },
+	{ RSS_STACKS, "stacks of threads" },
+	{ RSS_DATA, "data of the program and its libraries" },
+	{ RSS_FILES, "mapped files" },
+	{ RSS_SHARED, "shared mappings, and pages shared after a fork" },
+	{ RSS_OWN, "mapped by allocprof" },
+	{ RSS_CHANGED, "came or went while it was read" },
+};
+
+/* Stacks are counted until they have this share of a sum. */
+#define MOST 0.8
+
+struct resident_sums {
+	__u64 bytes[RSS_ROWS];
+	__u64 all;
+	enum rss_kind largest;
+};
+
+static struct resident_sums add_up_parts(const struct profile *profile)
+{
+	struct resident_sums sums = { .all = 0 };
+
+	for (size_t i = 0; i < profile->n_rss; i++) {
+		const struct profile_rss *rss = &profile->rss[i];
+		__u64 *sum = &sums.bytes[rss->kind];
+
+		*sum = profile__add_up(*sum, rss->size_bytes);
+		if (rss->kind < RSS_KINDS)
+			sums.all = profile__add_up(sums.all, rss->size_bytes);
+	}
+	for (enum rss_kind kind = 0; kind < RSS_KINDS; kind++)
+		if (sums.bytes[kind] > sums.bytes[sums.largest])
+			sums.largest = kind;
+	return sums;
+}
+
+/* Returns how many stacks have most of the slack on pages that are theirs alone. */
+static size_t count_pinning(const struct report *report)
+{
+	double sum = report->total.unique_slack_bytes, share = 0;
+	size_t n = 0;
+
+	while (n < report->n_entries && share < MOST * sum)
+		share += report->entries[n++].selected.unique_slack_bytes;
+	return n;
+}
+
+static void print_pinned(const struct report_output *output, const struct resident_sums *sums)
+{
+	const struct report *report = output->report;
+	size_t n = count_pinning(report);
+
+	fprintf(output->terminal.to,
+		"Fragmentation: %s lie unused on pages that %s of live blocks hold",
+		report_output__bytes(output, sums->bytes[RSS_SLACK]).text,
+		report_output__bytes(output, sums->bytes[RSS_BLOCKS]).text);
+	if (n)
+		fprintf(output->terminal.to, ", most of it those of %s %s", number__count(n).text,
+			plural__of("stack{|s}", n).text);
+	fputs(".\n", output->terminal.to);
+}
+
+static void print_live(const struct report_output *output, const struct resident_sums *sums)
+{
+	const struct report *report = output->report;
+	double bytes_per_second = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < report->n_entries; i++)
+		if (report->entries[i].growth.verdict == GROWTH_GROWING) {
+			bytes_per_second += report->entries[i].growth.bytes_per_second;
+			n++;
+		}
+	if (n)
+		fprintf(output->terminal.to,
+			"A leak, or a cache that still fills: live blocks hold %s, and %s %s growing, by %s "
+			"a second.\n",
+			report_output__bytes(output, sums->bytes[RSS_BLOCKS]).text,
+			number__count(n).text, plural__of("stack {was|were}", n).text,
+			report_output__bytes(output, number__of(bytes_per_second)).text);
+	else
+		fprintf(output->terminal.to,
+			"In use: live blocks hold %s, and no stack was growing for sure.\n",
+			report_output__bytes(output, sums->bytes[RSS_BLOCKS]).text);
+}
+
+static void print_cause(const struct report_output *output, const struct resident_sums *sums)
+{
+	__u64 bytes = sums->bytes[sums->largest], pages = bytes / PROFILE_PAGE_BYTES;
+	struct number_text text = report_output__bytes(output, bytes);
+	FILE *to = output->terminal.to;
+
+	switch (sums->largest) {
+	case RSS_SLACK:
+		print_pinned(output, sums);
+		break;
+	case RSS_BLOCKS:
+		print_live(output, sums);
+		break;
+	case RSS_FREE:
+		fprintf(to,
+			"Retained: %s on %s %s hold no live block: the allocator keeps them "
+			"(malloc_trim(3) of glibc gives them back).\n",
+			text.text, number__count(pages).text, plural__of("page{|s}", pages).text);
+		break;
+	case RSS_BEFORE:
+		fprintf(to,
+			"From before the recording: %s were there when it began, and what holds them is not "
+			"known; record from the program's start.\n",
+			text.text);
+		break;
+	case RSS_MAPPINGS:
+		fprintf(to,
+			"Mappings: %s are anonymous memory that no known allocator hands out; record with "
+			"--allocator mmap to see who maps it.\n",
+			text.text);
+		break;
+	case RSS_INHERITED:
+		fprintf(to,
+			"From a fork: %s are what forked processes have from their parents, or keep without a "
+			"live block.\n",
+			text.text);
+		break;
+	case RSS_STACKS:
+		fprintf(to, "Stacks: %s are those of threads.\n", text.text);
+		break;
+	case RSS_SHARED:
+		fprintf(to, "Shared: %s are memory that other processes may have, too.\n",
+			text.text);
+		break;
+	default:
+		fprintf(to, "Code and data: %s are of files, and of programs' data.\n", text.text);
+	}
+}
+
+/* Says which live blocks take no memory. */
+static void print_untouched(const struct report_output *output)
+{
+	const struct selection *total = &output->report->total;
+	__u64 absent = total->live_bytes > total->resident_bytes
+			       ? total->live_bytes - total->resident_bytes
+			       : 0;
+
+	if (absent > total->resident_bytes)
+		fprintf(output->terminal.to,
+			"Of the %s in live blocks %s are not resident: never touched, or swapped out.\n",
+			report_output__bytes(output, total->live_bytes).text,
+			report_output__bytes(output, absent).text);
+}
+
+static void print_huge(const struct report_output *output, const struct resident_sums *sums)
+{
+	__u64 huge = sums->bytes[RSS_HUGE];
+
+	if (huge)
+		fprintf(output->terminal.to,
+			"%s of all that are transparent huge pages, each of which is resident as a "
+			"whole.\n",
+			report_output__bytes(output, huge).text);
+}
+
+void report_output__resident(const struct report_output *output)
+{
+	struct resident_sums sums = add_up_parts(output->profile);
+	const struct terminal *terminal = &output->terminal;
+	size_t n_processes = 0;
+
+	for (size_t i = 0; i < output->profile->n_rss; i++)
+		n_processes += !i || output->profile->rss[i].process !=
+					     output->profile->rss[i - 1].process;
+	fputc('\n', terminal->to);
+	terminal__set_colour(terminal, COLOUR_BOLD);
+	fputs("Resident memory", terminal->to);
+	terminal__set_colour(terminal, COLOUR_NONE);
+	fprintf(terminal->to, ": %s", report_output__bytes(output, sums.all).text);
+	if (n_processes > 1)
+		fprintf(terminal->to, " of %s processes, each with what it shares with others",
+			number__count(n_processes).text);
+	fputc('\n', terminal->to);
+	print_cause(output, &sums);
+	print_untouched(output);
+	print_huge(output, &sums);
+	fputc('\n', terminal->to);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (sums.bytes[parts[i].kind])
+			fprintf(terminal->to, "%14s  %6s  %s\n",
+				number__bytes(sums.bytes[parts[i].kind], !terminal->is_terminal)
+					.text,
+				number__share(sums.bytes[parts[i].kind], sums.all).text,
+				parts[i].text);
+}
