@@ -65,9 +65,10 @@ struct session_options {
 	bool live;	 /* follow blocks from allocation to free; needs all functions */
 	/* With live: read which pages of processes are resident, and which blocks are on them. */
 	bool resident;
-	struct resident_memory *resident_memory; /* set by the session, which owns it; NULL without it */
-	__u64 max_live;			  /* maximum number of live blocks; 0: limited by memory */
-	__u32 max_records; /* with live: maximum number of records; 0: limited by memory */
+	struct resident_memory
+		*resident_memory; /* set by the session, which owns it; NULL without it */
+	__u64 max_live;		  /* maximum number of live blocks; 0: limited by memory */
+	__u32 max_records;	  /* with live: maximum number of records; 0: limited by memory */
 	/* Set by the session: the memory of which live blocks and records take shares, and the
 	 * memory that is free below a control group's limit; UINT64_MAX: there is no limit. */
 	__u64 memory_bytes, free_bytes;

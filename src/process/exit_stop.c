@@ -14,7 +14,7 @@
 
 #define LOOK_US 100
 /* How long the other threads may take to end when the process is ending. */
-#define THREADS_END_NS (500 * NS_PER_MS)
+#define THREADS_END_NS (200 * NS_PER_MS)
 
 int exit_stop__begin(struct exit_stop *stop, pid_t pid)
 {

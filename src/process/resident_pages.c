@@ -50,10 +50,18 @@ struct memory_reader {
 /* The C libraries map a thread's stack with an inaccessible page below, or some. */
 #define MOST_GUARD_BYTES (64 << 10)
 
-static bool is_own(const char *path)
+/* Files that src/inside maps, by their names in src/preload. */
+static bool is_own(const struct proc_mapping *mapping)
 {
-	return strstr(path, "/allocprof-") || strstr(path, "memfd:allocprof") ||
-	       strstr(path, "liballocprof-inside");
+	const char *path = mapping->path, *name = strrchr(path, '/');
+
+	if (!strncmp(path, "/memfd:allocprof-", 17))
+		return true;
+	if (!name)
+		return false;
+	if (mapping->is_shared && (!strcmp(name, "/memory") || !strcmp(name, "/tables")))
+		return strstr(path, "/allocprof-") != NULL;
+	return !strcmp(name, "/liballocprof-inside.so");
 }
 
 /* Returns whether the mapping begins with glibc's struct _heap_info: the arena's address, the heap
@@ -73,7 +81,7 @@ static bool is_arena(pid_t pid, const struct proc_mapping *mapping)
 static enum memory_kind memory_kind_of(const struct memory_reader *reader,
 				       const struct proc_mapping *mapping)
 {
-	if (is_own(mapping->path))
+	if (is_own(mapping))
 		return MEMORY_OWN;
 	if (mapping->is_shared)
 		return MEMORY_SHARED;

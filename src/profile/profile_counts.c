@@ -317,6 +317,20 @@ int profile__add_rss(struct profile *profile, const struct profile_rss *rss)
 	return err;
 }
 
+int profile__copy_rss(struct profile *to, const struct profile *from, const __u32 *processes)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->n_rss && !err; i++) {
+		struct profile_rss rss = from->rss[i];
+
+		rss.process = processes[rss.process - 1];
+		if (rss.process)
+			err = profile__add_rss(to, &rss);
+	}
+	return err;
+}
+
 #define N_LIFETIME_NUMBERS 5
 
 __u32 profile_lifetime__end_epoch(const struct profile_lifetime *lifetime)

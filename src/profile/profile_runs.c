@@ -274,21 +274,6 @@ static int copy_timeline(struct profile_copy *copy)
 	return err;
 }
 
-/* Ids of processes ascend in the copy as they do in the original. */
-static int copy_rss(struct profile_copy *copy)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < copy->from->n_rss && !err; i++) {
-		struct profile_rss rss = copy->from->rss[i];
-
-		rss.process = copy->processes[rss.process - 1];
-		if (rss.process)
-			err = profile__add_rss(copy->to, &rss);
-	}
-	return err;
-}
-
 static int make_room(struct profile_copy *copy)
 {
 	const struct profile *from = copy->from;
@@ -316,7 +301,7 @@ static int profile_copy__run(struct profile_copy *copy)
 {
 	return make_room(copy) ?: copy_modules(copy) ?: copy_names(copy) ?: copy_stacks(copy) ?:
 	       copy_processes(copy) ?: copy_counts(copy) ?: copy_timeline(copy) ?:
-	       copy_rss(copy);
+	       profile__copy_rss(copy->to, copy->from, copy->processes);
 }
 
 /* Sets the lines of @frame in @to to those of @from's frame, and adds their functions and files.

@@ -145,10 +145,11 @@ static int note_missed(struct session *session)
 
 	if (!target->end_ns || resident_memory__has(session->options.resident_memory, target->pid))
 		return 0;
-	return note_unread(session, target->pid,
-			   target->launched
-				   ? "its first thread ended before others, or it was traced by others"
-				   : "it ended before the recording");
+	return note_unread(
+		session, target->pid,
+		target->launched
+			? "its first thread ended before others, or it was traced by others"
+			: "it ended before the recording");
 }
 
 int session__read_resident(struct session *session)

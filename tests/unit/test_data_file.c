@@ -268,11 +268,47 @@ static void test_round_trip_of_gaps(void **state)
 	profile__free(wrote);
 }
 
+static void test_round_trip_of_resident_memory(void **state)
+{
+	const struct profile_rss rss[] = {
+		{ 1, RSS_SLACK, 4000 },
+		{ 1, RSS_BLOCKS, 96 },
+		{ 2, RSS_HUGE, PROFILE_MAX },
+	};
+	const struct profile_blocks blocks = {
+		.count = 1,
+		.resident_bytes = 96,
+		.pages = 1,
+		.unique_pages = 1,
+		.unique_slack_bytes = 4000,
+	};
+	struct profile *wrote = fixture__new(), *read;
+	struct error error = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rss); i++)
+		assert_int_equal(profile__add_rss(wrote, &rss[i]), 0);
+	assert_int_equal(profile__add_rss(wrote, &rss[2]), -EINVAL);
+	assert_int_equal(profile__add_rss(wrote, &rss[0]), -EINVAL);
+	assert_int_equal(profile__add_blocks(wrote, &blocks), 0);
+	assert_int_equal(data_file__write(wrote, "resident.data", &error), 0);
+	assert_int_equal(data_file__read("resident.data", &read, &error), 0);
+	assert_same(wrote, read);
+	assert_int_equal(read->n_rss, ARRAY_SIZE(rss));
+	/* They are read by the names of their kinds. */
+	assert_int_equal(read->rss[0].kind, RSS_BLOCKS);
+	assert_int_equal(read->rss[0].size_bytes, 96);
+	assert_int_equal(read->rss[2].process, 2);
+	assert_true(read->rss[2].size_bytes == PROFILE_MAX);
+	profile__free(wrote);
+	profile__free(read);
+}
+
 /* What looks like the table and is none is not read. */
 static void test_files_from_before_gaps(void **state)
 {
 	static const char *const changes[] = {
 		"DROP TABLE gaps",
+		"DROP TABLE gaps; DROP TABLE resident; DROP TABLE rss",
 		"DROP TABLE gaps; CREATE VIEW gaps AS WITH RECURSIVE r(k) AS (SELECT 1 UNION ALL SELECT k "
 		"FROM r) SELECT 0, 'torn_ms', 1, 0, 0, '', '' FROM r",
 	};
@@ -613,6 +649,16 @@ static void test_hostile_content(void **state)
 		{ "INSERT INTO gaps VALUES(0, 'torn_ms', 1, 0, 4294967296, '', '')", "gaps",
 		  -EINVAL },
 		{ "INSERT INTO gaps VALUES(0, 'torn_ms', 1, 0, 0, x'00', '')", "gaps", -EINVAL },
+		{ "INSERT INTO resident VALUES(99, 1, 1, 1, 0)", "resident", -EINVAL },
+		{ "INSERT INTO resident VALUES(0, 1, 1, 1, 0)", "resident", -EINVAL },
+		{ "INSERT INTO resident VALUES(1, 1, 1, 2, 0)", "resident", -EINVAL },
+		{ "INSERT INTO resident VALUES(1, 1, 1, 1, 4097)", "resident", -EINVAL },
+		{ "INSERT INTO resident VALUES(1, 1, 1 << 60, 1, 0)", "resident", -EINVAL },
+		{ "INSERT INTO resident VALUES(1, -1, 1, 1, 0)", "resident", -EINVAL },
+		{ "INSERT INTO rss VALUES(0, 'blocks', 1)", "rss", -EINVAL },
+		{ "INSERT INTO rss VALUES(99, 'blocks', 1)", "rss", -EINVAL },
+		{ "INSERT INTO rss VALUES(1, 'nonsense', 1)", "rss", -EINVAL },
+		{ "INSERT INTO rss VALUES(1, 'blocks', -1)", "rss", -EINVAL },
 		{ "UPDATE processes SET run = 10001", "processes", -EINVAL },
 		{ "UPDATE timeline SET run = 0", "timeline", -EINVAL },
 		{ "DELETE FROM modules WHERE id = 1", "modules", -EINVAL },
@@ -808,6 +854,7 @@ int main(void)
 		IN_DIRECTORY(test_round_trip_of_samples),
 		IN_DIRECTORY(test_round_trip_of_exits),
 		IN_DIRECTORY(test_round_trip_of_gaps),
+		IN_DIRECTORY(test_round_trip_of_resident_memory),
 		IN_DIRECTORY(test_files_from_before_gaps),
 		IN_DIRECTORY(test_odd_paths),
 		IN_DIRECTORY(test_older_file_is_kept),

@@ -222,6 +222,8 @@ static struct subject profile_of(const struct program *program, const char *buil
 	assert_int_equal(profile__add_module(profile, "/lib/libx.so", "00", &id), 0);
 	for (__u32 i = 0; i < 3; i++) {
 		assert_int_equal(profile__add_process(profile, 0, i + 1, i, "app", &id), 0);
+		assert_int_equal(
+			profile__add_rss(profile, &(struct profile_rss){ id, RSS_BLOCKS, 1 }), 0);
 		assert_int_equal(profile__add_thread(profile, id, "app", &id), 0);
 	}
 	for (__u32 i = 0; i < program->n; i++) {
@@ -459,6 +461,8 @@ static void select_blocks(struct subject *subject, __u64 *state)
 		counted->temporary = draw(state, counted->allocations + 1);
 		counted->peak = draw(state, 2);
 		counted->peak_bytes = counted->peak * draw(state, 100);
+		counted->resident_bytes = draw(state, counted->live_bytes + 1);
+		counted->unique_pages = counted->resident_bytes ? draw(state, 3) : 0;
 	}
 }
 

@@ -39,6 +39,10 @@ int profile_index__append(struct hash_table *table, __u64 hash, void *array, siz
 /* Makes room in *@array for one element of @size bytes after @n. Returns 0 or -ENOMEM. */
 int profile_index__reserve(void *array, size_t *room, size_t n, size_t size);
 
+/* Copies the resident memory of processes, whose ids in @to ascend as in @from; 0: one is left out.
+ * Returns 0 or -ENOMEM. */
+int profile__copy_rss(struct profile *to, const struct profile *from, const __u32 *processes);
+
 /* Called by profile__free(). */
 void profile__free_gaps(struct profile *profile);
 void profile__free_totals(struct profile *profile);

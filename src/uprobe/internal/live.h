@@ -29,9 +29,9 @@ struct live_options {
 	__u32 drain_at;	     /* number of new lifetimes at which they are moved to the profile */
 	struct counters *counters;
 	struct ap_live *shared;
-	const pid_t *target;	   /* of struct live_collector_options */
-	__u64 max_blocks;	   /* 0: as many as fit in most_bytes */
-	__u64 most_bytes;	   /* if @max_blocks is 0: bytes of kernel memory for blocks */
+	const pid_t *target; /* of struct live_collector_options */
+	__u64 max_blocks;    /* 0: as many as fit in most_bytes */
+	__u64 most_bytes;    /* if @max_blocks is 0: bytes of kernel memory for blocks */
 	struct resident_memory *resident; /* as in struct live_collector_options */
 	__u64 interval_ns; /* time between samples of the time line; 0: it grows with the run */
 	__u32 sample_unit_shift;
