@@ -719,7 +719,8 @@ static void explain(const struct finder *finder, int err, struct error *error)
 		error__set(
 			error, 0,
 			"%s, in which -gsplit-dwarf put the debug information, is not there (put "
-			"it beside the program, or link without): " DWARF_LACKS_LINES,
+			"it beside the program, or link without): " DWARF_LACKS_LINES
+			", or a function has the line of one that was inlined into it",
 			finder->missing);
 }
 

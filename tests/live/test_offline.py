@@ -255,3 +255,4 @@ int main(void) { for (int i = 1; i < 100; i++) free(builds(i)); return 0; }"""
     else:
         assert f"names are missing: {program}" in told and "inlined functions and source lines may be missing" in told
         assert {"zstd": "zstd", "split": ".dwo"}[how] in told
+        assert ("has the line of one that was inlined into it" in told) == (how == "split")
