@@ -17,7 +17,7 @@ static const struct {
 	{ RSS_SLACK, "the rest of the pages with live blocks: headers, rounding, freed blocks" },
 	{ RSS_FREE, "pages of the allocator without a live block" },
 	{ RSS_BEFORE, "the allocator's pages that were there before the recording began" },
-	{ RSS_MAPPINGS, "other anonymous mappings" },
+	{ RSS_MAPPINGS, "other anonymous mappings without a live block" },
 	{ RSS_INHERITED, "of forked processes, without a live block of their own" },
 	{ RSS_STACKS, "stacks of threads" },
 	{ RSS_DATA, "data of the program and its libraries" },
@@ -27,6 +27,8 @@ static const struct {
 	{ RSS_CHANGED, "came or went while it was read" },
 };
 
+/* Blocks that are not resident are named from this share of the resident memory on. */
+#define WORTH_SAYING 0.01
 /* Stacks are counted until they have this share of a sum. */
 #define MOST 0.8
 
@@ -120,7 +122,7 @@ static void print_cause(const struct report_output *output, const struct residen
 	case RSS_FREE:
 		fprintf(to,
 			"Retained: %s on %s %s hold no live block: the allocator keeps them "
-			"(malloc_trim(3) of glibc gives them back).\n",
+			"(with glibc, malloc_trim(3) gives them back).\n",
 			text.text, number__count(pages).text, plural__of("page{|s}", pages).text);
 		break;
 	case RSS_BEFORE:
@@ -131,7 +133,8 @@ static void print_cause(const struct report_output *output, const struct residen
 		break;
 	case RSS_MAPPINGS:
 		fprintf(to,
-			"Mappings: %s are anonymous memory that no known allocator hands out; record with "
+			"Mappings: %s are anonymous memory without a live block, the program's own or what an "
+			"allocator other than glibc's keeps; record with "
 			"--allocator mmap to see who maps it.\n",
 			text.text);
 		break;
@@ -154,14 +157,14 @@ static void print_cause(const struct report_output *output, const struct residen
 }
 
 /* Says which live blocks take no memory. */
-static void print_untouched(const struct report_output *output)
+static void print_untouched(const struct report_output *output, const struct resident_sums *sums)
 {
 	const struct selection *total = &output->report->total;
 	__u64 absent = total->live_bytes > total->resident_bytes
 			       ? total->live_bytes - total->resident_bytes
 			       : 0;
 
-	if (absent > total->resident_bytes)
+	if (absent > total->resident_bytes && absent > sums->all * WORTH_SAYING)
 		fprintf(output->terminal.to,
 			"Of the %s in live blocks %s are not resident: never touched, or swapped out.\n",
 			report_output__bytes(output, total->live_bytes).text,
@@ -177,6 +180,28 @@ static void print_huge(const struct report_output *output, const struct resident
 			"%s of all that are transparent huge pages, each of which is resident as a "
 			"whole.\n",
 			report_output__bytes(output, huge).text);
+}
+
+/* Says how many programs ended whose memory was not read: the end of the first process alone is seen. */
+static void print_others(const struct report_output *output)
+{
+	const struct profile *profile = output->profile;
+	size_t n = 0, at = 0;
+
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		const struct profile_process *process = &profile->processes[i];
+
+		while (at < profile->n_rss && profile->rss[at].process < process->id)
+			at++;
+		n += !process->execed &&
+		     (at == profile->n_rss || profile->rss[at].process != process->id);
+	}
+	if (n)
+		fprintf(output->terminal.to,
+			"%s more %s before: what %s had in memory then is not known; record that program by "
+			"itself.\n",
+			number__count(n).text, plural__of("process{|es} ended", n).text,
+			plural__of("{it|they}", n).text);
 }
 
 void report_output__resident(const struct report_output *output)
@@ -198,8 +223,9 @@ void report_output__resident(const struct report_output *output)
 			number__count(n_processes).text);
 	fputc('\n', terminal->to);
 	print_cause(output, &sums);
-	print_untouched(output);
+	print_untouched(output, &sums);
 	print_huge(output, &sums);
+	print_others(output);
 	fputc('\n', terminal->to);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (sums.bytes[parts[i].kind])

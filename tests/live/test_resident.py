@@ -199,6 +199,17 @@ def test_dump(runner, run, allocprof, target, tmp_path):
         assert size <= process["free"] <= size * 1.02 + LATER, path
 
 
+@pytest.mark.engines("uprobe", "preload")
+def test_command_of_several_processes(run, allocprof, target, tmp_path):
+    """Only the end of the first process is seen; that others ended before is said."""
+    data = tmp_path / "shell.data"
+    run([allocprof, "record", "-q", "--resident", "-o", data, "sh", "-c", f"{target('resident')} mapping; true"], expect=0)
+    [shell] = report_of(run, allocprof, data)["rss"]
+    assert shell["comm"] == "sh" and shell.get("mappings", 0) < 1 << 20
+    text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
+    assert "1 more process ended before: what it had in memory then is not known" in text
+
+
 def test_refused_options(run, allocprof):
     result = run([allocprof, "record", "--resident", "--sample", "512K", "true"])
     assert result.status == 64 and b"--resident and --sample cannot be used together" in result.stderr
