@@ -87,3 +87,17 @@ int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	return read_stat(path, out);
 }
+
+bool proc_status__number(pid_t pid, const char *key, int *out)
+{
+	_cleanup_(close_file) FILE *file = NULL;
+	char path[64], line[256];
+	size_t len = strlen(key);
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, key, len) && line[len] == ':')
+			return sscanf(line + len + 1, "%d", out) == 1;
+	return false;
+}

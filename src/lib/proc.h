@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads /proc/PID/maps and /proc/PID/stat. */
+/* Reads /proc/PID/maps, /proc/PID/stat and /proc/PID/status. */
 #ifndef ALLOCPROF_PROC_H
 #define ALLOCPROF_PROC_H
 
@@ -46,5 +46,9 @@ int proc_stat__read(pid_t pid, struct proc_stat *out);
 
 /* Does the same for one thread of the process. */
 int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out);
+
+/* Reads the number behind @key, such as "Threads", in /proc/PID/status (proc_pid_status(5)). Returns
+ * false if there is none, or no such process. */
+bool proc_status__number(pid_t pid, const char *key, int *out);
 
 #endif

@@ -4,13 +4,12 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cleanup.h"
 #include "clock.h"
+#include "proc.h"
 
 #define LOOK_US 100
 /* How long the other threads may take to end when the process is ending. */
@@ -35,26 +34,13 @@ static int next_stop(const struct exit_stop *stop)
 	return info.si_status;
 }
 
-static int count_threads(pid_t pid)
-{
-	_cleanup_(close_file) FILE *file = NULL;
-	char path[64], line[256];
-	int n;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Threads: %d", &n) == 1)
-			return n;
-	return 0;
-}
-
 /* A first thread may end alone, by pthread_exit(3): then the others go on. */
 static bool is_alone(pid_t pid)
 {
 	__u64 until_ns = clock__now_ns() + THREADS_END_NS;
+	int n_threads;
 
-	while (count_threads(pid) > 1) {
+	while (proc_status__number(pid, "Threads", &n_threads) && n_threads > 1) {
 		if (clock__now_ns() >= until_ns)
 			return false;
 		usleep(LOOK_US);

@@ -14,7 +14,6 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "clock.h"
 #include "proc.h"
 
 /* Documentation/admin-guide/mm/pagemap.rst */
@@ -362,7 +361,7 @@ static int read_runs(struct resident_pages *memory)
 
 int resident_pages__read(pid_t pid, struct resident_pages *out)
 {
-	struct resident_pages memory = { .pid = pid, .time_ns = clock__now_ns() };
+	struct resident_pages memory = { .pid = pid };
 	int err = read_mappings(&memory);
 
 	if (!err) {

@@ -38,7 +38,6 @@ struct memory_run {
 
 struct resident_pages {
 	pid_t pid;
-	__u64 time_ns;			 /* CLOCK_MONOTONIC of the reading */
 	struct memory_mapping *mappings; /* by ascending address, as the runs are */
 	size_t n_mappings, mappings_room;
 	struct memory_run *runs;

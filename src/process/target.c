@@ -202,16 +202,9 @@ static bool is_kernel_thread(pid_t pid)
 /* Returns the thread group of @tid; @tid itself if it is unknown. */
 static pid_t thread_group(pid_t tid)
 {
-	_cleanup_(close_file) FILE *file = NULL;
-	char path[64], line[256];
 	int tgid;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
-			return tgid;
-	return tid;
+	return proc_status__number(tid, "Tgid", &tgid) ? tgid : tid;
 }
 
 int target__attach(struct target *target, pid_t pid, struct error *error)
