@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What blocks have of resident pages, of which each case says where they are. */
+/* Divides resident pages among blocks; each case says where both are. */
 #include "unit.h"
 
 #include "array.h"
@@ -159,7 +159,7 @@ static void test_block_without_bytes(void **state)
 	assert_int_equal(part(made, RSS_SLACK), PAGE);
 }
 
-/* What was there before is neither slack nor unique: other blocks may be there. */
+/* A page that was there before is neither slack nor unique: other blocks may be on it. */
 static void test_pages_from_before(void **state)
 {
 	struct state *made = *state;
