@@ -32,7 +32,7 @@ struct accounting {
 	__u64 bytes[RSS_ROWS];
 };
 
-/* What blocks have of one page. */
+/* This is what blocks have of one page. */
 struct page_share {
 	__u64 block_bytes;
 	__u32 first_count;

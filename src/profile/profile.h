@@ -193,7 +193,7 @@ struct timeline_sample {
 /* Pages are of this size, whatever a machine's are. */
 #define PROFILE_PAGE_BYTES 4096
 
-/* What the resident memory of a process consists of. */
+/* The resident memory of a process is the sum of these parts. */
 enum rss_kind {
 	RSS_BLOCKS,    /* live blocks */
 	RSS_SLACK,     /* the rest of pages with live blocks: headers, rounding, freed blocks */

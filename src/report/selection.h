@@ -17,7 +17,7 @@ struct selection {
 	__u64 temporary, temporary_bytes;
 	__u64 peak, peak_bytes;
 	__u64 oldest_ns; /* birth of the oldest live one; UINT64_MAX: none is live */
-	/* Of the live ones, if it was recorded (struct profile_blocks). */
+	/* These are of the live blocks, and only with --resident (struct profile_blocks). */
 	__u64 resident_bytes, unique_pages, unique_slack_bytes;
 	/* Blocks that possibly belong to the above, but are not included. */
 	__u64 unsure, unsure_bytes;
