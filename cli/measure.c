@@ -262,14 +262,14 @@ static void print_found(const struct probed_file *file)
 	probed_text__print(file, print_log);
 }
 
+/* Says with --verbose that the engine is not the usual one. Who did not ask for uprobes loses nothing
+ * that the report does not name. */
 static void say_engine(const struct measure *measure, const struct session *session)
 {
-	if (measure->quiet || measure->session.engine != SESSION_ENGINE_AUTO ||
-	    strcmp(session__engine(session), "preload") != 0)
-		return;
-	message__print(
-		"no uprobes can be set here (allocprof doctor says why): a library that is loaded "
-		"into the command counts (--engine=preload)");
+	if (measure->verbose && measure->session.engine == SESSION_ENGINE_AUTO &&
+	    !strcmp(session__engine(session), "preload"))
+		message__print("no uprobes can be set here (allocprof doctor says why): "
+			       "--engine=preload counts");
 }
 
 /* Available memory that is enough for most targets and allocprof beside them; the second is with

@@ -122,13 +122,24 @@ def test_stat(without_privileges, target, monkeypatch, way):
     """What every_function states, to the byte."""
     monkeypatch.delenv("ALLOCPROF_ENGINE")
     result = without_privileges(way, "stat", ["--json", "-o", "x.json"], [target("every_function")], expect=3)
-    assert b"a library that is loaded into the command counts (--engine=preload)" in result.stderr
+    assert b"uprobes" not in result.stderr, result
     report = read_report(without_privileges.out / "x.json")
     assert report["engine"] == "preload" and report["complete"] and report["lost"]["total"] == 0
     expected = {name: (slot.calls, min(slot.bytes, support.MOST_BYTES))
                 for name, slot in stated("every_function").items() if slot.calls}
     functions = report["functions"]
     assert {name: (functions[name]["calls"], functions[name]["bytes"]) for name in expected} == expected
+
+
+@pytest.mark.engines("preload")
+def test_verbose(without_privileges, target, monkeypatch):
+    """Only who asks, or wants what uprobes alone can do, reads of uprobes, in one line."""
+    monkeypatch.delenv("ALLOCPROF_ENGINE")
+    asked = without_privileges("user", "stat", ["-v"], [target("nothing")], expect=0).stderr
+    assert asked.startswith(b"allocprof: no uprobes can be set here (allocprof doctor says why): --engine=preload counts\n")
+    assert asked.count(b"uprobes") == 1, asked
+    wanted = without_privileges("user", "record", ["--events", "-o", "x"], [target("nothing")], expect=125).stderr
+    assert wanted.count(b"\n") == wanted.count(b"needs CAP_BPF") == 1, wanted
 
 
 @pytest.mark.engines("preload")
