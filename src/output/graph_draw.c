@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -218,47 +219,101 @@ static bool is_visible(const struct graph_panel *panel, const struct graph *grap
 	return false;
 }
 
-/* Draws the bands of one kind on top of @lower, which is updated to their upper edge. */
-static void draw_bands(const struct ink *ink, const struct graph_panel *panel,
-		       const struct graph *graph, bool stays, double *lower, double *upper)
+/* A band on top of those before it. */
+struct band {
+	size_t series;
+	bool stays;
+	double *lower, *upper; /* owned; edges, a value for each point */
+};
+
+static void fill_band(const struct ink *ink, const struct graph_panel *panel,
+		      const struct graph *graph, const struct band *band)
+{
+	unsigned int colour = ink__band(band->series, !graph->series[band->series].stack);
+
+	ink->cairo->new_path(ink->cr);
+	add_edge(ink, panel, graph, band->upper, false);
+	add_edge(ink, panel, graph, band->lower, true);
+	ink->cairo->close_path(ink->cr);
+	graph_panel__fill(ink, colour, band->stays);
+	draw_edge(ink, panel, graph, band->upper, band->stays ? INK_PAPER : colour, 0.8);
+}
+
+static void number_band(const struct ink *ink, const struct graph_panel *panel,
+			const struct graph *graph, const struct band *band)
 {
 	double x, y;
 
-	for (size_t i = 0; i < graph->n_series; i++) {
-		const struct graph_series *series = &graph->series[i];
-		const __u64 *bytes = stays ? series->stays_bytes : series->freed_bytes;
-		unsigned int colour = ink__band(i, !series->stack);
+	if (graph->series[band->series].stack &&
+	    find_room(panel, graph, band->lower, band->upper, &x, &y))
+		draw_number(ink, x, y, band->series + 1);
+}
+
+/* Goes through the bands of one kind on top of @band's lower edge, which is updated to the upper
+ * edge of the last. */
+static void draw_bands(const struct ink *ink, const struct graph_panel *panel,
+		       const struct graph *graph, struct band *band,
+		       void (*draw)(const struct ink *ink, const struct graph_panel *panel,
+				    const struct graph *graph, const struct band *band))
+{
+	for (band->series = 0; band->series < graph->n_series; band->series++) {
+		const struct graph_series *series = &graph->series[band->series];
+		const __u64 *bytes = band->stays ? series->stays_bytes : series->freed_bytes;
 
 		if (!is_visible(panel, graph, bytes))
 			continue;
 		for (size_t at = 0; at < graph->n_points; at++)
-			upper[at] = lower[at] + bytes[at];
-		ink->cairo->new_path(ink->cr);
-		add_edge(ink, panel, graph, upper, false);
-		add_edge(ink, panel, graph, lower, true);
-		ink->cairo->close_path(ink->cr);
-		graph_panel__fill(ink, colour, stays);
-		draw_edge(ink, panel, graph, upper, stays ? INK_PAPER : colour, 0.8);
-		if (series->stack && find_room(panel, graph, lower, upper, &x, &y))
-			draw_number(ink, x, y, i + 1);
+			band->upper[at] = band->lower[at] + bytes[at];
+		draw(ink, panel, graph, band);
 		for (size_t at = 0; at < graph->n_points; at++)
-			lower[at] = upper[at];
+			band->lower[at] = band->upper[at];
 	}
+}
+
+static int band__init(struct band *band, const struct graph *graph)
+{
+	band->stays = true;
+	band->lower = calloc(graph->n_points, sizeof(*band->lower));
+	band->upper = calloc(graph->n_points, sizeof(*band->upper));
+	return band->lower && band->upper ? 0 : -ENOMEM;
+}
+
+static void band__release(struct band *band)
+{
+	free(band->lower);
+	free(band->upper);
 }
 
 int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
 		       const struct graph *graph)
 {
-	_cleanup_(free_ptr) double *lower = calloc(graph->n_points, sizeof(*lower));
-	_cleanup_(free_ptr) double *upper = calloc(graph->n_points, sizeof(*upper));
+	struct band band;
+	int err = band__init(&band, graph);
 
-	if (!lower || !upper)
-		return -ENOMEM;
-	draw_bands(ink, panel, graph, true, lower, upper);
-	if (graph->live_bytes)
-		draw_edge(ink, panel, graph, lower, INK_TEXT, 1.4);
-	draw_bands(ink, panel, graph, false, lower, upper);
-	return 0;
+	if (!err) {
+		draw_bands(ink, panel, graph, &band, fill_band);
+		if (graph->live_bytes)
+			draw_edge(ink, panel, graph, band.lower, INK_TEXT, 1.4);
+		band.stays = false;
+		draw_bands(ink, panel, graph, &band, fill_band);
+	}
+	band__release(&band);
+	return err;
+}
+
+int graph_panel__numbers(const struct ink *ink, const struct graph_panel *panel,
+			 const struct graph *graph)
+{
+	struct band band;
+	int err = band__init(&band, graph);
+
+	if (!err) {
+		draw_bands(ink, panel, graph, &band, number_band);
+		band.stays = false;
+		draw_bands(ink, panel, graph, &band, number_band);
+	}
+	band__release(&band);
+	return err;
 }
 
 void graph_panel__rss(const struct ink *ink, const struct graph_panel *panel,
@@ -438,6 +493,9 @@ static void draw_stack_bands(struct page *page)
 		page->err = err;
 	if (with_rss)
 		graph_panel__rss(&page->ink, &panel, page->graph);
+	err = graph_panel__numbers(&page->ink, &panel, page->graph);
+	if (err)
+		page->err = err;
 	if (!page->graph->n_series)
 		draw_absence(page, &panel);
 }

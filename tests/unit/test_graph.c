@@ -404,6 +404,35 @@ static int draw(const struct profile *profile, enum graph_format format, FILE *t
 	return err;
 }
 
+/* The line of resident memory, the only one with dashes, runs under the discs that bands' numbers are on, the only white areas
+ * with curves. */
+static void test_numbers_over_the_line(void **state)
+{
+	struct profile *profile = with_stacks(1, "1000");
+	char *text = NULL, *dashes, *disc = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	profile__set_meta(profile, "elapsed_seconds", "0.000004");
+	add(profile, 1, 0, PROFILE_LIVE, 8192);
+	for (size_t i = 1; i <= 4; i++) {
+		struct timeline_sample sample = { .time_ns = i * 1000, .rss_bytes = 8192 };
+
+		profile__add_timeline_sample(profile, &sample);
+	}
+	assert_int_equal(draw(profile, GRAPH_SVG, file), 0);
+	fclose(file);
+	dashes = strstr(text, "stroke-dasharray");
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		if (strstr(line, "fill-rule") && strstr(line, "rgb(100%") && strstr(line, " C ") && !disc)
+			disc = line;
+	assert_non_null(dashes);
+	assert_non_null(disc);
+	assert_true(disc > dashes);
+	free(text);
+	profile__free(profile);
+}
+
 /* Whatever a file says, there is a picture. */
 static void test_hostile(void **state)
 {
@@ -609,6 +638,7 @@ int main(void)
 		cmocka_unit_test(test_no_live_data),
 		cmocka_unit_test(test_resident_until_the_exit),
 		cmocka_unit_test(test_nothing_live),
+		cmocka_unit_test(test_numbers_over_the_line),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_full_device),

@@ -90,10 +90,12 @@ struct graph_panel {
 void graph_panel__frame(const struct ink *ink, const struct graph_panel *panel, const char *title,
 			bool x_labels);
 
-/* Draws blocks that stay live at the bottom and freed ones above, with numbers where there is
- * room. Returns 0 or -ENOMEM. */
+/* Draws blocks that stay live at the bottom and freed ones above. Returns 0 or -ENOMEM. */
 int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
 		       const struct graph *graph);
+/* Draws the bands' numbers where there is room, over what crosses the bands. Returns 0 or -ENOMEM. */
+int graph_panel__numbers(const struct ink *ink, const struct graph_panel *panel,
+			 const struct graph *graph);
 
 /* Draws resident memory as a line. */
 void graph_panel__rss(const struct ink *ink, const struct graph_panel *panel,
