@@ -424,7 +424,8 @@ static void test_numbers_over_the_line(void **state)
 	fclose(file);
 	dashes = strstr(text, "stroke-dasharray");
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
-		if (strstr(line, "fill-rule") && strstr(line, "rgb(100%") && strstr(line, " C ") && !disc)
+		if (strstr(line, "fill-rule") && strstr(line, "rgb(100%") && strstr(line, " C ") &&
+		    !disc)
 			disc = line;
 	assert_non_null(dashes);
 	assert_non_null(disc);
