@@ -92,7 +92,7 @@ void completeness_messages__print_runtimes(const struct profile *profile)
 	__u64 names = profile__meta_number(profile, "common_names");
 	_cleanup_(free_ptr) char *text = NULL;
 
-	if (!recording_text__own_heaps(profile__meta(profile, "own_heaps"), &text))
+	if (!recording_text__own_heaps(profile, &text))
 		print_lines(text);
 	if (names)
 		message__print("%s %s", number__count(names).text,

@@ -353,7 +353,7 @@ static void print_beside(const struct profile *profile, FILE *to)
 
 	if (!recording_text__beside(profile, false, &beside))
 		print_paragraphs(beside, to);
-	if (!recording_text__own_heaps(profile__meta(profile, "own_heaps"), &heaps))
+	if (!recording_text__own_heaps(profile, &heaps))
 		print_paragraphs(heaps, to);
 }
 

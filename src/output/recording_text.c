@@ -12,6 +12,7 @@
 #include "completeness.h"
 #include "filter.h"
 #include "number.h"
+#include "path.h"
 #include "profile.h"
 #include "profile_runs.h"
 #include "terminal.h"
@@ -229,24 +230,63 @@ static const struct own_heap {
 	  "counted; --allocator ruby counts the objects, and ObjectSpace shows them" },
 };
 
-int recording_text__own_heaps(const char *own_heaps, char **text)
+static bool is_library(const char *path)
 {
+	const char *suffix = strstr(path__name(path), ".so");
+
+	return suffix && (!suffix[3] || suffix[3] == '.');
+}
+
+/* Returns whether code of the file is in a stack. In the mount namespace of a process its directory
+ * may be another one. */
+static bool has_allocated(const struct profile *profile, const char *path)
+{
+	for (size_t i = 0; i < profile->n_frames; i++) {
+		__u32 id = profile->frames[i].module;
+
+		if (id &&
+		    !strcmp(profile_module__basename(&profile->modules[id - 1]), path__name(path)))
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether each call of the command from its first moment on is in a stack. */
+static bool has_each_call(const struct profile *profile)
+{
+	return profile->n_stacks && profile__meta(profile, "command") &&
+	       !profile__meta(profile, "window_opened") && !profile__sample_bytes(profile) &&
+	       !profile__ledger(profile, "lost");
+}
+
+/* A runtime in a library may never be started: some programs are linked to it and seldom use it.
+ * When it starts it calls malloc. Go starts where its library is mapped. */
+static void print_own_heap(const struct profile *profile, const struct own_heap *heap,
+			   const char *path, FILE *to)
+{
+	bool may_be_idle = is_library(path) && strcmp(heap->runtime, "go") != 0 &&
+			   !has_allocated(profile, path);
+
+	if (!may_be_idle || !has_each_call(profile))
+		fprintf(to, "%s (%.1024s)%s %s\n", heap->name, path,
+			may_be_idle ? ", if the program starts it," : "", heap->what);
+}
+
+int recording_text__own_heaps(const struct profile *profile, char **text)
+{
+	_cleanup_(free_ptr) char *lines = strdup(profile__meta(profile, "own_heaps") ?: "");
 	char *made = NULL;
 	size_t size;
-	FILE *to = open_memstream(&made, &size);
+	FILE *to = lines ? open_memstream(&made, &size) : NULL;
 
 	if (!to)
 		return -ENOMEM;
-	for (const char *line = own_heaps ?: ""; *line;) {
-		size_t len = strcspn(line, "\n"), word = strcspn(line, " \n");
+	for (char *rest = lines, *path; (path = strsep(&rest, "\n"));) {
+		const char *runtime = strsep(&path, " ");
 
-		for (size_t i = 0; i < ARRAY_SIZE(own_heap_texts); i++)
-			if (strlen(own_heap_texts[i].runtime) == word && word < len &&
-			    !strncmp(own_heap_texts[i].runtime, line, word))
-				fprintf(to, "%s (%.*s) %s\n", own_heap_texts[i].name,
-					len - word - 1 < 1024 ? (int)(len - word - 1) : 1024,
-					line + word + 1, own_heap_texts[i].what);
-		line += len + (line[len] == '\n');
+		for (size_t i = 0; path && i < ARRAY_SIZE(own_heap_texts); i++)
+			if (!strcmp(own_heap_texts[i].runtime, runtime))
+				print_own_heap(profile, &own_heap_texts[i], path, to);
 	}
 	if (fclose(to)) {
 		free(made);

@@ -32,10 +32,11 @@ int recording_text__beside(const struct profile *profile, bool attached_only, ch
 int recording_text__goes_on(const struct profile *profile, char **text);
 int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal);
 /*
- * Sets *@text to a sentence for each runtime with a heap of its own. @own_heaps has lines "RUNTIME
- * PATH", or is NULL.
+ * Sets *@text to a sentence, each on a line, for each runtime with a heap of its own that was seen,
+ * but for those that the program has certainly not started. The caller frees it. Returns 0 or
+ * -ENOMEM.
  */
-int recording_text__own_heaps(const char *own_heaps, char **text);
+int recording_text__own_heaps(const struct profile *profile, char **text);
 /*
  * Sets *@text to sentences, one per line, that say whether the numbers are estimates, and what is
  * missing. "" if there are none. The caller frees *@text. Returns 0 or -ENOMEM.

@@ -110,4 +110,4 @@ def test_own_heap(run, allocprof, target, tmp_path, name, runtime):
     done = run([allocprof, "stat", "--json", "-o", tmp_path / "json", program], expect=3)
     expected = [{"runtime": runtime, "path": str(program)}] if runtime else None
     assert read_report(tmp_path / "json").get("own_heaps") == expected
-    assert (f"({program}) ".encode() in done.stderr) == bool(runtime), done
+    assert (f"({program})".encode() in done.stderr) == bool(runtime), done

@@ -98,16 +98,28 @@ def test_process(runner, run, allocprof, malloc):
     assert ("arenas of its own" in text and "PYTHONMALLOC=malloc" in text) == (not malloc)
 
 
+EMBEDS = """#include <stdlib.h>
+int Py_BytesMain(int, char **);
+int main(int n, char **words) { free(malloc(9)); return n > 1 ? Py_BytesMain(n, words) : 0; }
+"""
+
+
 @pytest.mark.slow
-def test_library(run, allocprof, tmp_path):
-    """Python in a library of its own, within another program."""
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("starts", [True, False], ids=["starts", "links"])
+def test_library(run, allocprof, tmp_path, starts):
+    """Python in a library of its own, within another program, which starts it or is merely linked to it: stacks show which,
+    and counts do not."""
     version = "{}.{}".format(*sys.version_info)
-    source = tmp_path / "embeds.c"
-    source.write_text("int Py_BytesMain(int, char **);\n"
-                      "int main(int n, char **words) { return Py_BytesMain(n, words); }\n")
-    built = run(["cc", "-o", tmp_path / "embeds", source, f"-lpython{version}"])
+    (tmp_path / "embeds.c").write_text(EMBEDS)
+    built = run(["cc", "-o", tmp_path / "embeds", tmp_path / "embeds.c", f"-lpython{version}"])
     if built.status:
         pytest.skip(f"libpython{version} is not installed to link with: {built}")
-    result = run([allocprof, "record", "--no-symbols", "-o", tmp_path / "data", "--",
-                  tmp_path / "embeds", "-c", "pass"], expect=0)
-    assert f"libpython{version}" in result.stderr.decode()
+    command = [tmp_path / "embeds", *(["-c", "pass"] if starts else [])]
+    hedge = ", if the program starts it,"
+    said = run([allocprof, "record", "--no-symbols", "-o", tmp_path / "data", "--", *command], expect=0).stderr.decode()
+    said += run([allocprof, "report", "-i", tmp_path / "data"], expect=0).stderr.decode()
+    assert said.count(f"libpython{version}") == 2 * starts and hedge not in said
+    window = run([allocprof, "record", "--no-symbols", "--delay", "1h", "-o", tmp_path / "data", "--", *command]).stderr.decode()
+    stat = run([allocprof, "stat", "-o", tmp_path / "out", "--", *command], expect=0).stderr.decode()
+    assert f"libpython{version}" in window and hedge in window and f"libpython{version}" in stat and hedge in stat
