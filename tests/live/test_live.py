@@ -4,6 +4,7 @@ the blocks, bytes, frees, temporary and failed ones, to the last one; the peak w
 
 import collections
 import json
+import re
 import signal
 
 import pytest
@@ -55,6 +56,33 @@ def test_what_processes_left(run, allocprof, engine, target, tmp_path):
     alive = [sum(series["stays_bytes"][i] for series in graph["series"]) for i in range(len(graph["times_ns"]))]
     assert max(alive) == graph["drawn_peak_bytes"] <= graph["peak_bytes"] == int(recording.meta["peak_bytes"]) == 1300000
     assert alive[-1] == 400000
+
+
+GROWS = """
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile block;
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 1500; i++) {
+		block = malloc(5000);
+		if (argc > 1) { block = malloc(20000 + 10 * i); free(block); }
+		usleep(100);
+	}
+}
+"""
+
+
+@pytest.mark.fast("beside", "preload-beside")
+@pytest.mark.parametrize("words, peak", [(["beside"], 1500 * 5000 + 20000 + 10 * 1499), ([], 1500 * 5000)], ids=["beside", "alone"])
+def test_one_peak(run, allocprof, engine, compiled, tmp_path, words, peak):
+    """What grows to its end, alone or beside a block that is freed at once, has one peak on all screens: the counted one."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "--no-symbols", "-o", data, "--", compiled(GROWS), *words], expect=0)
+    assert Recording(data).meta["peak_bytes"] == str(peak)
+    assert json.loads(run([allocprof, "graph", "--json", data], expect=0).stdout)["peak_bytes"] == peak
+    report = run([allocprof, "report", "--sort=peak", data], expect=0).stdout.decode()
+    assert re.findall(r"At the peak: ([\d,]+) bytes", report) == [f"{peak:,}"], report
 
 
 def test_command_leaves_a_child_behind(run, allocprof, engine, target, tmp_path):
