@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "hash_table.h"
+#include "interface_abi.h"
 #include "definitions.h"
 #include "usdt_definition.h"
 
@@ -90,13 +91,17 @@ int probes__describe_sites(struct probes *probes, const struct allocator *alloca
 			return -errno;
 	}
 	for (size_t i = 0; i < allocator->n_unknown; i++) {
+		const struct unknown_function *unknown = &allocator->unknown[i];
 		__u32 index = probes->n_sites + allocator->n_sites + i;
+		/* Allocators do not copy strings: what calls this one in the same file is other
+		 * code of a program, such as Firefox's moz_xstrdup. */
+		bool has_inner_calls = !interface__copies(unknown->name);
 		struct ap_site described = {
-			.probe_vaddr = allocator->unknown[i].vaddr,
-			.text_start = allocator->text_start,
-			.text_end = allocator->text_end,
+			.probe_vaddr = unknown->vaddr,
+			.text_start = has_inner_calls ? allocator->text_start : 0,
+			.text_end = has_inner_calls ? allocator->text_end : 0,
 			.allocator = allocator_index,
-			.by_name = allocator->unknown[i].is_by_name,
+			.by_name = unknown->is_by_name,
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))

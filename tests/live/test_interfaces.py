@@ -546,6 +546,36 @@ def test_unknown_function(run, allocprof, made_up, tmp_path):
     assert b"foo_mallocx2" in strict.stderr
 
 
+COPIES = r"""
+char *strdup(const char *text) { return strcpy(take(strlen(text) + 1), text); }
+char *foo_copied(const char *text) { return strdup(text); }
+"""
+
+COPIES_USER = r"""
+char *strdup(const char *text), *foo_copied(const char *text);
+int main(void)
+{
+	for (int i = 0; i < 5; i++)
+		strdup("x");
+	for (int i = 0; i < 11; i++)
+		foo_copied("x");
+	return 0;
+}
+"""
+
+
+def test_copies_of_strings(run, allocprof, tmp_path):
+    """A strdup() that takes no memory from the file's malloc is called by other code of this file, as by Firefox's moz_xstrdup:
+    these calls are missing as well."""
+    for name, text in (("alloc", MADE_UP + COPIES), ("user", COPIES_USER)):
+        (tmp_path / f"{name}.c").write_text(text)
+    flags = ["-O1", "-fno-builtin", "-fno-optimize-sibling-calls"]
+    run(["gcc", *flags, "-shared", "-fPIC", "-o", tmp_path / "liballoc.so", tmp_path / "alloc.c"], expect=0)
+    run(["gcc", *flags, "-o", tmp_path / "user", tmp_path / "user.c", tmp_path / "liballoc.so"], expect=0)
+    _, _, figures = families(run, allocprof, tmp_path / "json", "--", tmp_path / "user")
+    assert [entry["unknown"] for entry in figures["allocators"] if "unknown" in entry] == [{"strdup": 16}]
+
+
 @pytest.mark.parametrize("pattern", ["foo_mallocx2", "foo_*"])
 def test_ignored_function(run, allocprof, made_up, tmp_path, pattern):
     result, _, figures = families(run, allocprof, tmp_path / "json", "--ignore", pattern, "--", made_up)
