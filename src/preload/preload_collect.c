@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "libraries.h"
 #include "live_collector.h"
 #include "mapped_file.h"
+#include "path.h"
 #include "proc.h"
 #include "profile.h"
 #include "program_kind.h"
@@ -281,6 +283,24 @@ static int add_refused(struct preload_engine *engine, const char *path, const ch
 	return profile__add_gap(engine->profile, &gap);
 }
 
+static int find_library(struct dl_phdr_info *info, size_t size, void *found)
+{
+	if (!strcmp(path__name(info->dlpi_name), INSIDE_FILE))
+		*(bool *)found = true;
+	return 0;
+}
+
+/* Says why the command has made no entry although its dynamic linker can load the library. If
+ * another recording counts in this process, its library is the one that the command gets. */
+static const char *why_no_entry(void)
+{
+	bool is_measured = false;
+
+	dl_iterate_phdr(find_library, &is_measured);
+	return is_measured ? "in which another recording's library counts"
+			   : "whose dynamic linker did not load the library";
+}
+
 static int collect_refused(struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
@@ -309,7 +329,7 @@ static int collect_refused(struct preload_engine *engine)
 	return add_refused(engine, engine->command ? engine->command : "(unknown)",
 			   engine->command_refusal >= 0
 				   ? preload__refusal_name(engine->command_refusal)
-				   : "whose dynamic linker did not load the library",
+				   : why_no_entry(),
 			   target);
 }
 

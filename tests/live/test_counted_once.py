@@ -2,6 +2,7 @@
 """A call that passes through another library's function of the same name is one call: the preloaded library's, whose
 process is attached to by uprobes, and those of libraries that check or log what they hand on."""
 
+import re
 import signal
 import subprocess
 
@@ -98,13 +99,15 @@ def test_nested(run, allocprof, program, tmp_path):
     loaded, and its report says so."""
     for outer in "uprobe", "preload":
         for inner in "uprobe", "preload":
-            run([allocprof, "stat", "--json", f"--engine={outer}", "-o", tmp_path / "outer", "--",
-                 allocprof, "stat", "--json", f"--engine={inner}", "-o", tmp_path / "inner", "--", program],
-                stdin=b"xxxxx", expect=0)
+            done = run([allocprof, "stat", "--json", f"--engine={outer}", "-o", tmp_path / "outer", "--",
+                        allocprof, "stat", "--json", f"--engine={inner}", "-o", tmp_path / "inner", "--", program],
+                       stdin=b"xxxxx", expect=0)
             report = read_report(tmp_path / "inner")
             malloc = report["functions"]["malloc"]
             assert report["complete"] is (outer == "uprobe" or inner == "uprobe")
             assert (malloc["calls"], malloc["bytes"]) == (CALLS, BYTES) or not report["complete"], (outer, inner)
+            assert report["complete"] or re.search(rb"of the program program .*, in which another recording's library counts:",
+                                                   done.stderr), done
 
 
 def library_beside_libc(name):
