@@ -285,7 +285,7 @@ static int add_refused(struct preload_engine *engine, const char *path, const ch
 
 static int find_library(struct dl_phdr_info *info, size_t size, void *found)
 {
-	if (!strcmp(path__name(info->dlpi_name), INSIDE_FILE))
+	if (!strcmp(path__name(info->dlpi_name), INSIDE_LIBRARY))
 		*(bool *)found = true;
 	return 0;
 }
