@@ -201,7 +201,7 @@ void measure__suggest_engine(const struct measure *measure, const struct profile
 	 * elapsed time. */
 	if (measure->pid && probes >= profile->totals.run.elapsed_seconds / 10)
 		message__print("the probes took about %.1f seconds of processor time in %.1f "
-			       "seconds; --engine=inside counts without them",
+			       "seconds; --engine=preload counts without them",
 			       probes, profile->totals.run.elapsed_seconds);
 	if (measure->pid || profile->totals.run.runs || probes < all - probes)
 		return;

@@ -321,7 +321,7 @@ int measure__check(struct measure *measure, const char *command, struct error *e
 	    (!measure->pid || measure->session.engine != SESSION_ENGINE_PRELOAD))
 		return error__set(
 			error, -EINVAL,
-			"--stop-limit means nothing without -p and --engine=inside, which "
+			"--stop-limit means nothing without -p and --engine=preload, which "
 			"stops the threads of the process for a short time");
 	if (measure->session.live && measure->selected)
 		return error__set(

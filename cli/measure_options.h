@@ -83,7 +83,7 @@ enum {
 #define MEASURE_OPTIONS_PID                                                                        \
 	{ "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 },     \
 	{ "stop-limit", OPT_STOP_LIMIT, "TIME", 0,                                                 \
-	  "With -p and --engine=inside: end if the threads take longer to stop (default: 2s)", 0 }
+	  "With -p and --engine=preload: end if the threads take longer to stop (default: 2s)", 0 }
 #define MEASURE_OPTION_NO_FOLLOW                                                                   \
 	{ "no-follow", OPT_NO_FOLLOW, NULL, 0,                                                     \
 	  "Only the command itself, not the processes that it starts", 0 }
@@ -114,8 +114,7 @@ enum {
 #define MEASURE_OPTION_ENGINE                                                                      \
 	{ "engine", OPT_ENGINE, "NAME", 0,                                                         \
 	  "Count calls with this engine: uprobe, in the kernel; preload, by a library that is loaded "\
-	  "into the command, without privileges; inside, by the same in a running process; or auto "\
-	  "(default)", 0 }
+	  "into the command, without privileges, or with -p into the process; or auto (default)", 0 }
 #define MEASURE_OPTION_NO_CACHE                                                                    \
 	{ "no-cache", OPT_NO_CACHE, NULL, 0,                                                       \
 	  "Make all unwind tables anew, and keep none for the next time", 0 }

@@ -100,6 +100,17 @@ def test_again_and_again(run, allocprof, runner, compiled, tmp_path, words):
     process.exit()
 
 
+def test_name_of_the_engine(run, allocprof, runner, target, tmp_path):
+    """By either name it is called preload in what comes out."""
+    process = Obedient(runner, [target("sleeper")])
+    for name in "inside", "preload":
+        run([allocprof, "record", f"--engine={name}", "--duration", "20ms", "-o", tmp_path / name, "-p", process.pid], expect=0)
+        assert support.Recording(tmp_path / name).meta["engine"] == "preload"
+        head = run([allocprof, "report", "-i", tmp_path / name], expect=0).stdout.decode().partition("\n")[0]
+        assert head.endswith(", engine preload"), head
+    process.exit()
+
+
 def test_killed_at_any_moment(run, allocprof, runner, compiled, tmp_path):
     """What is killed is left by its guard, or by the next allocprof; no thread stays stopped, no sleep is cut short."""
     process = Obedient(runner, [compiled(CHECKING, "-pthread", name="checking")])
