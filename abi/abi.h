@@ -43,6 +43,7 @@ enum ap_lost {
 	AP_LOST_RING_FULL,  /* the ring buffer had no room for the stack's frames */
 	AP_LOST_COUNTS_FULL, /* the counter map and the ring buffer were full */
 	AP_LOST_NO_ROOM,     /* the file system of the memory that processes share was full */
+	AP_LOST_UNSEEN,	     /* page faults that the kernel counted and no program saw */
 	AP_LOST_UNACCOUNTED, /* user space found a difference that no counter explains */
 	AP_LOST_REASONS,
 };
@@ -126,6 +127,7 @@ struct ap_config {
 	__u32 stacks;	      /* 1: count calls by stack */
 	__u32 may_fault;      /* 1: the programs at the probes of functions are sleepable */
 	__u32 preempts;	      /* 1: several programs at a tracepoint (tracepoint_abi.h) */
+	__u32 faults;	      /* 1: count page faults */
 	/* borrowed: 1: only processes that this user, of this group, could trace are followed
 	 * (user.h). */
 	__u32 borrowed, user, group;

@@ -33,11 +33,18 @@ enum ap_function {
 	AP_MREMAP,
 	AP_BRK,
 	AP_MUNMAP,
+	/* Page faults, as the kernel counts them for a thread; their sites have the same order. */
+	AP_MINOR_FAULT,
+	AP_MAJOR_FAULT,
 	/* First number of the allocators that are defined at run time; each has AP_DEFINED_KINDS numbers. */
 	AP_DEFINED,
 };
 
 #define AP_MAPPING_FUNCTIONS (AP_MUNMAP - AP_MMAP + 1)
+#define AP_FAULT_FUNCTIONS   (AP_MAJOR_FAULT - AP_MINOR_FAULT + 1)
+
+/* Mask of the functions that are no functions of a program: the kernel's own. */
+#define AP_KERNEL_FUNCTIONS ((1ULL << (AP_MAJOR_FAULT + 1)) - (1ULL << AP_MMAP))
 
 /* Families of functions that free. Frees of unknown blocks are counted by family. */
 enum ap_family {

@@ -24,6 +24,12 @@ struct pt_regs {
 		loaded;                                                                            \
 	})
 
+/* Returns the registers with which the current task entered the kernel. */
+static __always_inline struct pt_regs *task__regs(void)
+{
+	return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+}
+
 static __always_inline __u64 arch__ip(const struct pt_regs *regs)
 {
 	return regs->rip;
@@ -74,6 +80,19 @@ static __always_inline __u64 arch__arg6(const struct pt_regs *regs)
 static __always_inline __u64 arch__syscall(const struct pt_regs *regs)
 {
 	return regs->orig_rax;
+}
+
+/* Returns whether the thread entered the kernel by a system call, and not by an exception or an
+ * interrupt. */
+static __always_inline bool arch__is_system_call(const struct pt_regs *regs)
+{
+	return (__s64)regs->orig_rax >= 0;
+}
+
+/* Returns whether the thread runs 64-bit code (__USER32_CS is 0x23). */
+static __always_inline bool arch__is_native_code(const struct pt_regs *regs)
+{
+	return regs->cs != 0x23;
 }
 
 #define ARCH_SYS_MMAP	9

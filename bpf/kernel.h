@@ -174,6 +174,7 @@ struct task_struct {
 	struct uprobe_task *utask;
 	unsigned long long start_boottime;
 	unsigned long long self_exec_id;
+	unsigned long min_flt, maj_flt;
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
 	char comm[16];

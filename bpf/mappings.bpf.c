@@ -215,12 +215,6 @@ static __always_inline bool brk__read(struct mapping *mapping, const struct pt_r
 	return now > before || asked > now;
 }
 
-/* Returns the registers with which the current task entered the kernel. */
-static __always_inline struct pt_regs *task__regs(void)
-{
-	return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-}
-
 /* The programs run at every system call of every process, so they test this first. */
 static __always_inline bool is_mapping(const struct pt_regs *regs)
 {

@@ -71,7 +71,8 @@ struct vma_answer {
 	struct file_key file;
 	__u8 executable;
 	__u8 is_vdso;
-	__u16 pad;
+	__u8 may_be_old; /* 1: an answer from before the last change of the mappings will do */
+	__u8 pad;
 	__u32 generation; /* of the inode number */
 };
 
@@ -202,13 +203,15 @@ struct list_search {
  * bpf_find_vma() fails. In a process with several threads it may: otherwise the walk would wait
  * each time that another thread grows a heap. A process with a single thread may have replaced
  * code itself, so its walk waits until whoever holds its mmap_lock (for example another process
- * that sets probes) releases it.
+ * that sets probes) releases it. A walk that must not wait, in the middle of a page fault, relies
+ * on the number of executable pages: with interrupts disabled the kernel answers
+ * once, and fails until they are enabled.
  */
-static __always_inline bool vma__may_be_old(void)
+static __always_inline bool vma__may_be_old(const struct walk *walk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	return BPF_CORE_READ(task, signal, live.counter) > 1;
+	return walk->locked || BPF_CORE_READ(task, signal, live.counter) > 1;
 }
 
 static long vma__look_at_listed(__u32 index, struct list_search *search)
@@ -219,7 +222,7 @@ static long vma__look_at_listed(__u32 index, struct list_search *search)
 	listed = bpf_map_lookup_elem(&vmas, &search->key);
 	if (!listed || search->address < listed->start || search->address >= listed->end)
 		return 0;
-	if (listed->seq != search->answer->vma.seq && !vma__may_be_old())
+	if (listed->seq != search->answer->vma.seq && !search->answer->may_be_old)
 		return 0;
 	search->answer->vma = *listed;
 	search->key.page = 0;
@@ -280,9 +283,11 @@ static __always_inline int vma__keep(struct vma_answer *answer, struct vma_key *
 }
 
 /* Finds the mapping around @address and stores it in @answer->vma; @answer is zeroed. */
-static __always_inline int vma__find(struct vma_answer *answer, __u32 process, __u32 pid,
-				     __u64 address, __u32 generation, __u32 seq)
+static __always_inline int vma__find(struct vma_answer *answer, const struct scratch *scratch,
+				     __u32 pid, __u64 address)
 {
+	const __u32 process = scratch->process, generation = scratch->generation;
+	const __u32 seq = scratch->seq;
 	struct vma_key key;
 	struct vma *known;
 	long err;
@@ -300,7 +305,8 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
 	if (err == -ENOENT)
 		return VMA_NONE;
-	if (err && known && vma__may_be_old()) {
+	answer->may_be_old = err && vma__may_be_old(&scratch->walk);
+	if (err && known && answer->may_be_old) {
 		answer->vma = *known;
 		return VMA_FOUND;
 	}
@@ -418,7 +424,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 
 	if (!scratch)
 		return -VMA_NONE;
-	err = vma__find(&answer, scratch->process, pid, address, scratch->generation, scratch->seq);
+	err = vma__find(&answer, scratch, pid, address);
 	if (err)
 		return -err;
 	at = scratch->next_range++ & (SCRATCH_MAPPINGS - 1);

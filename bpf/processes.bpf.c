@@ -6,6 +6,7 @@
  */
 #include "blocks.bpf.h"
 #include "calls.bpf.h"
+#include "faults.bpf.h"
 #include "hit.bpf.h"
 #include "kernel.h"
 #include "maps.bpf.h"
@@ -275,6 +276,17 @@ static __noinline int regions__fork(__u64 parent, __u64 child)
 	return 0;
 }
 
+/* A new thread has taken no faults. It is noted before it runs, so that none remains unseen
+ * unnoticed. */
+static __noinline int faults__fork(__u32 tgid, __u32 pid)
+{
+	const struct fault_counts none = {};
+
+	if (bpf_map_lookup_elem(&processes, &tgid))
+		fault_thread__begin((__u64)tgid << 32 | pid, &none);
+	return 0;
+}
+
 /* Returns whether another program at this tracepoint has added the process. */
 static __always_inline bool process__is_added(struct task_struct *task)
 {
@@ -292,6 +304,8 @@ static __noinline int process__fork(struct task_struct *parent, struct task_stru
 	bool is_seen, is_added;
 
 	is_seen = tracepoint__see(AP_TRACEPOINT_FORK, program, BPF_CORE_READ(child, pid));
+	if (tgid == parent_tgid && config.faults)
+		faults__fork(tgid, BPF_CORE_READ(child, pid));
 	if (tgid == parent_tgid || process__is_added(child))
 		return 0;
 	if (launcher_armed && parent_tgid == launcher_tgid) {
@@ -311,6 +325,8 @@ static __noinline int process__fork(struct task_struct *parent, struct task_stru
 out:
 	if (!is_added && !is_seen)
 		stat__add(AP_STAT_PROCESSES_LOST);
+	if (is_added && config.faults)
+		faults__fork(tgid, tgid);
 	return 0;
 }
 
@@ -387,6 +403,7 @@ static __noinline int process__exec(struct task_struct *task, int old_pid,
 	if (!process || process->execs == execs)
 		return 0;
 	process->execs = execs;
+	fault_thread__end((__u64)tgid << 32 | (__u32)old_pid, task, process);
 	if (config.live) {
 		live__end_thread((__u64)tgid << 32 | (__u32)old_pid);
 		live__end_thread((__u64)tgid << 32 | tgid);
@@ -421,6 +438,11 @@ static __noinline int process__exec(struct task_struct *task, int old_pid,
 	}
 	process__report(process, AP_PROCESS_EXECED, parent, (__u32)old_pid != tgid, task,
 			ended_space);
+	if (config.faults) {
+		const struct fault_counts now = task__faults(task);
+
+		fault_thread__begin((__u64)tgid << 32 | tgid, &now);
+	}
 	return 0;
 }
 
@@ -456,6 +478,7 @@ static __noinline int process__exit(struct task_struct *task, enum ap_tracepoint
 	hit__end_thread(thread);
 	regions__end_thread(thread);
 	process = bpf_map_lookup_elem(&processes, &tgid);
+	fault_thread__end(thread, task, process);
 	if (!process)
 		return 0;
 	/* do_exit() has decremented the count before the tracepoint: at 0 no thread of the process

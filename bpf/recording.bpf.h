@@ -177,8 +177,9 @@ static __noinline bool walked__counts(struct pt_regs *ctx, struct scratch *scrat
 }
 
 /*
- * Calls at sources other than functions: system calls that map memory, and USDT probes. They are
- * counted like calls, with the stack of the code at the system call or probe.
+ * Calls at sources other than functions: system calls that map memory, page faults, and USDT
+ * probes. They are counted like calls, with the stack of the code at the system call, fault or
+ * probe.
  */
 
 /* Initialises @hit at @site as if the thread, which is in user space with @regs, called a function

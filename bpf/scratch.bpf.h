@@ -67,6 +67,7 @@ struct walk {
 	__u32 sparing, again;
 	__u32 over_fp; /* 1: a step used the frame pointer for want of a rule */
 	__u32 range;   /* index in scratch->ranges of the last one used */
+	__u32 locked;  /* 1: the program must not wait, as in struct hit */
 	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in a function of --within */
 };
 

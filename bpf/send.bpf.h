@@ -95,6 +95,8 @@ static __always_inline bool stack__send(struct scratch *scratch)
 	stack__lay_out(scratch);
 	size = sizeof(scratch->record) + n_frames * sizeof(struct ap_frame);
 	if (bpf_ringbuf_output(&ring, &scratch->record, size, ring__flags())) {
+		if (scratch->walk.locked)
+			return false;
 		ring__await();
 		if (bpf_ringbuf_output(&ring, &scratch->record, size, ring__flags()))
 			return false;

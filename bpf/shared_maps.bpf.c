@@ -8,6 +8,7 @@
 #pragma clang diagnostic ignored "-Wunused-function"
 
 #include "blocks.bpf.h"
+#include "faults.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "maps.bpf.h"
@@ -79,6 +80,8 @@ struct {
 } lifetimes_a SEC(".maps"), lifetimes_b SEC(".maps");
 
 struct lifetimes_maps lifetimes SEC(".maps");
+
+DEFINE_MAP(fault_threads);
 
 DEFINE_MAP(region_threads);
 DEFINE_MAP(region_counts);

@@ -62,6 +62,7 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 		.matched = ~0U,
 		.end = AP_END_MAX_DEPTH,
 		.end_once = 1,
+		.locked = hit->locked,
 	};
 }
 

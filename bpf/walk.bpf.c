@@ -380,6 +380,8 @@ __noinline int walk__repeats(struct scratch *scratch, __u32 cursor)
 static __always_inline bool walk__await(struct scratch *scratch, const struct walk *walk,
 					const struct step *step)
 {
+	if (walk->locked)
+		return false;
 	if (step->frame.module)
 		return table__await(step->frame.module);
 	return vma__await(walk->pc - walk->call, scratch->process, walk->pid, scratch->generation,

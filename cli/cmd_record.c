@@ -68,6 +68,7 @@ static const struct argp_option record_options[] = {
 	  "Sample one call for about every BYTES requested, and estimate the rest", 0 },
 	{ "events", OPT_EVENTS, NULL, 0,
 	  "Log every event, too, to FILE.events beside the data file; implies --live", 0 },
+	MEASURE_OPTION_FAULTS,
 	MEASURE_OPTION_EVENTS,
 	MEASURE_OPTIONS_DEFINITIONS,
 	MEASURE_OPTION_IGNORE,

@@ -36,6 +36,7 @@ static const struct argp_option stat_options[] = {
 	OPTIONS_GROUP("What is counted:"),
 	{ "live", OPT_LIVE, NULL, 0,
 	  "Follow memory until it is freed: bytes, failures, what is live", 0 },
+	MEASURE_OPTION_FAULTS,
 	MEASURE_OPTION_EVENTS,
 	MEASURE_OPTIONS_DEFINITIONS,
 	MEASURE_OPTION_IGNORE,

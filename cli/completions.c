@@ -69,6 +69,7 @@ static bool set_words(struct value *value, const char *name)
 		for (const char *const *shipped = definitions__shipped(); *shipped; shipped++)
 			add_word(value, *shipped);
 		add_word(value, DEFINITIONS_MAPPINGS);
+		add_word(value, DEFINITIONS_FAULTS);
 		return true;
 	}
 	if (!strcmp(name, "format")) {

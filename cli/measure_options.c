@@ -254,6 +254,10 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 		return parse_ignored(measure, arg, input->error);
 	case OPT_ALLOCATOR:
 		return definitions__add_files(&measure->definitions, arg, input->error);
+	case OPT_FAULTS:
+		measure->faults = true;
+		measure->definitions.faults = true;
+		return 0;
 	case OPT_USDT:
 		return definitions__add_usdt(&measure->definitions, arg, input->error);
 	case OPT_PROBE:
@@ -292,6 +296,11 @@ int measure__resolve(struct measure *measure, struct error *error)
 			"the blocks of --allocator mmap cannot be followed, as --live and check "
 			"do: they are unmapped in parts and several at a time, so that none of them "
 			"is a block; do not use --allocator mmap");
+	if (measure->session.live && definitions__has_faults(&measure->definitions))
+		return error__set(
+			error, -EINVAL,
+			"page faults hand out no blocks that --live and check could follow; do not "
+			"use --faults or --allocator faults, or record without --live");
 	err = choose_engine(measure, error);
 	return err ? err : define_probes(measure, error);
 }
@@ -329,6 +338,8 @@ int measure__check(struct measure *measure, const char *command, struct error *e
 			"-e and --live cannot be used together; --live has to see every function to "
 			"know what becomes of a block");
 	err = measure__resolve(measure, error);
+	if (measure->faults && !measure->selected)
+		measure->selected = "minor-fault,major-fault";
 	if (!err && measure->selected)
 		err = select_functions(measure, error);
 	return err ? err : window_options__check(&measure->session.window, error);

@@ -36,6 +36,7 @@ struct measure {
 	const char *probe_files[MEASURE_MAX_EXPECTED + 1];
 	size_t n_probe_files;
 	const char *selected; /* argument of -e; NULL: not given */
+	bool faults;	      /* --faults was given */
 	bool quiet;	      /* print only warnings and errors */
 	bool verbose;	      /* print the probes and libbpf's log */
 	/* The run is one of a series, which allocprof-ctl(1) cannot control. */
@@ -66,6 +67,7 @@ enum {
 	OPT_NO_CACHE,
 	OPT_INJECT,
 	OPT_ALLOCATOR,
+	OPT_FAULTS,
 	OPT_PROBE,
 	OPT_PROBE_IN,
 	OPT_USDT,
@@ -121,11 +123,15 @@ enum {
 #define MEASURE_OPTION_IGNORE                                                                      \
 	{ "ignore", OPT_IGNORE, "FUNCTION", 0,                                                     \
 	  "This exported function of an allocator hands out no memory: do not report it", 0 }
+#define MEASURE_OPTION_FAULTS                                                                      \
+	{ "faults", OPT_FAULTS, NULL, 0,                                                           \
+	  "Count page faults, by which memory becomes resident, and nothing else: short for "      \
+	  "--allocator faults -e minor-fault,major-fault", 0 }
 #define MEASURE_OPTIONS_DEFINITIONS                                                                    \
 	{ "allocator", OPT_ALLOCATOR, "LIST", 0,                                                   \
 	  "Count what these definitions of allocators and pools say, too, separated by commas: "   \
 	  "names, or files with a / in their path (allocprof-allocators(5)); mmap: what is taken "  \
-	  "from the kernel", 0 },                                                                  \
+	  "from the kernel; faults: page faults", 0 },                                             \
 	{ "probe", OPT_PROBE, "FUNCTIONS", 0,                                                      \
 	  "Count these functions, too: 'alloc=pool_get(size=arg0), free=pool_put(ptr=arg0)'", 0 }, \
 	{ "probe-in", OPT_PROBE_IN, "FILE", 0,                                                     \

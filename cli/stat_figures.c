@@ -80,6 +80,12 @@ static struct stat_totals add_up(const struct measure *measure, const struct pro
 			add_bytes(&totals.returned_bytes, counts->returned_bytes);
 			continue;
 		}
+		/* Nor are page faults: the memory was handed out before. */
+		if (profile__function_faults(i)) {
+			totals.knows_faults = true;
+			add_bytes(&totals.faulted_bytes, counts->size_bytes);
+			continue;
+		}
 		if (profile__function_frees(i)) {
 			totals.knows_frees = true;
 			totals.deallocations += counts->calls - counts->null;

@@ -12,7 +12,7 @@ struct measure;
 struct region;
 struct profile;
 
-/* Sums over the functions. Functions that map memory have sums of their own. docs/semantics.md
+/* Sums over the functions. Functions that map memory, and page faults, have sums of their own. docs/semantics.md
  * defines the words. */
 struct stat_totals {
 	__u64 allocations, reallocations, deallocations;
@@ -24,6 +24,8 @@ struct stat_totals {
 	/* Calls for mappings that the kernel refused, and bytes of mappings that were returned to
 	 * it. */
 	__u64 mappings_failed, returned_bytes;
+	__u64 faulted_bytes; /* a page for each page fault */
+	bool knows_faults;   /* page faults were selected */
 	bool knows_mappings; /* functions that map memory were selected */
 	bool knows_frees;    /* free was among the selected functions */
 };

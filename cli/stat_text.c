@@ -381,6 +381,9 @@ int stat_report__text(const struct measure *measure, const struct profile *profi
 		print_count(to, totals.mappings_failed, "mappings refused",
 			    totals.mappings_failed ? "they are among the calls" : "");
 	}
+	if (totals.knows_faults)
+		print_count(to, totals.faulted_bytes, "bytes became resident",
+			    "by page faults, a page each");
 	print_count(to, profile->totals.processes,
 		    plural__of("process{|es}", profile->totals.processes).text, "");
 	print_completeness(profile, to);

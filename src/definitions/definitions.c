@@ -192,7 +192,7 @@ static int read_definition(const char *name, char **out, struct error *error)
 	}
 	return error__set(error, -ENOENT,
 			  "no definition '%s' comes with allocprof; it has %s" DEFINITIONS_MAPPINGS
-			  ", and takes the path "
+			  ", " DEFINITIONS_FAULTS ", and takes the path "
 			  "of a file of your own with a / in it",
 			  name, known);
 }
@@ -220,15 +220,17 @@ static void set_nesting(struct definition *definition, enum ap_nesting nesting)
 		definition->blocks = definition->index + 1;
 }
 
-static int add_mappings(struct definitions *definitions, enum ap_nesting nesting,
-			struct error *error)
+/* Sets @flag, that of the pseudo definition @name. */
+static int add_pseudo(bool *flag, const char *name, enum ap_nesting nesting, struct error *error)
 {
 	if (nesting == AP_NESTING_OUTERMOST)
-		return error__set(
-			error, -EINVAL,
-			"mmap:outermost is not possible: a system call has no calls beneath "
-			"it; take mmap");
-	definitions->mappings = true;
+		return error__set(error, -EINVAL,
+				  "%s:outermost is not possible: a %s has no calls beneath it; "
+				  "take %s",
+				  name,
+				  !strcmp(name, DEFINITIONS_FAULTS) ? "page fault" : "system call",
+				  name);
+	*flag = true;
 	return 0;
 }
 
@@ -240,7 +242,9 @@ static int add_file(struct definitions *definitions, char *name, struct error *e
 	int err;
 
 	if (!strcmp(name, DEFINITIONS_MAPPINGS))
-		return add_mappings(definitions, nesting, error);
+		return add_pseudo(&definitions->mappings, name, nesting, error);
+	if (!strcmp(name, DEFINITIONS_FAULTS))
+		return add_pseudo(&definitions->faults, name, nesting, error);
 	err = read_definition(name, &text, error);
 	if (!err)
 		err = parse_file(definitions, text, name, error);
@@ -394,12 +398,22 @@ void definitions__release(struct definitions *definitions)
 
 bool definitions__any(const struct definitions *definitions)
 {
-	return definitions->n || definitions->mappings;
+	return definitions->n || definitions->mappings || definitions->faults;
 }
 
 bool definitions__has_mappings(const struct definitions *definitions)
 {
 	return definitions && definitions->mappings;
+}
+
+bool definitions__has_faults(const struct definitions *definitions)
+{
+	return definitions && definitions->faults;
+}
+
+bool definitions__count_in_all(const struct definitions *definitions)
+{
+	return definitions__has_mappings(definitions) || definitions__has_faults(definitions);
 }
 
 bool definitions__any_usdt(const struct definitions *definitions)

@@ -17,6 +17,8 @@ struct error;
 
 /* Pseudo definition of the kernel's anonymous mappings. */
 #define DEFINITIONS_MAPPINGS "mmap"
+/* Pseudo definition of page faults. */
+#define DEFINITIONS_FAULTS "faults"
 
 struct definition_function {
 	char *name; /* symbol name, or "provider:name" */
@@ -42,6 +44,7 @@ struct definitions {
 	size_t n;
 	struct definition_names names;
 	bool mappings; /* count anonymous mappings, too; not with --live */
+	bool faults;   /* count page faults, too; not with --live */
 };
 
 /*
@@ -71,6 +74,9 @@ void definitions__release(struct definitions *definitions);
 /* Returns whether anything but the known allocators counts. */
 bool definitions__any(const struct definitions *definitions);
 bool definitions__has_mappings(const struct definitions *definitions);
+bool definitions__has_faults(const struct definitions *definitions);
+/* Returns whether something counts in every program, whether it has an allocator or not. */
+bool definitions__count_in_all(const struct definitions *definitions);
 bool definitions__any_usdt(const struct definitions *definitions);
 
 /* Returns whether some definition has AP_NESTING_OUTERMOST. */

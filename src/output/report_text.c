@@ -407,25 +407,39 @@ static const char *name_unit(const struct report_output *output)
 	return filter__has_live(output->profile) ? "blocks" : "calls";
 }
 
-/* Says how much of the sum is mappings, which an allocator makes to hand out the same memory
- * again. The entries have both; the totals of stat do not include mappings. */
-static void print_mappings(const struct report_output *output)
+/* Says how much of the sum is of the functions that @is_one chooses, and @what they are. */
+static void print_part(const struct report_output *output,
+		       bool (*is_one)(enum ap_function function), const char *what)
 {
 	const struct report *report = output->report;
 	struct selection sum = selection_none;
 	__u64 calls;
 
 	for (size_t i = 0; i < report->n_entries; i++)
-		if (profile__function_maps(report->entries[i].function))
+		if (is_one(report->entries[i].function))
 			selection__add(&sum, &report->entries[i].selected);
 	calls = cost__blocks(output->cost, &sum);
 	if (!calls)
 		return;
-	fprintf(output->terminal.to,
-		"%s of these, in %s %s, are mappings: memory that allocators take from the kernel "
-		"counts here, and again where they hand it out\n",
+	if (calls == cost__blocks(output->cost, &report->total)) {
+		fprintf(output->terminal.to, "These are %s\n", what);
+		return;
+	}
+	fprintf(output->terminal.to, "%s of these, in %s %s, are %s\n",
 		report_output__bytes(output, cost__bytes(output->cost, &sum)).text,
-		number__count(calls).text, plural__of("call{|s}", calls).text);
+		number__count(calls).text, plural__of("call{|s}", calls).text, what);
+}
+
+/* An allocator makes mappings to hand out the same memory again, and it becomes resident later. The
+ * entries have all of these; the totals of stat include neither mappings nor page faults. */
+static void print_parts(const struct report_output *output)
+{
+	print_part(output, profile__function_maps,
+		   "mappings: memory that allocators take from the kernel counts here, and again "
+		   "where they hand it out");
+	print_part(output, profile__function_faults,
+		   "page faults: memory that became resident, a page each, also where the kernel "
+		   "mapped more at once");
 }
 
 /* Prints "Leaked: 12.3 MiB in 4,011 blocks of 3 stacks, 61.2 % of all bytes". */
@@ -467,7 +481,7 @@ void report_output__title(const struct report_output *output)
 	if (part < all)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
-	print_mappings(output);
+	print_parts(output);
 	report_output__exit_frees(output);
 	if (output->with_growth)
 		report_output__growth(output);

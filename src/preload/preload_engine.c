@@ -182,7 +182,7 @@ static int refuse_options(const struct session_options *options, struct error *e
 		  "which sets no probes, so that no other process meets any" },
 		{ options->window.start_on, "--start-on", NO_PROBES },
 		{ options->window.stop_on, "--stop-on", NO_PROBES },
-		{ options->definitions, "--allocator, --probe or --usdt", NO_PROBES },
+		{ options->definitions, "--allocator, --faults, --probe or --usdt", NO_PROBES },
 		{ options->ignored && options->ignored[0], "--ignore",
 		  "which does not name the functions that it does not know" },
 	};

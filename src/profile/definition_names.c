@@ -124,6 +124,8 @@ static const char *const function_names[AP_DEFINED] = {
 	[AP_MREMAP] = "mremap",
 	[AP_BRK] = "brk",
 	[AP_MUNMAP] = "munmap",
+	[AP_MINOR_FAULT] = "minor-fault",
+	[AP_MAJOR_FAULT] = "major-fault",
 };
 
 const char *profile__function_name(enum ap_function function)
@@ -144,6 +146,11 @@ bool profile__function_reallocates(enum ap_function function)
 bool profile__function_maps(enum ap_function function)
 {
 	return function >= AP_MMAP && function <= AP_MUNMAP;
+}
+
+bool profile__function_faults(enum ap_function function)
+{
+	return function == AP_MINOR_FAULT || function == AP_MAJOR_FAULT;
 }
 
 const char *profile__lost_name(enum ap_lost reason)

@@ -473,6 +473,8 @@ bool profile__function_frees(enum ap_function function);
 bool profile__function_reallocates(enum ap_function function);
 /* Returns whether the function is a system call that maps or unmaps memory. */
 bool profile__function_maps(enum ap_function function);
+/* Returns whether the function is a kind of page fault. */
+bool profile__function_faults(enum ap_function function);
 const char *profile__lost_name(enum ap_lost reason);
 const char *profile__untracked_name(enum ap_untracked reason);
 const char *profile__stack_end_name(enum ap_stack_end end);

@@ -29,6 +29,11 @@ static const struct reason lost[AP_LOST_REASONS] = {
 		"side has room for", "give a greater --max-records with --live, or record less, with "
 		"--sample, --within or a smaller --max-depth", NULL },
 	[AP_LOST_NO_ROOM] = { "no_room", NO_ROOM, NO_ROOM_REMEDY, NULL },
+	[AP_LOST_UNSEEN] = {
+		"unseen", "the kernel counted page faults that no program of allocprof saw, most likely in "
+		"system calls that fill or lock memory (MAP_POPULATE, mlock)",
+		"a kernel with fentry (CONFIG_FUNCTION_TRACER) shows those; allocprof doctor says whether "
+		"this one has it", NULL },
 	[AP_LOST_UNACCOUNTED] = {
 		"unaccounted", "they are in no count, and nothing explains it", "do not rely on totals",
 		NULL },

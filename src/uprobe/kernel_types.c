@@ -566,6 +566,7 @@ static __u32 find_target(enum bpf_attach_type type, const char *name)
 	case BPF_TRACE_RAW_TP:
 		return kernel_types__tracepoint(used_types, name);
 	case BPF_TRACE_FENTRY:
+	case BPF_TRACE_FEXIT:
 		return kernel_types__function(used_types, name);
 	case BPF_TRACE_ITER:
 		snprintf(iterator, sizeof(iterator), "bpf_iter_%s", name);
@@ -599,6 +600,7 @@ static void register_sections(void)
 	} sections[] = {
 		{ "tp_btf/", BPF_TRACE_RAW_TP },
 		{ "fentry/", BPF_TRACE_FENTRY },
+		{ "fexit/", BPF_TRACE_FEXIT },
 		{ "iter/", BPF_TRACE_ITER },
 	};
 	LIBBPF_OPTS(libbpf_prog_handler_opts, options, .prog_prepare_load_fn = prepare_tracing);

@@ -86,6 +86,29 @@ void mappings__detach(struct allocprof_bpf *skeleton)
 	detach(end_programs(skeleton).link);
 }
 
+struct allocator *kernel_allocator__new(enum ap_function first,
+					const struct interface_function *interfaces, size_t n)
+{
+	struct allocator *allocator = calloc(1, sizeof(*allocator));
+
+	if (!allocator)
+		return NULL;
+	allocator->path = strdup(KERNEL_PATH);
+	allocator->sites = calloc(n, sizeof(*allocator->sites));
+	if (!allocator->path || !allocator->sites) {
+		allocator__free(allocator);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		allocator->sites[allocator->n_sites++] = (struct site){
+			.function = first + i,
+			.names = 1ULL << (first + i),
+			.interface = &interfaces[i],
+			.returns = RETURNS_PROBED,
+		};
+	return allocator;
+}
+
 struct allocator *mappings__allocator(void)
 {
 	static const struct interface_function interfaces[AP_MAPPING_FUNCTIONS] = {
@@ -94,24 +117,8 @@ struct allocator *mappings__allocator(void)
 		{ .name = "brk", .function = AP_BRK, .pointer = 1 },
 		{ .name = "munmap", .function = AP_MUNMAP, .pointer = 1 },
 	};
-	struct allocator *allocator = calloc(1, sizeof(*allocator));
 
-	if (!allocator)
-		return NULL;
-	allocator->path = strdup(MAPPINGS_PATH);
-	allocator->sites = calloc(AP_MAPPING_FUNCTIONS, sizeof(*allocator->sites));
-	if (!allocator->path || !allocator->sites) {
-		allocator__free(allocator);
-		return NULL;
-	}
-	for (int i = 0; i < AP_MAPPING_FUNCTIONS; i++)
-		allocator->sites[allocator->n_sites++] = (struct site){
-			.function = AP_MMAP + i,
-			.names = 1ULL << (AP_MMAP + i),
-			.interface = &interfaces[i],
-			.returns = RETURNS_PROBED,
-		};
-	return allocator;
+	return kernel_allocator__new(AP_MMAP, interfaces, AP_MAPPING_FUNCTIONS);
 }
 
 /* Returns the misses of both programs, of which the one that is not attached has none. */

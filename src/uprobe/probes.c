@@ -154,6 +154,8 @@ const struct probed_allocator *probes__list(const struct probes *probes, size_t 
 
 bool probes__uses(const struct probes *probes, const struct site *site)
 {
+	if (!(probes->options.functions & ~AP_KERNEL_FUNCTIONS))
+		return site->names & probes->options.functions;
 	return (site->names & probes->options.functions) || site->tail_calls || site->may_jump ||
 	       (site->function >= AP_DEFINED &&
 		definitions__any_outermost(probes->options.definitions));

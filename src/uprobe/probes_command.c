@@ -247,9 +247,9 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 	if (err)
 		return err;
 	add_inner_commands(probes, argv);
-	/* Mappings are counted for every kind of program. */
+	/* Mappings and page faults are counted for every kind of program. */
 	has_nothing = kind.is_static && !probes__n_files(probes) &&
-		      !definitions__has_mappings(probes->options.definitions);
+		      !definitions__count_in_all(probes->options.definitions);
 	if (has_nothing && kind.is_go)
 		return error__set(error, -ENOTSUP,
 				  "%s is a Go program, " GO_HAS_NO_MALLOC COUNT_ITS_COMMANDS, path);

@@ -150,9 +150,9 @@ static int add_process(struct mapped_files *files)
 	for (size_t i = 0; i < probes->n_list; i++)
 		if (is_probed(&probes->list[i]) || !probes->options.run.program)
 			return 0;
-	/* Mappings are counted for every kind of program. */
+	/* Mappings and page faults are counted for every kind of program. */
 	if (!files->err && !is_ending(files->pid) &&
-	    definitions__has_mappings(probes->options.definitions))
+	    definitions__count_in_all(probes->options.definitions))
 		return 0;
 	return explain_none(probes, files);
 }

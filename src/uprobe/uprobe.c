@@ -18,6 +18,7 @@
 #include "collector.h"
 #include "error.h"
 #include "event_collector.h"
+#include "faults.h"
 #include "gate.h"
 #include "kernel_types.h"
 #include "live.h"
@@ -177,6 +178,7 @@ static void close_uprobe(struct engine *engine)
 	parser__free(uprobe->parser);
 	runtimes__free(uprobe->runtimes);
 	gate__free(uprobe->gate);
+	faults__free(uprobe->faults);
 	regions__free(uprobe->regions);
 	ring_reader__free(uprobe->ring);
 	mapping_events__close(uprobe->mapping_events);

@@ -17,6 +17,7 @@
 #include "epoll.h"
 #include "error.h"
 #include "event_collector.h"
+#include "faults.h"
 #include "gate.h"
 #include "live.h"
 #include "mappings.h"
@@ -77,6 +78,12 @@ void uprobe__look_for_unprobed(struct uprobe *uprobe)
 {
 	if (uprobe__finds_unprobed(uprobe) &&
 	    uprobe__iterate(uprobe->skeleton->progs.look_at_processes))
+		uprobe->counters->unread++;
+}
+
+void uprobe__look_at_faults(struct uprobe *uprobe)
+{
+	if (uprobe->faults && uprobe__iterate(uprobe->skeleton->progs.look_at_faults))
 		uprobe->counters->unread++;
 }
 
@@ -360,6 +367,7 @@ int uprobe__stop(struct engine *engine)
 	if (uprobe->has_stopped)
 		return 0;
 	uprobe->has_stopped = true;
+	uprobe__look_at_faults(uprobe);
 	if (uprobe->live) {
 		/* This lets the live collector know of all processes that have ended. */
 		err = uprobe__read_events(uprobe);
@@ -393,6 +401,8 @@ int uprobe__finish(struct engine *engine)
 	/* Hits of other processes are not counted, so it does not matter when they end. */
 	probes__detach(uprobe->probes, is_anyone_followed(uprobe));
 	mappings__detach(uprobe->skeleton);
+	faults__free(uprobe->faults);
+	uprobe->faults = NULL;
 	uprobe__detach_fallback(uprobe);
 	gate__detach(uprobe->gate);
 	regions__detach(uprobe->regions);

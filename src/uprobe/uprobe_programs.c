@@ -18,6 +18,7 @@
 #include "bpf_maps.h"
 #include "cleanup.h"
 #include "error.h"
+#include "faults.h"
 #include "kernel_types.h"
 #include "mappings.h"
 #include "sampling.h"
@@ -170,6 +171,8 @@ static void choose_programs(struct uprobe *uprobe)
 				  definitions__any_usdt(options->definitions));
 	mappings__choose(skeleton, definitions__has_mappings(options->definitions), options->stacks,
 			 uprobe__is_preempted(uprobe));
+	faults__choose(skeleton, definitions__has_faults(options->definitions), options->stacks,
+		       uprobe->kernel.mapping_hook);
 	bpf_program__set_autoload(skeleton->progs.live_entry, live && !uprobe->sessions);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
 	bpf_program__set_autoload(skeleton->progs.live_free, live);
@@ -188,6 +191,7 @@ static void set_map_sizes(const struct uprobe *uprobe, int n_cpus)
 	const bool counts_stacks = options->stacks && !options->live;
 	const bool walks = session_options__walk(options);
 	const bool has_outermost = definitions__any_outermost(options->definitions);
+	const bool has_faults = definitions__has_faults(options->definitions);
 	const bool has_mappings = definitions__has_mappings(options->definitions);
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
 	const struct {
@@ -201,6 +205,7 @@ static void set_map_sizes(const struct uprobe *uprobe, int n_cpus)
 		{ skeleton->maps.nests, limits->tail_calls, has_outermost },
 		{ skeleton->maps.usdt_sites, 0, definitions__any_usdt(options->definitions) },
 		{ skeleton->maps.unmappings, limits->threads, has_mappings },
+		{ skeleton->maps.fault_threads, limits->threads, has_faults },
 		{ skeleton->maps.counts_a, limits->counts, counts_stacks },
 		{ skeleton->maps.counts_b, limits->counts, counts_stacks },
 		{ skeleton->maps.records, chunks, options->live },
@@ -271,6 +276,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.stacks = options->stacks,
 		.may_fault = may_sleep(uprobe),
 		.preempts = uprobe__is_preempted(uprobe),
+		.faults = definitions__has_faults(options->definitions),
 		.borrowed = borrowed__is_any(),
 		.user = getuid(),
 		.group = getgid(),

@@ -429,6 +429,7 @@ static void count_gaps(const struct uprobe *uprobe, __u64 gaps[GAP_NUMBERS])
 	gaps[GAP_CALLS_UNREAD] = stat_sum(uprobe, AP_STAT_CALLS_UNREAD);
 	/* This gap is set last, when everything else has been read. */
 	gaps[GAP_COUNTERS_UNREAD] = uprobe->counters->unread;
+	gaps[GAP_COUNTERS_UNREAD] += skeleton->bss->faults_unchecked;
 	if (uprobe->live)
 		gaps[GAP_COUNTERS_UNREAD] += live__implausible(uprobe->live);
 }

@@ -22,6 +22,7 @@
 #include "command_path.h"
 #include "elf_headers.h"
 #include "error.h"
+#include "faults.h"
 #include "gate.h"
 #include "isolation.h"
 #include "live.h"
@@ -252,6 +253,22 @@ static int open_mappings(struct uprobe *uprobe, struct error *error)
 	return err ? err : mappings__attach(skeleton, error);
 }
 
+/* Does the same for page faults. */
+static int open_faults(struct uprobe *uprobe, struct error *error)
+{
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	struct allocator *allocator;
+	int err;
+
+	if (!definitions__has_faults(uprobe->options.definitions))
+		return 0;
+	allocator = faults__allocator();
+	err = allocator ? probes__add_definition(uprobe->probes, allocator,
+						 &skeleton->bss->faults_first_site)
+			: -ENOMEM;
+	return err ? err : faults__attach(skeleton, &uprobe->faults, error);
+}
+
 static int new_probes(struct uprobe *uprobe, pid_t pid, bool is_fallback, struct error *error)
 {
 	struct probes_options options = {
@@ -300,7 +317,9 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, bool is_fallback, struct
 	if (err)
 		return error__set(error, err, "cannot fill the programs' maps: %s", strerror(-err));
 	err = probes__new(&options, &uprobe->probes);
-	return err ? err : open_mappings(uprobe, error);
+	if (!err)
+		err = open_mappings(uprobe, error);
+	return err ? err : open_faults(uprobe, error);
 }
 
 int uprobe__new_fallback_probes(struct uprobe *uprobe, struct error *error)
@@ -373,6 +392,8 @@ int uprobe__attach(struct engine *engine, struct error *error)
 		uprobe->mappings_dropped++;
 	if (!err)
 		err = seed(uprobe, pid, false, false, false, error);
+	if (!err)
+		uprobe__look_at_faults(uprobe);
 	if (!err)
 		err = probes__add_named_files(uprobe->probes, error);
 	if (!err)

@@ -10,6 +10,7 @@ static struct ap_config twin_config;
 #define config twin_config
 #include "blocks.bpf.c"
 #include "events.bpf.c"
+#include "faults.bpf.c"
 #include "gate.bpf.c"
 #include "hits.bpf.c"
 #include "live.bpf.c"

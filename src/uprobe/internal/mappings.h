@@ -6,13 +6,17 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Path of the pseudo allocator. */
-#define MAPPINGS_PATH "[kernel]"
+#include "function_abi.h"
+
+/* Path of pseudo allocators whose sites are the kernel's own. */
+#define KERNEL_PATH "[kernel]"
 
 struct allocator;
 struct allocprof_bpf;
 struct error;
+struct interface_function;
 
 /* To be called before the load: selects the programs of mappings if they are @wanted, with @stacks
  * those that count by stack, and with @preempts also the programs that perf calls
@@ -22,6 +26,11 @@ void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks, 
 /* Attach the loaded programs, and detach them. */
 int mappings__attach(struct allocprof_bpf *skeleton, struct error *error);
 void mappings__detach(struct allocprof_bpf *skeleton);
+
+/* Returns an allocator with @n sites for the functions from @first on, which @interfaces
+ * describes. NULL if there is no memory. */
+struct allocator *kernel_allocator__new(enum ap_function first,
+					const struct interface_function *interfaces, size_t n);
 
 /* Returns an allocator whose sites are the system calls, in the order of enum ap_function. NULL if
  * there is no memory. */

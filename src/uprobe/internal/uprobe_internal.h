@@ -16,6 +16,7 @@
 #include "unprobed.h"
 
 struct allocprof_bpf;
+struct faults;
 struct stat;
 struct bpf_program;
 struct runtimes;
@@ -85,6 +86,7 @@ struct uprobe {
 	struct runtimes *runtimes;
 	struct unprobed unprobed;
 	struct regions *regions; /* NULL: no regions */
+	struct faults *faults;	 /* NULL: page faults are not counted */
 	pid_t late_pid;		 /* process whose new mapping is being probed, else 0 */
 	struct mapping_candidate *candidates, **candidates_end;
 	__u64 mappings_dropped; /* number of mapping events that were lost for want of memory */
@@ -213,6 +215,9 @@ void uprobe__choose_unprobed(struct uprobe *uprobe);
 int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error);
 /* Finds such programs that still run. To be called before probes are detached. */
 void uprobe__look_for_unprobed(struct uprobe *uprobe);
+/* If page faults are counted: notes what the kernel has counted for each thread, and finds which of
+ * these faults no program saw. */
+void uprobe__look_at_faults(struct uprobe *uprobe);
 int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t size);
 
 /* uprobe_start.c: returns the descriptor of the copy that a launched command sees instead of @fd,
