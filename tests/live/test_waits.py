@@ -3,6 +3,7 @@
 target but by the clock."""
 
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -20,6 +21,8 @@ def waits(data):
 
 # What hits may wait after allocprof was last seen to work, and once more what they waited before.
 WAIT_BUDGET_NS = 10_000_000_000
+# AP_WAITS_BUDGET_NS: what one process may wait for tables.
+PROCESS_BUDGET_NS = 5_000_000_000
 # What a call waits for a table at the most (wait_abi.h).
 LONGEST_NS = 10_000_000
 
@@ -164,3 +167,39 @@ def test_mappings_change_all_the_time(run, allocprof, target, tmp_path):
     assert complete >= AT_LEAST, f"{recording.reasons()}; {n} waits took {waited_ns} ns"
     others = {name for name, value in recording.ledger.items() if name.startswith(("incomplete_", "lost_")) and value}
     assert others <= {"incomplete_no_table"}, recording.reasons()
+
+
+PLUGIN = """
+#include <stdlib.h>
+void *plugin(void) { void *block = malloc(123); __asm__ volatile("" ::: "memory"); return block; }
+"""
+
+LOADS = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	char path[4096];
+	for (int i = 0; i < atoi(argv[2]); i++) {
+		snprintf(path, sizeof(path), "%s/%d.so", argv[1], i);
+		void *library = dlopen(path, RTLD_NOW);
+		void *(*plugin)(void) = (void *(*)(void))dlsym(library, "plugin");
+		free(plugin());
+	}
+}
+"""
+
+
+@pytest.mark.slow
+def test_many_libraries(run, allocprof, compiled, tmp_path):
+    """Each call waits for the table of a library that has just been loaded, on the one processor where this table is made: what
+    waits in vain takes the processor from what it waits for. A process waits for so long in all, however many libraries it loads."""
+    library = compiled(PLUGIN, "-shared", "-fPIC", name="plugin")
+    for number in range(800):
+        shutil.copy(library, tmp_path / f"{number}.so")
+    data = tmp_path / "data"
+    run(["taskset", "-c", "0", allocprof, "record", "-q", "--no-symbols", "--engine=uprobe", "-o", data, "--", compiled(LOADS), tmp_path, 800],
+        expect=0, timeout=5 * support.TIMEOUT_SECONDS)
+    n, waited_ns = waits(data)
+    assert n and waited_ns <= PROCESS_BUDGET_NS * 1.1, f"{n} waits took {waited_ns} ns"
