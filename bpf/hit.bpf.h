@@ -106,8 +106,8 @@ struct hit {
 	/* The thread is not at a function's entry but at a system call, fault or USDT probe; sp and
 	 * return_address are as if it had called a function there. */
 	__u8 in_caller : 1;
-	/* The program runs in the middle of a page fault, with a lock of the mappings held and, since
-	 * Linux 6.18.x, interrupts disabled: it must not wait. */
+	/* The program runs in the middle of a page fault, with a lock of the mappings held and, on
+	 * newer kernels, interrupts disabled: it must not wait. */
 	__u8 locked : 1;
 	__u8 regions; /* set of open regions; regions__count() sets it */
 	__u8 result;  /* enum ap_result */

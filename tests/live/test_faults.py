@@ -15,7 +15,6 @@ PAGE = 4096
 KINDS = ["minor-fault", "major-fault"]
 # The kernel takes the faults of these itself, and raises no event for them.
 BY_THE_KERNEL = ["filled", "locked"]
-# More faults in each tick of the clock than perf_event_max_sample_rate lets other events have.
 LARGE = "memory = bytes(1) * (120 << 20)"
 THREADS = """
 import threading
