@@ -664,7 +664,7 @@ static int account_resident(struct live_collector *live, struct profile *profile
 		const struct resident_process *process = &memory->processes[i];
 		__u32 id = find_program(profile, process->pid);
 
-		if (!process->now.pid || process->is_accounted || !id ||
+		if (!process->now.of.pid || process->is_accounted || !id ||
 		    !live_spaces__of_process(&live->spaces, process->pid))
 			continue;
 		known[n][0] = id;

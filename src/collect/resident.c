@@ -93,7 +93,7 @@ static bool was_there(struct accounting *accounting, __u64 page)
 static enum rss_kind rss_kind_of(const struct accounting *accounting, const struct memory_run *run,
 				 bool was_resident)
 {
-	enum memory_kind kind = accounting->memory->mappings[run->mapping].kind;
+	enum memory_kind kind = accounting->memory->of.mappings[run->mapping].kind;
 
 	switch (kind) {
 	case MEMORY_OWN:
@@ -153,13 +153,14 @@ static void mark_mappings(struct accounting *accounting)
 	const struct resident_pages *memory = accounting->memory;
 	size_t at = 0;
 
-	for (size_t i = 0; i < memory->n_mappings; i++) {
+	for (size_t i = 0; i < memory->of.n; i++) {
 		while (at < accounting->n_blocks &&
 		       (!accounting->blocks[at].count ||
-			accounting->blocks[at].begin < memory->mappings[i].begin))
+			accounting->blocks[at].begin < memory->of.mappings[i].begin))
 			at++;
-		accounting->has_block[i] = at < accounting->n_blocks &&
-					   accounting->blocks[at].begin < memory->mappings[i].end;
+		accounting->has_block[i] =
+			at < accounting->n_blocks &&
+			accounting->blocks[at].begin < memory->of.mappings[i].end;
 	}
 }
 
@@ -175,10 +176,10 @@ static void account_memory(struct accounting *accounting)
 			account_page(accounting, &memory->runs[i], page);
 	for (int kind = 0; kind < RSS_KINDS; kind++)
 		sum += accounting->bytes[kind];
-	if (sum < memory->rss_bytes)
-		accounting->bytes[RSS_CHANGED] = memory->rss_bytes - sum;
-	for (size_t i = 0; i < memory->n_mappings; i++)
-		accounting->bytes[RSS_HUGE] += memory->mappings[i].huge_bytes;
+	if (sum < memory->of.rss_bytes)
+		accounting->bytes[RSS_CHANGED] = memory->of.rss_bytes - sum;
+	for (size_t i = 0; i < memory->of.n; i++)
+		accounting->bytes[RSS_HUGE] += memory->of.mappings[i].huge_bytes;
 }
 
 static int add_to_profile(const struct accounting *accounting, __u32 process,
@@ -207,21 +208,13 @@ static int add_to_profile(const struct accounting *accounting, __u32 process,
 	return err;
 }
 
-/* An exec makes another program of the same process. */
-static bool is_forked(const struct profile *profile, __u32 process)
-{
-	__u32 parent = profile->processes[process - 1].parent;
-
-	return parent && profile->processes[parent - 1].pid != profile->processes[process - 1].pid;
-}
-
 int resident__account(struct resident_process *of, __u32 process,
 		      const struct resident_block *blocks, size_t n, struct profile *profile)
 {
 	_cleanup_(free_ptr) struct count_share *shares =
 		calloc(profile->n_counts + 1, sizeof(*shares));
 	_cleanup_(free_ptr) __u32 *stack_pages = calloc(profile->n_stacks + 1, sizeof(__u32));
-	_cleanup_(free_ptr) bool *has_block = calloc(of->now.n_mappings + 1, sizeof(bool));
+	_cleanup_(free_ptr) bool *has_block = calloc(of->now.of.n + 1, sizeof(bool));
 	struct accounting accounting = {
 		.memory = &of->now,
 		.before = &of->before,
@@ -231,7 +224,7 @@ int resident__account(struct resident_process *of, __u32 process,
 		.shares = shares,
 		.stack_pages = stack_pages,
 		.has_block = has_block,
-		.is_forked = is_forked(profile, process),
+		.is_forked = profile__is_forked(profile, process),
 	};
 
 	if (!shares || !stack_pages || !has_block)

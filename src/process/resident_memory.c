@@ -36,7 +36,7 @@ bool resident_memory__has(const struct resident_memory *memory, pid_t pid)
 {
 	const struct resident_process *process = find_process(memory, pid);
 
-	return process && process->now.pid;
+	return process && process->now.of.pid;
 }
 
 static struct resident_process *get_process(struct resident_memory *memory, pid_t pid)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads which pages of a process are resident from its smaps and pagemap (proc_pid_smaps(5),
- * proc_pid_pagemap(5)). */
+/* Reads which pages of a process are resident from its pagemap (proc_pid_pagemap(5)). */
 #include "resident_pages.h"
 
 #include <errno.h>
@@ -9,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -35,184 +33,6 @@ struct scan_request {
 /* Mappings of which at most this share is resident are scanned for what is, if the kernel can: a
  * reservation of terabytes would take seconds. */
 #define SPARSE_SHARE 16
-
-/* glibc's malloc maps a heap for an arena at a multiple of its size, and describes it there. */
-#define ARENA_HEAP_BYTES (64ULL << 20)
-
-struct memory_reader {
-	struct resident_pages *memory;
-	struct proc_mapping mapping; /* the last one, without its path */
-	bool follows_data;	     /* the mapping before it has a program's data */
-	bool follows_guard;	     /* the mapping before it is small and cannot be read */
-};
-
-/* The C libraries map a thread's stack with an inaccessible page below, or some. */
-#define MOST_GUARD_BYTES (64 << 10)
-
-/* Files that src/inside maps, by their names in src/preload. */
-static bool is_own(const struct proc_mapping *mapping)
-{
-	const char *path = mapping->path, *name = strrchr(path, '/');
-
-	if (!strncmp(path, "/memfd:allocprof-", 17))
-		return true;
-	if (!name)
-		return false;
-	if (mapping->is_shared && (!strcmp(name, "/memory") || !strcmp(name, "/tables")))
-		return strstr(path, "/allocprof-") != NULL;
-	return !strcmp(name, "/liballocprof-inside.so");
-}
-
-/* Returns whether the mapping begins with glibc's struct _heap_info: the arena's address, the heap
- * before it, and the sizes in use and accessible. */
-static bool is_arena(pid_t pid, const struct proc_mapping *mapping)
-{
-	__u64 words[4], size = mapping->end - mapping->start;
-	struct iovec to = { words, sizeof(words) };
-	struct iovec from = { (void *)mapping->start, sizeof(words) };
-
-	if (mapping->start % ARENA_HEAP_BYTES || size > ARENA_HEAP_BYTES ||
-	    process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof(words))
-		return false;
-	return words[0] && words[2] && words[2] <= words[3] && words[3] == size;
-}
-
-static enum memory_kind memory_kind_of(const struct memory_reader *reader,
-				       const struct proc_mapping *mapping)
-{
-	if (is_own(mapping))
-		return MEMORY_OWN;
-	if (mapping->is_shared)
-		return MEMORY_SHARED;
-	if (!strcmp(mapping->path, "[heap]"))
-		return MEMORY_BREAK;
-	if (!strcmp(mapping->path, "[stack]"))
-		return MEMORY_STACK;
-	if (mapping->inode || mapping->path[0] == '/' || !strcmp(mapping->path, "[vdso]"))
-		return MEMORY_FILE;
-	if (reader->follows_data && mapping->is_writable && !mapping->path[0])
-		return MEMORY_DATA;
-	if (reader->follows_guard && mapping->is_writable)
-		return MEMORY_STACK;
-	return is_arena(reader->memory->pid, mapping) ? MEMORY_ARENA : MEMORY_ANONYMOUS;
-}
-
-static int add_mapping(struct memory_reader *reader, const struct proc_mapping *mapping)
-{
-	struct resident_pages *memory = reader->memory;
-	const struct memory_mapping *last =
-		memory->n_mappings ? &memory->mappings[memory->n_mappings - 1] : NULL;
-
-	/* The kernel lists mappings by their addresses; a file that does not is not smaps. */
-	if (mapping->start >= mapping->end || (last && last->end > mapping->start))
-		return -EINVAL;
-	if (array__reserve(&memory->mappings, &memory->mappings_room, memory->n_mappings + 1,
-			   sizeof(*memory->mappings)))
-		return -ENOMEM;
-	reader->follows_guard = last && last->end == mapping->start &&
-				last->kind == MEMORY_ANONYMOUS && !reader->mapping.is_readable &&
-				last->end - last->begin <= MOST_GUARD_BYTES;
-	reader->follows_data = last && last->end == mapping->start && last->kind == MEMORY_FILE &&
-			       reader->mapping.is_writable;
-	memory->mappings[memory->n_mappings++] = (struct memory_mapping){
-		.begin = mapping->start,
-		.end = mapping->end,
-		.kind = memory_kind_of(reader, mapping),
-	};
-	reader->mapping = *mapping;
-	reader->mapping.path = NULL;
-	return 0;
-}
-
-static void add_detail(struct resident_pages *memory, const char *line)
-{
-	struct memory_mapping *mapping = &memory->mappings[memory->n_mappings - 1];
-	__u64 kib;
-
-	if (sscanf(line, "Rss: %llu kB", &kib) == 1) {
-		mapping->rss_bytes = kib << 10;
-		memory->rss_bytes += mapping->rss_bytes;
-	} else if (sscanf(line, "AnonHugePages: %llu kB", &kib) == 1) {
-		mapping->huge_bytes = kib << 10;
-	}
-}
-
-static int read_mappings(struct resident_pages *memory)
-{
-	struct memory_reader reader = { .memory = memory };
-	_cleanup_(close_file) FILE *smaps = NULL;
-	_cleanup_(free_ptr) char *line = NULL;
-	size_t capacity = 0;
-	char path[64];
-	int err = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/smaps", memory->pid);
-	smaps = fopen(path, "re");
-	if (!smaps)
-		return -errno;
-	while (!err && getline(&line, &capacity, smaps) > 0) {
-		struct proc_mapping mapping;
-
-		if (proc_mapping__parse(line, &mapping))
-			err = add_mapping(&reader, &mapping);
-		else if (memory->n_mappings)
-			add_detail(memory, line);
-	}
-	/* A process that has ended, or is another user's, has an empty file. */
-	return err || memory->n_mappings ? err : -ESRCH;
-}
-
-static struct memory_mapping *find_mapping(struct resident_pages *memory, __u64 address)
-{
-	size_t at = ARRAY_LOWER_BOUND(memory->n_mappings, i, memory->mappings[i].end <= address);
-
-	return at < memory->n_mappings && memory->mappings[at].begin <= address
-		       ? &memory->mappings[at]
-		       : NULL;
-}
-
-/* Reads a thread's stack pointer from /proc/PID/task/TID/syscall: the last number but one. Returns
- * false for a thread that runs. */
-static bool read_stack_pointer(int tasks, const char *tid, __u64 *stack_pointer)
-{
-	_cleanup_(close_fd) int fd = -1;
-	char path[64], text[256], *last, *before;
-	ssize_t len;
-
-	snprintf(path, sizeof(path), "%.32s/syscall", tid);
-	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (len <= 0)
-		return false;
-	text[len] = '\0';
-	last = strrchr(text, ' ');
-	if (!last)
-		return false;
-	*last = '\0';
-	before = strrchr(text, ' ');
-	return before && sscanf(before, " 0x%llx", stack_pointer) == 1;
-}
-
-static void find_stacks(struct resident_pages *memory)
-{
-	_cleanup_(close_directory) DIR *tasks = NULL;
-	const struct dirent *entry;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", memory->pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		struct memory_mapping *mapping;
-		__u64 stack_pointer;
-
-		if (*entry->d_name == '.' ||
-		    !read_stack_pointer(dirfd(tasks), entry->d_name, &stack_pointer))
-			continue;
-		mapping = find_mapping(memory, stack_pointer);
-		if (mapping && mapping->kind == MEMORY_ANONYMOUS)
-			mapping->kind = MEMORY_STACK;
-	}
-}
 
 static int add_page(struct resident_pages *memory, __u32 mapping, __u64 address, __u64 entry)
 {
@@ -298,7 +118,7 @@ static int scan_pages(struct page_reading *reading, __u32 mapping, __u64 begin, 
 
 static int read_resident(struct page_reading *reading, __u32 at)
 {
-	const struct memory_mapping *mapping = &reading->memory->mappings[at];
+	const struct memory_mapping *mapping = &reading->memory->of.mappings[at];
 	bool is_sparse = mapping->rss_bytes < (mapping->end - mapping->begin) / SPARSE_SHARE;
 	size_t n_before = reading->memory->n_runs;
 	int err = -ENOTTY;
@@ -319,7 +139,7 @@ static int read_resident(struct page_reading *reading, __u32 at)
  * has, too, so the first of these are taken for it. */
 static void leave_out_zeros(struct resident_pages *memory, __u32 at, size_t first_run)
 {
-	__u64 excess = 0, rss = memory->mappings[at].rss_bytes;
+	__u64 excess = 0, rss = memory->of.mappings[at].rss_bytes;
 
 	for (size_t i = first_run; i < memory->n_runs; i++)
 		excess += memory->runs[i].end - memory->runs[i].begin;
@@ -343,13 +163,13 @@ static int read_runs(struct resident_pages *memory)
 
 	if (!reading)
 		return -ENOMEM;
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", memory->pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", memory->of.pid);
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	if (pagemap < 0)
 		return -errno;
 	reading->memory = memory;
 	reading->pagemap = pagemap;
-	for (__u32 i = 0; i < memory->n_mappings && !err; i++) {
+	for (__u32 i = 0; i < memory->of.n && !err; i++) {
 		size_t first_run = memory->n_runs;
 
 		err = read_resident(reading, i);
@@ -361,13 +181,11 @@ static int read_runs(struct resident_pages *memory)
 
 int resident_pages__read(pid_t pid, struct resident_pages *out)
 {
-	struct resident_pages memory = { .pid = pid };
-	int err = read_mappings(&memory);
+	struct resident_pages memory = { 0 };
+	int err = memory_mappings__read(pid, true, &memory.of);
 
-	if (!err) {
-		find_stacks(&memory);
+	if (!err)
 		err = read_runs(&memory);
-	}
 	if (err)
 		resident_pages__release(&memory);
 	else
@@ -377,7 +195,7 @@ int resident_pages__read(pid_t pid, struct resident_pages *out)
 
 void resident_pages__release(struct resident_pages *memory)
 {
-	free(memory->mappings);
+	memory_mappings__release(&memory->of);
 	free(memory->runs);
 	*memory = (struct resident_pages){ 0 };
 }

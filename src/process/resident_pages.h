@@ -8,25 +8,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "memory_mappings.h"
+
 #define RESIDENT_PAGE_BYTES 4096 /* x86-64; also the unit of pagemap, whatever a page's size is */
-
-enum memory_kind {
-	MEMORY_ANONYMOUS, /* private, and of no file */
-	MEMORY_BREAK,	  /* what brk(2) has made, [heap] */
-	MEMORY_ARENA,	  /* a heap that glibc's malloc has mapped for an arena */
-	MEMORY_STACK,	  /* a thread's stack */
-	MEMORY_FILE,	  /* private mapping of a file */
-	MEMORY_DATA,	  /* pages of a program's data that no file has */
-	MEMORY_SHARED,	  /* shared mapping, of a file or not */
-	MEMORY_OWN,	  /* shared memory of src/inside, or its library */
-};
-
-struct memory_mapping {
-	__u64 begin, end; /* addresses */
-	__u64 rss_bytes;  /* Rss of smaps, at the time of reading */
-	__u64 huge_bytes; /* bytes of these that are in transparent huge pages */
-	enum memory_kind kind;
-};
 
 /* Resident pages that adjoin and are alike. */
 struct memory_run {
@@ -37,12 +21,9 @@ struct memory_run {
 };
 
 struct resident_pages {
-	pid_t pid;
-	struct memory_mapping *mappings; /* by ascending address, as the runs are */
-	size_t n_mappings, mappings_room;
-	struct memory_run *runs;
+	struct memory_mappings of;
+	struct memory_run *runs; /* by ascending address, as the mappings are */
 	size_t n_runs, runs_room;
-	__u64 rss_bytes; /* sum of the mappings' */
 };
 
 /*

@@ -62,12 +62,12 @@ static void account(struct state *state, enum memory_kind kind, __u64 n_pages,
 	struct resident_process process = {
 		.pid = 1,
 		.before = { .runs = (struct memory_run *)before, .n_runs = before != NULL },
-		.now = { .pid = 1,
-			 .mappings = &mapping,
-			 .n_mappings = 1,
+		.now = { .of = { .pid = 1,
+				 .mappings = &mapping,
+				 .n = 1,
+				 .rss_bytes = n_pages * PAGE },
 			 .runs = &run,
-			 .n_runs = 1,
-			 .rss_bytes = n_pages * PAGE },
+			 .n_runs = 1 },
 	};
 
 	assert_int_equal(resident__account(&process, state->process, blocks, n, state->profile), 0);
