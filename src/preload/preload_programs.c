@@ -154,8 +154,13 @@ bool preload_engine__runs(const struct preload_engine *engine, __u32 pid)
 {
 	char memory[INSIDE_PATH_BYTES + sizeof("/" INSIDE_MEMORY)];
 
-	if (!pid || kill(pid, 0))
+	struct proc_stat stat;
+
+	if (!pid || proc_stat__read(pid, &stat) || strchr("ZXx", stat.state))
 		return false;
+	/* The library has left the process, or its memory has no path. */
+	if (!engine->target->launched)
+		return true;
 	preload__memory_path(engine->preload, memory, sizeof(memory));
 	return proc_maps__each(pid, is_memory, memory) == 1;
 }
