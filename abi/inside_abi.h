@@ -26,7 +26,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 11
+#define INSIDE_VERSION 12
 
 /* File name of the library as it is installed. */
 #define INSIDE_FILE "liballocprof-inside.so"
@@ -134,6 +134,24 @@ struct inside_program {
 	__u64 blocks[INSIDE_BLOCK_TABLES]; /* LIVE: offsets of tables of struct inside_block */
 	__u64 end_generation;		   /* LIVE: generation of the peak when it ended */
 	__u64 end_ns;			   /* when it ended, CLOCK_MONOTONIC */
+	/* Addresses in the process: where the library is, and its struct inside_mappings. */
+	__u64 library, library_end;
+	__u64 mappings;
+};
+
+/* How many mappings can be noted: more than ten thousand threads with LIVE have. */
+#define INSIDE_MAX_MAPPINGS 32768
+
+/* Value of @start while a thread writes the slot. */
+#define INSIDE_MAPPING_WRITTEN 1
+
+/* What the library has mapped in a process. It is in the process's own memory, not in the shared. */
+struct inside_mappings {
+	struct {
+		__u64 start, end; /* addresses; @start is stored last; 0: the slot is free */
+	} list[INSIDE_MAX_MAPPINGS];
+	__u32 n;    /* slots that were used so far */
+	__u32 free; /* the first one that may be free */
 };
 
 /* Counters of one thread. When it has ended, a thread of the same process that begins later may
@@ -494,7 +512,7 @@ struct inside_header {
 	__u64 n_injected, n_begun;
 };
 
-_Static_assert(sizeof(struct inside_program) == 200, "inside_program is ABI");
+_Static_assert(sizeof(struct inside_program) == 224, "inside_program is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
 _Static_assert(sizeof(struct inside_record) == 192, "inside_record is ABI");
 _Static_assert(sizeof(struct inside_sampled_record) ==

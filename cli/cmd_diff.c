@@ -36,7 +36,8 @@ enum {
 static const struct argp_option diff_options[] = {
 	DATA_OPTION_OUTPUT,
 	{ "cost", OPT_COST, "KEY", 0,
-	  "Compare by allocations (default), bytes, live, live-bytes, temporary, peak, resident or unique" },
+	  "Compare by allocations (default), bytes, live, live-bytes, temporary, peak, resident, unique or "
+	  "lost" },
 	{ "depth", OPT_DEPTH, "N", 0, "Compare only the N innermost frames of stacks" },
 	{ "min", OPT_MIN, "N", 0, "Add up stacks whose difference is less than N" },
 	{ "top", OPT_TOP, "N", 0,

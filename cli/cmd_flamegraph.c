@@ -27,7 +27,7 @@ static const struct argp_option flamegraph_options[] = {
 	  "Write to FILE, whose name ends in .html or .svg, instead of SVG to standard output" },
 	{ "cost", OPT_COST, "KEY", 0,
 	  "Size boxes by bytes (default), allocations, live, live-bytes, temporary, "
-	  "peak, resident or unique" },
+	  "peak, resident, unique or lost" },
 	{ "base", OPT_BASE, "FILE", 0,
 	  "Colour what grew and what shrank since the recording FILE" },
 	{ "reverse", OPT_REVERSE, NULL, 0,
@@ -157,6 +157,7 @@ static int prepare_flamegraph(void *context, struct error *error)
 		.trie = &sides->trie,
 		.has_live = true,
 		.has_resident = true,
+		.has_reach = true,
 		.selects_blocks = filter__selects_blocks(&options->data.choice.filter.options),
 	};
 	for (int side = 0; side < DIFF_SIDES; side++) {
@@ -166,6 +167,7 @@ static int prepare_flamegraph(void *context, struct error *error)
 		graphs->nodes[side] = sides->nodes[side];
 		graphs->has_live &= filter__has_live(sides->inputs[side].profile);
 		graphs->has_resident &= sides->inputs[side].profile->n_rss > 0;
+		graphs->has_reach &= profile__has_reach(sides->inputs[side].profile);
 	}
 	return 0;
 }

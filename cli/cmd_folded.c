@@ -20,7 +20,7 @@ static const struct argp_option folded_options[] = {
 	DATA_OPTION_OUTPUT,
 	{ "cost", OPT_COST, "KEY", 0,
 	  "Print after each stack its allocations (default), bytes, live, live-bytes, temporary, "
-	  "peak, resident or unique" },
+	  "peak, resident, unique or lost" },
 	{ "addresses", OPT_ADDRESSES, NULL, 0, "Print module+0xoffset in place of names" },
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
 	DATA_OPTION_STRICT,

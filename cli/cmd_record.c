@@ -40,6 +40,7 @@ enum {
 	OPT_NO_SYMBOLS = 256,
 	OPT_LIVE,
 	OPT_RESIDENT,
+	OPT_REACHABLE,
 	OPT_MAX_LIVE,
 	OPT_MAX_RECORDS,
 	OPT_INTERVAL,
@@ -61,6 +62,10 @@ static const struct argp_option record_options[] = {
 	{ "live", OPT_LIVE, NULL, 0, "Follow memory until it is freed", 0 },
 	{ "resident", OPT_RESIDENT, NULL, 0,
 	  "Find out at the end which blocks hold resident memory, and what else does; implies --live",
+	  0 },
+	{ "reachable", OPT_REACHABLE, NULL, 0,
+	  "Search the memory at the end for pointers: which blocks are lost, and which can still be reached; "
+	  "implies --live",
 	  0 },
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, add a point to the time line every TIME, instead of some hundred", 0 },
@@ -166,6 +171,11 @@ static int check_record(struct record_options *options, struct error *error)
 			error, -EINVAL,
 			"--resident and --sample cannot be used together; which pages hold blocks is known "
 			"only of all blocks: leave one of them out");
+	if (session->reachable && session->sample_bytes)
+		return error__set(
+			error, -EINVAL,
+			"--reachable and --sample cannot be used together; pointers in blocks that were not "
+			"sampled are not looked at: leave one of them out");
 	session->live |= options->events;
 	if (!session->live && (session->max_live || session->max_records || session->interval_ns))
 		return error__set(error, -EINVAL,
@@ -205,6 +215,9 @@ static int parse_record(int key, char *arg, struct options_input *input)
 		return 0;
 	case OPT_RESIDENT:
 		options->measure.session.live = options->measure.session.resident = true;
+		return 0;
+	case OPT_REACHABLE:
+		options->measure.session.live = options->measure.session.reachable = true;
 		return 0;
 	case OPT_MAX_LIVE:
 		return parse_limit("--max-live", "blocks", arg, LLONG_MAX,

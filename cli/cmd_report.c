@@ -35,7 +35,7 @@ static const struct argp_option report_options[] = {
 	DATA_OPTION_OUTPUT,
 	{ "sort", OPT_SORT, "KEY", 0,
 	  "By allocations, bytes, live, live-bytes, temporary, peak, oldest or, recorded with --resident, "
-	  "resident or unique" },
+	  "resident or unique, and with --reachable lost" },
 	{ "top", OPT_TOP, "N", 0, "Print N stacks (default 10); 0 for all" },
 	{ "tree", OPT_TREE, NULL, 0, "Print who calls whom, from main down to the allocator" },
 	{ "bottom-up", OPT_BOTTOM_UP, NULL, 0, "Print who calls the functions that allocate" },
@@ -73,7 +73,7 @@ static int parse_sort(const char *name, int *sort, struct error *error)
 	return error__set(
 		error, -EINVAL,
 		"unknown key '%s'; --sort is allocations, bytes, live, live-bytes, temporary, peak, "
-		"oldest, resident or unique",
+		"oldest, resident, unique or lost",
 		name);
 }
 
@@ -217,6 +217,13 @@ static enum report_by choose_roots(const struct report_options *options,
 		       : REPORT_BY_STACK;
 }
 
+/* It is known of all live blocks of a stack together, as they were at the end. */
+static bool knows_reach(const struct selected *selected, const struct filter_options *filter)
+{
+	return profile__has_reach(selected->profile) && !selected->filtered.exit_frees.epoch &&
+	       !filter->older.is_given && !filter__needs_times(filter);
+}
+
 static int prepare_report(void *context, struct error *error)
 {
 	struct report_options *options = context;
@@ -233,6 +240,10 @@ static int prepare_report(void *context, struct error *error)
 	err = selected__open(selected, choice, output->cost, error);
 	if (err)
 		return err;
+	output->knows_reach = knows_reach(selected, &choice->filter.options);
+	output->with_reach = output->knows_reach && choice->filter.options.leaks;
+	if (output->with_reach && options->sort == SORT_UNSET)
+		output->sort = REPORT_LOST;
 	output->report = report__new(selected->profile, selected->groups, &selected->filtered,
 				     choose_roots(options, selected, output->cost), output->sort,
 				     output->with_growth);

@@ -212,31 +212,6 @@ static int dump_path(struct controlled *controlled, const char *asked, char **pa
 	return *path ? 0 : -ENOMEM;
 }
 
-/* Begins to write a dump to dump->path, which is freed then. */
-static int begin(struct controlled *controlled, bool resets, struct error *error)
-{
-	struct dump *dump = &controlled->dump;
-	int err = data_file__check_writable(dump->path, error);
-
-	if (!err)
-		err = session__cut(controlled->session, error);
-	if (err) {
-		free(dump->path);
-		return err;
-	}
-	dump->held_ns = 0;
-	err = start_dump(controlled);
-	if (err) {
-		free(dump->path);
-		return error__set(error, err, "cannot start the process that writes a dump: %s",
-				  strerror(-err));
-	}
-	if (resets)
-		session__forget(controlled->session);
-	dump->resets = resets;
-	return 0;
-}
-
 /* Plans the next checkpoint after one has been written, or could not be. */
 static void plan_checkpoint(struct controlled *controlled)
 {
@@ -254,7 +229,12 @@ static int cut_and_start(struct controlled *controlled, struct error *error)
 {
 	int err = session__cut(controlled->session, error);
 
-	return err ? err : start_dump(controlled);
+	if (err)
+		return err;
+	err = start_dump(controlled);
+	return err ? error__set(error, err, "cannot start the process that writes a dump: %s",
+				strerror(-err))
+		   : 0;
 }
 
 /* Starts a dump while the target is held until the child has read what it needs. */
@@ -266,12 +246,36 @@ static int start_held(struct controlled *controlled, struct error *error)
 
 	if (err)
 		return err;
-	err = cut_and_start(controlled, error);
+	if (session__searches(controlled->session))
+		err = session__search_held(controlled->session);
+	if (!err)
+		err = cut_and_start(controlled, error);
 	if (!err)
 		poll(&(struct pollfd){ .fd = dump->fd, .events = POLLIN }, 1, MOST_HELD_MS);
 	session__let_go(controlled->session);
 	dump->held_ns = clock__now_ns() - begin_ns;
 	return err;
+}
+
+/* Begins to write a dump to dump->path, which is freed then. */
+static int begin(struct controlled *controlled, bool resets, struct error *error)
+{
+	struct dump *dump = &controlled->dump;
+	int err = data_file__check_writable(dump->path, error);
+
+	dump->held_ns = 0;
+	if (!err)
+		err = session__searches(controlled->session) && dump->held_tries
+			      ? start_held(controlled, error)
+			      : cut_and_start(controlled, error);
+	if (err) {
+		free(dump->path);
+		return err;
+	}
+	if (resets)
+		session__forget(controlled->session);
+	dump->resets = resets;
+	return 0;
 }
 
 /* Tries again if a dump with --live failed with -EAGAIN because the target allocated or freed

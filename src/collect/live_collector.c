@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "abi.h"
 #include "array.h"
@@ -14,6 +15,7 @@
 #include "collector.h"
 #include "live_spaces.h"
 #include "profile.h"
+#include "reach.h"
 #include "record_abi.h"
 #include "resident.h"
 #include "resident_memory.h"
@@ -27,6 +29,8 @@ struct live_note {
 	__u64 discarded, discarded_bytes;
 	struct profile_estimate of_discarded; /* with sampling */
 	__u64 oldest_ns; /* birth of the oldest live block, 0 if none is live */
+	/* Sums of live blocks, by enum profile_reach; NULL: none. */
+	struct profile_reached *reached;
 };
 
 struct live_notes {
@@ -40,6 +44,8 @@ struct live_notes {
 
 static void live_notes__release(struct live_notes *notes)
 {
+	for (size_t i = 0; i < notes->n_notes; i++)
+		free(notes->notes[i].reached);
 	free(notes->notes);
 	free(notes->counts);
 }
@@ -103,6 +109,25 @@ static int live_notes__add_live(struct live_notes *notes, __u32 index, __u64 bir
 	return err;
 }
 
+static int live_notes__add_reached(struct live_notes *notes, __u32 index, enum profile_reach reach,
+				   const struct ap_count *sum)
+{
+	struct profile_reached *reached;
+	struct live_note *note;
+	int err = get(notes, index, &note);
+
+	if (err)
+		return err;
+	if (!note->reached)
+		note->reached = calloc(PROFILE_REACHES, sizeof(*note->reached));
+	if (!note->reached)
+		return -ENOMEM;
+	reached = &note->reached[reach];
+	reached->blocks += sum->calls;
+	reached->size_bytes = profile__add_up(reached->size_bytes, sum->size_bytes);
+	return 0;
+}
+
 /* Returns the note at @index; an empty one if nothing was noted. */
 static const struct live_note *live_notes__get(const struct live_notes *notes, __u32 index)
 {
@@ -114,8 +139,10 @@ static const struct live_note *live_notes__get(const struct live_notes *notes, _
 /* To be called when another record gets the index. */
 static void live_notes__clear(struct live_notes *notes, __u32 index)
 {
-	if (index < notes->n_notes)
-		notes->notes[index] = (struct live_note){ 0 };
+	if (index >= notes->n_notes)
+		return;
+	free(notes->notes[index].reached);
+	notes->notes[index] = (struct live_note){ 0 };
 }
 
 /* Returns the profile's count of the record with @number; 0 if it has none. */
@@ -236,6 +263,11 @@ bool live_collector__is_used(const struct live_collector *live, __u32 space)
 	return live_spaces__get(&live->spaces, space)->state == SPACE_USED;
 }
 
+__u32 live_collector__space(const struct live_collector *live, pid_t pid)
+{
+	return live_spaces__of_process(&live->spaces, pid);
+}
+
 bool live_collector__is_program_used(const struct live_collector *live, __u32 program)
 {
 	return live_spaces__of_program(&live->spaces, program)->state == SPACE_USED;
@@ -291,6 +323,23 @@ static int add_discarded(struct live_collector *live, __u32 index, const struct 
 	return live_notes__add_discarded(&live->notes, index, sum, &estimate);
 }
 
+/* Notes whether the live block can be reached, if that was searched for. */
+static int note_reached(struct live_collector *live, const struct ap_block_key *at,
+			const struct ap_block *block, const struct ap_count *sum)
+{
+	static const enum profile_reach reaches[REACH_CLASSES] = {
+		[REACH_REACHABLE] = PROFILE_REACHABLE,
+		[REACH_POSSIBLE] = PROFILE_POSSIBLY_LOST,
+		[REACH_INDIRECT] = PROFILE_INDIRECTLY_LOST,
+		[REACH_LOST] = PROFILE_LOST,
+	};
+	enum reach_class class = reach__class(live->options.reach, live, at->space, at->address);
+
+	return class == REACH_UNKNOWN
+		       ? 0
+		       : live_notes__add_reached(&live->notes, block->record, reaches[class], sum);
+}
+
 /* Keeps where a live block is, under its record's number until the record is in the profile. */
 static int keep_block(struct live_collector *live, const struct ap_block_key *at,
 		      const struct ap_block *block)
@@ -344,6 +393,8 @@ int live_collector__add_block(struct live_collector *live, const struct ap_block
 			key.exited = end;
 		if (!err && live->options.resident)
 			err = keep_block(live, at, block);
+		if (!err && live->options.reach)
+			err = note_reached(live, at, block, &sum);
 	}
 	if (err || !live->options.stacks)
 		return err;
@@ -400,6 +451,18 @@ static void bound(__u64 *value, __u64 most, bool *was_more)
 	}
 }
 
+static void bound_reached(struct profile_blocks *blocks, bool *was_more)
+{
+	__u64 live = profile_blocks__live(blocks), size_bytes = profile_blocks__live_bytes(blocks);
+
+	for (int i = 0; i < PROFILE_REACHES; i++) {
+		bound(&blocks->reached[i].blocks, live, was_more);
+		bound(&blocks->reached[i].size_bytes, size_bytes, was_more);
+		live -= blocks->reached[i].blocks;
+		size_bytes -= blocks->reached[i].size_bytes;
+	}
+}
+
 /* Limits numbers that cannot be right and that data files may not contain, and counts that: a
  * process in which the library counts may have written anything. */
 static void make_plausible(struct live_collector *live, struct profile_blocks *blocks)
@@ -418,6 +481,7 @@ static void make_plausible(struct live_collector *live, struct profile_blocks *b
 	bound(&blocks->peak, PROFILE_MAX, &was_more);
 	bound(&blocks->peak_bytes, PROFILE_MAX, &was_more);
 	bound(&blocks->oldest_ns, PROFILE_MAX, &was_more);
+	bound_reached(blocks, &was_more);
 	for (int i = 0; i < PROFILE_BUCKETS; i++) {
 		bound(&blocks->sizes[i], PROFILE_MAX, &was_more);
 		bound(&blocks->lifetimes[i], PROFILE_MAX, &was_more);
@@ -474,6 +538,8 @@ static void read_blocks(const struct live_collector *live, const struct ap_block
 	blocks->discarded_bytes = note->discarded_bytes;
 	blocks->temporary = record->temporary;
 	blocks->temporary_bytes = record->temporary_bytes;
+	if (note->reached)
+		memcpy(blocks->reached, note->reached, sizeof(blocks->reached));
 	if (note->oldest_ns > live->start_ns)
 		blocks->oldest_ns = note->oldest_ns - live->start_ns;
 }
@@ -633,15 +699,6 @@ static void sort_blocks(struct live_collector *live)
 	live->n_blocks = n;
 }
 
-/* Returns the profile's id of the last program of the process; 0: it has none. */
-static __u32 find_program(const struct profile *profile, pid_t pid)
-{
-	for (size_t i = profile->n_processes; i-- > 0;)
-		if (profile->processes[i].pid == (__u32)pid)
-			return profile->processes[i].id;
-	return 0;
-}
-
 static int compare_ids(const void *a, const void *b)
 {
 	const __u32 *first = a, *second = b;
@@ -662,7 +719,7 @@ static int account_resident(struct live_collector *live, struct profile *profile
 	sort_blocks(live);
 	for (size_t i = 0; i < memory->n; i++) {
 		const struct resident_process *process = &memory->processes[i];
-		__u32 id = find_program(profile, process->pid);
+		__u32 id = profile__find_process(profile, process->pid);
 
 		if (!process->now.of.pid || process->is_accounted || !id ||
 		    !live_spaces__of_process(&live->spaces, process->pid))

@@ -15,6 +15,7 @@
 
 struct collector;
 struct live_collector;
+struct reach;
 struct resident_memory;
 struct timeline_sample;
 
@@ -27,6 +28,8 @@ struct live_collector_options {
 	/* Memory of processes, of which live blocks have parts; it belongs to the session. NULL:
 	 * that is not asked for. */
 	struct resident_memory *resident;
+	/* What was found out about which blocks can be reached, as well; NULL: nothing is. */
+	const struct reach *reach;
 	__u64 interval_ns; /* time between samples of the time line; 0: it grows with the run */
 	/* The current epoch length, as log2, and the number of the last generation of the peak,
 	 * which change while blocks are counted. */
@@ -56,6 +59,8 @@ int live_collector__handle_record(struct live_collector *live, const void *recor
 bool live_collector__may_retire(const struct live_collector *live);
 /* Returns whether an address space is in use; one without a record of its end is. */
 bool live_collector__is_used(const struct live_collector *live, __u32 space);
+/* Returns the address space of a process; 0: it is unknown. */
+__u32 live_collector__space(const struct live_collector *live, pid_t pid);
 /* Returns whether a program still runs in its address space. */
 bool live_collector__is_program_used(const struct live_collector *live, __u32 program);
 

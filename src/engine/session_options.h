@@ -8,6 +8,7 @@
 
 struct probed_file;
 struct definitions;
+struct reach;
 struct resident_memory;
 
 /* Functions are given as SYMBOL or SYMBOL@FILE, where FILE is a path or a library's soname; NULL:
@@ -67,6 +68,8 @@ struct session_options {
 	bool resident;
 	struct resident_memory
 		*resident_memory; /* set by the session, which owns it; NULL without it */
+	bool reachable;		  /* with live: search which blocks can be reached at the end */
+	struct reach *reach;	  /* set by the session, which owns it; NULL without it */
 	__u64 max_live;		  /* maximum number of live blocks; 0: limited by memory */
 	__u32 max_records;	  /* with live: maximum number of records; 0: limited by memory */
 	/* Set by the session: the memory of which live blocks and records take shares, and the

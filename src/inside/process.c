@@ -139,6 +139,10 @@ static __attribute__((noinline)) void announce(__u32 program)
 			 ".popsection\n" ::"D"(program));
 }
 
+/* The linker defines these: where the library begins and ends. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
 static bool add_program(enum inside_birth birth)
 {
 	struct inside_program *program;
@@ -159,6 +163,9 @@ static bool add_program(enum inside_birth birth)
 	program->parent = sys__parent_pid();
 	program->forked_from = birth == INSIDE_BORN_FORK ? process.program : 0;
 	program->begin_ns = sys__now_ns();
+	program->library = (__u64)__ehdr_start;
+	program->library_end = (__u64)_end;
+	program->mappings = spared__address();
 	program->pid_namespace = sys__pid_namespace();
 	sys__comm(program->comm);
 	process.program = index + 1;

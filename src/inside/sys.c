@@ -268,30 +268,24 @@ void sys__restore_signals(__u64 before)
 	set_mask(&before, NULL);
 }
 
-/* How many mappings can be noted: more than ten thousand threads with --live have. */
-#define MAX_SPARED 32768
+static struct inside_mappings spared;
 
-/* Value of @start while another thread writes the slot. */
-#define WRITTEN 1
-
-static struct {
-	struct {
-		__u64 start, end; /* @start is stored last; 0: free */
-	} list[MAX_SPARED];
-	__u32 n;    /* slots that were used so far */
-	__u32 free; /* the first one that may be free */
-} spared;
+__u64 spared__address(void)
+{
+	return (__u64)&spared;
+}
 
 void spared__add(__u64 start, __u64 size)
 {
 	__u32 at = __atomic_load_n(&spared.free, __ATOMIC_RELAXED);
 
-	for (; at < MAX_SPARED; at++) {
+	for (; at < INSIDE_MAX_MAPPINGS; at++) {
 		__u32 n = __atomic_load_n(&spared.n, __ATOMIC_RELAXED);
 		__u64 none = 0;
 
-		if (!__atomic_compare_exchange_n(&spared.list[at].start, &none, WRITTEN, false,
-						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(&spared.list[at].start, &none,
+						 INSIDE_MAPPING_WRITTEN, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
 			continue;
 		__atomic_store_n(&spared.free, at + 1, __ATOMIC_RELAXED);
 		spared.list[at].end = start + size;
@@ -319,7 +313,7 @@ void spared__remove(__u64 start)
 void spared__unmap_all(void)
 {
 	for (__u32 i = 0; i < spared.n; i++)
-		if (spared.list[i].start > WRITTEN)
+		if (spared.list[i].start > INSIDE_MAPPING_WRITTEN)
 			sys(__NR_munmap, spared.list[i].start,
 			    spared.list[i].end - spared.list[i].start, 0, 0, 0, 0);
 	memset(spared.list, 0, spared.n * sizeof(spared.list[0]));
@@ -341,7 +335,8 @@ static bool find_first(__u64 start, __u64 end, __u64 *first, __u64 *first_end)
 		__u64 from = __atomic_load_n(&spared.list[i].start, __ATOMIC_ACQUIRE);
 		__u64 to = spared.list[i].end;
 
-		if (from <= WRITTEN || from >= end || to <= start || (found && from >= *first))
+		if (from <= INSIDE_MAPPING_WRITTEN || from >= end || to <= start ||
+		    (found && from >= *first))
 			continue;
 		*first = from > start ? from : start;
 		*first_end = to < end ? to : end;

@@ -190,6 +190,9 @@ void spared__remove(__u64 start);
 /* Unmaps all noted mappings. */
 void spared__unmap_all(void);
 
+/* Returns the address of their list, a struct inside_mappings. */
+__u64 spared__address(void);
+
 /* Forgets all mappings, so that none is spared any more. */
 void spared__end(void);
 

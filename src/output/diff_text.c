@@ -109,6 +109,7 @@ static const char *const cost_titles[COSTS] = {
 	[COST_LIVE] = "live blocks",	    [COST_LIVE_BYTES] = "live bytes",
 	[COST_TEMPORARY] = "temporary",	    [COST_PEAK] = "bytes at the peak",
 	[COST_RESIDENT] = "resident bytes", [COST_UNIQUE] = "bytes of unique pages",
+	[COST_LOST] = "lost bytes",
 };
 
 static bool cost_anything(const struct diff *diff, const struct diff_entry *entry)

@@ -135,6 +135,7 @@ static const struct gap_words {
 		"%n call{|s} of process %p in the first moments did not come to the library, for the most part from "
 		"%o, and calls of that kind are missing; --engine=uprobe counts them" },
 	[GAP_RESIDENT_UNREAD] = { "the resident memory of process %p is not known: %d" },
+	[GAP_REACH_UNREAD] = { "which blocks of process %p can be reached is not known: %d" },
 	[GAP_REGION_MARKS_MORE] = { "%o has more than %n marks of regions; the others are ignored", IN_REGIONS },
 	[GAP_REGION_MANY] = { "there are more than %m regions; '%d' of %o is not counted", IN_REGIONS },
 	[GAP_REGION_MARKS_NO_NOP] = {

@@ -42,6 +42,23 @@ static json_object *json_error(const struct selection *selection, bool has_live,
 	return object;
 }
 
+static void add_reach(json_object *object, const struct selection *selection, bool is_known)
+{
+	static const char *const keys[PROFILE_REACHES][2] = {
+		[PROFILE_LOST] = { "lost", "lost_bytes" },
+		[PROFILE_INDIRECTLY_LOST] = { "indirectly_lost", "indirectly_lost_bytes" },
+		[PROFILE_POSSIBLY_LOST] = { "possibly_lost", "possibly_lost_bytes" },
+		[PROFILE_REACHABLE] = { "reachable", "reachable_bytes" },
+	};
+
+	for (int i = 0; i < PROFILE_REACHES; i++) {
+		const struct profile_reached *reached = &selection->reached[i];
+
+		json__add(object, keys[i][0], is_known ? json__count(reached->blocks) : NULL);
+		json__add(object, keys[i][1], is_known ? json__count(reached->size_bytes) : NULL);
+	}
+}
+
 /* Returns the figures of a selection. Values that need --live are null without it, as are those
  * that a filter makes unknown. */
 static json_object *json_selection(const struct report_output *output,
@@ -73,6 +90,8 @@ static json_object *json_selection(const struct report_output *output,
 		json__add(object, "unique_slack_bytes",
 			  by_stack ? json__count(selection->unique_slack_bytes) : NULL);
 	}
+	if (profile__has_reach(output->profile))
+		add_reach(object, selection, is_whole || output->knows_reach);
 	if (profile__sample_bytes(output->profile))
 		json__add(object, "error",
 			  json_error(selection, has_live, by_stack,
@@ -340,6 +359,7 @@ int report_output__json(const struct report_output *output)
 	json__add(root, "what", json_object_new_string(report_output__what(output)));
 	json__add(root, "sort",
 		  json_object_new_string(output->sort == REPORT_OLDEST ? "oldest"
+					 : output->sort == REPORT_LOST ? "lost"
 								       : cost__name(output->sort)));
 	json__add(root, "n_stacks", json__count(output->report->n_entries));
 	json__add(root, "selected", json_selection(output, &output->report->total, false));

@@ -21,13 +21,15 @@ struct report_output {
 	struct report *report;
 	const struct filter_options *filter; /* the filter that selected the blocks */
 	const char *input;		     /* the data file's name */
-	int sort;			     /* an enum cost or REPORT_OLDEST */
+	int sort;			     /* an enum cost or report_sort */
 	enum cost cost;			     /* the cost of which shares are computed */
 	size_t top;			     /* how many stacks to print */
 	double min_share;
 	bool json, tree, bottom_up, histogram;
 	bool resident;	  /* print what resident memory consists of, and what stacks have of it */
 	bool with_growth; /* print whether stacks were still growing */
+	bool knows_reach; /* what of the selected blocks can be reached is known */
+	bool with_reach;  /* and is printed */
 	struct terminal terminal;
 };
 
@@ -39,6 +41,8 @@ void report_output__title(const struct report_output *output);
 void report_output__table(const struct report_output *output);
 /* Prints what the resident memory consists of, and what holds most of it. */
 void report_output__resident(const struct report_output *output);
+/* Prints how much of the selected blocks is lost, and how much can be reached. */
+void report_output__reach(const struct report_output *output);
 /* Prints the tree of functions. Returns 0 or -ENOMEM. */
 int report_output__tree(const struct report_output *output);
 void report_output__histograms(const struct report_output *output);

@@ -143,6 +143,8 @@ const char *report_output__what(const struct report_output *output)
 		return "resident";
 	if (output->cost == COST_UNIQUE)
 		return "on pages of one stack alone";
+	if (output->cost == COST_LOST)
+		return "lost";
 	return "allocated";
 }
 
@@ -363,6 +365,8 @@ void report_output__title(const struct report_output *output)
 	fputc('\n', to);
 	print_parts(output);
 	report_output__exit_frees(output);
+	if (output->with_reach)
+		report_output__reach(output);
 	if (output->with_growth)
 		report_output__growth(output);
 }
@@ -451,6 +455,25 @@ static void add_resident(const struct report_output *output, struct row *row,
 		add_growth(output, row, &entry->growth);
 }
 
+/* Adds the bytes of the stack's blocks that are lost, or may be. */
+static void add_reach(const struct report_output *output, struct row *row,
+		      const struct report_entry *entry)
+{
+	static const char *const titles[] = {
+		[PROFILE_LOST] = "lost",
+		[PROFILE_INDIRECTLY_LOST] = "indirectly",
+		[PROFILE_POSSIBLY_LOST] = "possibly",
+	};
+	const struct profile_reached *reached = entry->selected.reached;
+
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
+		add_cell(row, titles[i], bytes_text(output, reached[i].size_bytes),
+			 reached[i].blocks && i != PROFILE_POSSIBLY_LOST ? COLOUR_RED
+									 : COLOUR_NONE);
+	if (entry->growth.is_known)
+		add_growth(output, row, &entry->growth);
+}
+
 /* Fills the cells of @row; the titles are the same for all entries. */
 static void fill_row(const struct report_output *output, const struct report_entry *entry,
 		     struct row *row)
@@ -478,6 +501,10 @@ static void fill_row(const struct report_output *output, const struct report_ent
 	add_estimate(output, row, entry);
 	add_cell(row, "bytes", bytes_text(output, bytes), COLOUR_NONE);
 	add_cell(row, has_live ? "blocks" : "calls", number__count(blocks), COLOUR_NONE);
+	if (output->with_reach) {
+		add_reach(output, row, entry);
+		return;
+	}
 	if (!has_live) {
 		add_cell(row, "average", bytes_text(output, blocks ? bytes / blocks : 0),
 			 COLOUR_NONE);

@@ -403,17 +403,17 @@ static const struct graph graph_kinds[] = {
 	{ "temporary", "temporary blocks", "temporary-bytes", COST_TEMPORARY, false },
 	{ "resident", "resident bytes of live blocks", "live", COST_RESIDENT, true },
 	{ "unique", "bytes of pages of one stack alone", "live", COST_UNIQUE, true },
+	{ "lost", "bytes of lost blocks", "lost-blocks", COST_LOST, true },
+	{ "lost-blocks", "lost blocks", "lost", COST_LOST, false },
 };
 
 static bool is_known(const struct page_graphs *graphs, const struct graph *graph)
 {
-	bool is_of_blocks = graph->cost == COST_PEAK || graph->cost == COST_TEMPORARY ||
-			    cost__needs_resident(graph->cost);
-
-	if (cost__needs_resident(graph->cost) && !graphs->has_resident)
+	if ((cost__needs_resident(graph->cost) && !graphs->has_resident) ||
+	    (cost__needs_reach(graph->cost) && !graphs->has_reach))
 		return false;
 	return !cost__needs_live(graph->cost) ||
-	       (graphs->has_live && !(graphs->selects_blocks && is_of_blocks));
+	       (graphs->has_live && !(graphs->selects_blocks && cost__is_of_stacks(graph->cost)));
 }
 
 static __u64 number_of(const struct graph *graph, const struct selection *selected)

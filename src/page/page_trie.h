@@ -81,7 +81,7 @@ struct page_graphs {
 		*inputs[DIFF_SIDES];	/* NULL for DIFF_BEFORE: there is nothing to compare with */
 	const __u32 *nodes[DIFF_SIDES]; /* nodes by count's id - 1 */
 	/* The profile has live and temporary blocks, and the peak. */
-	bool has_live, has_resident;
+	bool has_live, has_resident, has_reach;
 	/* There are no temporary blocks and no peak, since blocks are selected one by one. */
 	bool selects_blocks;
 };

@@ -14,6 +14,7 @@
 #include "record_abi.h"
 #include "unwind_tables.h"
 
+struct inside_program;
 struct error;
 struct preload;
 
@@ -233,6 +234,9 @@ typedef int (*preload_lifetime_fn)(void *context, const struct ap_lifetime_key *
  * not NULL, is the size of the shared memory that has the blocks. */
 int preload__read_blocks(const struct preload *preload, preload_block_fn fn, void *context,
 			 __u64 *read_bytes);
+
+/* Copies the program with the number @number, from 0. Returns 0, -ENOENT or -EIO. */
+int preload__read_program(const struct preload *preload, __u32 number, struct inside_program *out);
 
 /* Calls @fn with each thread's counters of ended blocks. */
 int preload__read_lifetimes(const struct preload *preload, preload_lifetime_fn fn, void *context);

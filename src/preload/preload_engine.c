@@ -558,6 +558,7 @@ const struct engine_operations preload_engine = {
 	.lose_forgotten = preload_engine__lose_forgotten,
 	.reset = preload_engine__reset,
 	.stop = stop,
+	.read_blocks = preload_engine__read_blocks,
 	.finish = finish,
 	.results = preload_engine__results,
 	.add_modules = add_modules,

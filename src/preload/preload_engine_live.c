@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "clock.h"
 #include "collector.h"
 #include "live_collector.h"
 #include "preload_internal.h"
 #include "profile.h"
+#include "reach.h"
+#include "remote.h"
 #include "target.h"
 
 int preload_engine__open_live(struct preload_engine *engine)
@@ -24,6 +27,7 @@ int preload_engine__open_live(struct preload_engine *engine)
 		.sample_unit_shift = engine->sample_unit_shift,
 		.stacks = engine->options.stacks,
 		.resident = engine->options.resident_memory,
+		.reach = engine->options.reach,
 		.interval_ns = engine->options.interval_ns,
 		.epoch_shift = &engine->epoch_shift,
 		.generation = &engine->generation,
@@ -163,6 +167,70 @@ int preload_engine__stop_live(struct preload_engine *engine)
 	note_blocks(engine, blocks);
 	live_collector__end(engine->live, preload_engine__end_ns(engine));
 	return engine->options.stacks ? add_timeline_sample(engine, counted, clock__now_ns()) : 0;
+}
+
+static int list_block(void *context, const struct ap_block_key *key, const struct ap_block *block)
+{
+	struct reach_process *out = context;
+
+	return key->space == out->space
+		       ? reach_blocks__add(&out->blocks, key->address, block->size_bytes)
+		       : 0;
+}
+
+/* Learns of processes that have come since the last sample of the time line. */
+static int read_programs(struct preload_engine *engine, bool *lacks)
+{
+	struct preload_results counted;
+	int err = preload__read(engine->preload, &counted);
+
+	if (err)
+		return err;
+	err = preload_engine__take_programs(engine, &counted);
+	*lacks = false;
+	for (int i = 0; i < AP_UNTRACKED_REASONS; i++)
+		*lacks |= counted.stats[AP_STAT_UNTRACKED + i] != 0;
+	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
+		*lacks |= counted.stats[AP_STAT_LOST + reason] != 0;
+	preload_results__free(&counted);
+	return err;
+}
+
+/* Lists what the library has mapped in the process, and the library itself. */
+static int read_own(const struct preload_engine *engine, pid_t pid, struct reach_process *out)
+{
+	_cleanup_(free_ptr) struct inside_mappings *mappings = malloc(sizeof(*mappings));
+	struct inside_program program;
+	int err;
+
+	if (!mappings)
+		return -ENOMEM;
+	err = preload__read_program(engine->preload, out->space - 1, &program);
+	if (!err)
+		err = process_memory__read(pid, program.mappings, mappings, sizeof(*mappings));
+	if (!err)
+		err = reach_ranges__add(&out->own, program.library, program.library_end);
+	for (__u32 i = 0; !err && i < mappings->n && i < INSIDE_MAX_MAPPINGS; i++)
+		if (mappings->list[i].start > INSIDE_MAPPING_WRITTEN)
+			err = reach_ranges__add(&out->own, mappings->list[i].start,
+						mappings->list[i].end);
+	return err;
+}
+
+int preload_engine__read_blocks(struct engine *base, pid_t pid, struct reach_process *out,
+				bool *lacks)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	int err = read_programs(engine, lacks);
+
+	if (err)
+		return err;
+	out->owner = engine->live;
+	out->space = live_collector__space(engine->live, pid);
+	if (!out->space)
+		return -ESRCH;
+	err = read_own(engine, pid, out);
+	return err ? err : preload__read_blocks(engine->preload, list_block, out, NULL);
 }
 
 static int handle_block(void *context, const struct ap_block_key *key, const struct ap_block *block)

@@ -292,6 +292,35 @@ int preload__read_blocks(const struct preload *preload, preload_block_fn fn, voi
 	return err;
 }
 
+struct program_reading {
+	__u32 number;
+	struct inside_program *out;
+	bool is_found;
+};
+
+static int take_program(struct reader *reader, __u32 index, const void *element)
+{
+	struct program_reading *reading = reader->context;
+
+	if (index != reading->number)
+		return 0;
+	memcpy(reading->out, element, sizeof(*reading->out));
+	reading->is_found = true;
+	return 1;
+}
+
+int preload__read_program(const struct preload *preload, __u32 number, struct inside_program *out)
+{
+	struct program_reading reading = { number, out };
+	struct reader reader = { .context = &reading };
+	int err = reader__begin(&reader, preload);
+
+	if (!err)
+		err = reader__each(&reader, &reader.header.programs, number,
+				   sizeof(struct inside_program), take_program);
+	return err < 0 ? err : reading.is_found ? 0 : -ENOENT;
+}
+
 struct lifetime_reading {
 	preload_lifetime_fn fn;
 	void *context;

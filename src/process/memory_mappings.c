@@ -65,9 +65,8 @@ static bool is_device(const char *path)
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
 		if (!strncmp(path, programs[i], strlen(programs[i])))
 			return false;
-	return *path == '[' ||
-	       (!strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9) != 0 &&
-		strncmp(path, "/dev/zero", 9) != 0);
+	return *path == '[' || (!strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9) != 0 &&
+				strncmp(path, "/dev/zero", 9) != 0);
 }
 
 static bool is_c_library(const char *path)

@@ -79,7 +79,15 @@ int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_d
  * Returns 0 or -ESRCH. */
 int remote__thread_data(pid_t tid, __u64 *address);
 
-/* Stores the instruction and stack pointers of a thread that has stopped. Returns 0 or -ESRCH. */
+/* Stores the instruction and stack pointers of a thread that has stopped; @code may be NULL. Returns
+ * 0 or -ESRCH. */
 int remote__position(pid_t tid, __u64 *code, __u64 *stack);
+
+/* Maximum number of words of a thread's registers, vector registers included. */
+#define REMOTE_REGISTERS 2304
+
+/* Stores the contents of the registers of a thread that has stopped, as words. Returns 0 or
+ * -ESRCH. */
+int remote__registers(pid_t tid, __u64 words[REMOTE_REGISTERS], size_t *n);
 
 #endif

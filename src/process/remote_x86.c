@@ -281,8 +281,22 @@ int remote__position(pid_t tid, __u64 *code, __u64 *stack)
 
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &regs))
 		return -ESRCH;
-	*code = regs.rip;
+	if (code)
+		*code = regs.rip;
 	*stack = regs.rsp;
+	return 0;
+}
+
+int remote__registers(pid_t tid, __u64 words[REMOTE_REGISTERS], size_t *n)
+{
+	size_t used = sizeof(struct user_regs_struct);
+	struct iovec vectors = { (char *)words + used, REMOTE_REGISTERS * sizeof(*words) - used };
+
+	if (ptrace(PTRACE_GETREGS, tid, NULL, words))
+		return -ESRCH;
+	if (!ptrace(PTRACE_GETREGSET, tid, (void *)(long)NT_X86_XSTATE, &vectors))
+		used += vectors.iov_len;
+	*n = used / sizeof(*words);
 	return 0;
 }
 

@@ -63,7 +63,7 @@ union table_row {
 	struct data_sample_row sample;
 	struct profile_lifetime lifetime;
 	struct timeline_sample timeline_sample;
-	struct profile_blocks resident;
+	struct profile_blocks resident, reach;
 	struct data_rss_row rss;
 };
 
@@ -82,7 +82,7 @@ static bool is_number(const char *key)
 	static const char *const keys[] = {
 		"attached_pid", "attached_rss_bytes", "checked_calls", "exit_status", "exit_signal",
 		"impossible_calls", "oom_kills", "group_limit_bytes", "own_in_group", "own_bytes",
-		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "resident_stop_ns", "runs",
+		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "reach_bytes", "reach_stop_ns", "resident_stop_ns", "runs",
 		"sample_bytes", "stopped_ns", "stopped_threads", "waits", "waits_ns", "wanted_runs", "warmup_runs",
 		"window_delay_ns",
 	};
@@ -523,6 +523,29 @@ static int add_resident(struct data_reader *reader, const union table_row *row)
 	return reader->only_checks ? 0 : profile__add_blocks(reader->profile, resident);
 }
 
+static int add_reach(struct data_reader *reader, const union table_row *row)
+{
+	const struct profile_blocks *reach = &row->reach;
+	struct profile_blocks blocks;
+	__u64 live, size_bytes;
+
+	if (!reach->count || reach->count > reader->n_counts)
+		return -EINVAL;
+	if (reader->only_checks)
+		return 0;
+	(void)profile__count_blocks(reader->profile, &reader->profile->counts[reach->count - 1],
+				    &blocks);
+	live = profile_blocks__live(&blocks);
+	size_bytes = profile_blocks__live_bytes(&blocks);
+	for (int i = 0; i < PROFILE_REACHES; i++) {
+		if (reach->reached[i].blocks > live || reach->reached[i].size_bytes > size_bytes)
+			return -EINVAL;
+		live -= reach->reached[i].blocks;
+		size_bytes -= reach->reached[i].size_bytes;
+	}
+	return profile__add_blocks(reader->profile, reach);
+}
+
 static int add_rss(struct data_reader *reader, const union table_row *row)
 {
 	struct profile_rss rss = row->rss.rss;
@@ -577,6 +600,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "timeline", add_timeline_sample },
 		{ "resident", add_resident },
 		{ "rss", add_rss },
+		{ "reach", add_reach },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {

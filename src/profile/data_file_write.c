@@ -311,6 +311,26 @@ static int write_resident(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static bool has_reach(const struct profile_blocks *blocks)
+{
+	for (int i = 0; i < PROFILE_REACHES; i++)
+		if (blocks->reached[i].blocks)
+			return true;
+	return false;
+}
+
+static int write_reach(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "reach" };
+	struct profile_blocks row;
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_counts && !err; i++)
+		if (profile__count_blocks(profile, &profile->counts[i], &row) && has_reach(&row))
+			err = data_insert__row(&insert, &row);
+	return err;
+}
+
 static int write_rss(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(data_insert__release) struct data_insert insert = { db, "rss" };
@@ -344,7 +364,7 @@ static int write_all(sqlite3 *db, const struct profile *profile)
 	int (*const writers[])(sqlite3 *, const struct profile *) = {
 		write_names,  write_ledger,   write_runs,    write_frames,
 		write_counts, write_blocks,   write_samples, write_lifetimes,
-		write_gaps,   write_resident, write_rss,
+		write_gaps,   write_resident, write_rss,     write_reach,
 	};
 	char application_id[64];
 	int err;

@@ -82,6 +82,11 @@ COLUMNS(blocks) = {
 COLUMNS(resident) = {
 	ID(count), NUMBER(resident_bytes), NUMBER(pages), NUMBER(unique_pages), NUMBER(unique_slack_bytes), { 0 },
 };
+#define REACHED(name, reach) NUMBER_AT(name, reached[reach].blocks), NUMBER_AT(name##_bytes, reached[reach].size_bytes)
+COLUMNS(reach) = {
+	ID(count), REACHED(lost, PROFILE_LOST), REACHED(indirectly_lost, PROFILE_INDIRECTLY_LOST),
+	REACHED(possibly_lost, PROFILE_POSSIBLY_LOST), REACHED(reachable, PROFILE_REACHABLE), { 0 },
+};
 #undef ROW
 #define ROW struct data_rss_row
 COLUMNS(rss) = { NUMBER_AT(process, rss.process), NAME(kind), NUMBER_AT(bytes, rss.size_bytes), { 0 } };
@@ -233,6 +238,12 @@ const struct data_table data_tables[] = {
 	  "a fork shares), allocprof (what it has mapped there) or changed (counted and then gone). huge is no part of "
 	  "the sum: transparent huge pages among all of that.",
 	  .columns = rss, .key = "process, kind", .may_lack = true },
+	{ "reach",
+	  "With record --reachable: the live blocks of a count, and their bytes, by whether pointers led to them at the "
+	  "end of the recording, or of their process. lost: none did; indirectly_lost: only lost blocks had some; "
+	  "possibly_lost: each way passes a pointer to the inside of a block; reachable. Live blocks of processes whose "
+	  "memory was not searched are in none of these.",
+	  .columns = reach, .may_lack = true },
 	{ "stack_frames",
 	  "The frames of stacks, a row each. depth 0 is the caller of the allocator.",
 	  .view = "SELECT s.id AS stack, f.key AS depth, f.value AS frame "

@@ -53,6 +53,7 @@ static const char *const keys[GAPS] = {
 	[GAP_ALLOCATOR_UNFOLLOWED] = "allocator_unfollowed",
 	[GAP_CALLS_BYPASSED] = "calls_bypassed",
 	[GAP_RESIDENT_UNREAD] = "resident_unread",
+	[GAP_REACH_UNREAD] = "reach_unread",
 	[GAP_SENTENCE] = "sentence",
 	[GAP_REGION_MARKS_MORE] = "region_marks_more",
 	[GAP_REGION_MANY] = "region_many",

@@ -108,6 +108,8 @@ enum gap {
 	GAP_CALLS_BYPASSED,
 	/* With --resident: a process whose resident memory is not known; the detail says why. */
 	GAP_RESIDENT_UNREAD,
+	/* With --reachable: a process in which it is not known what can be reached; the detail says why. */
+	GAP_REACH_UNREAD,
 	/* A sentence of a recording from before gaps had kinds; the detail is the key that it had
 	 * in meta. */
 	GAP_SENTENCE,

@@ -255,6 +255,22 @@ static bool match_thread(const void *owner, __u32 id, const void *key)
 	return thread->process == wanted->process && !strcmp(thread->name, wanted->name);
 }
 
+/* An exec makes another program of the same process. */
+bool profile__is_forked(const struct profile *profile, __u32 process)
+{
+	__u32 parent = profile->processes[process - 1].parent;
+
+	return parent && profile->processes[parent - 1].pid != profile->processes[process - 1].pid;
+}
+
+__u32 profile__find_process(const struct profile *profile, pid_t pid)
+{
+	for (size_t i = profile->n_processes; i-- > 0;)
+		if (profile->processes[i].pid == (__u32)pid)
+			return profile->processes[i].id;
+	return 0;
+}
+
 int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed)
 {
 	struct profile_process *process;

@@ -117,6 +117,19 @@ struct profile_count {
  * bucket 0 holds 0. */
 #define PROFILE_BUCKETS 65
 
+/* What the program can still reach of its live blocks (enum reach_class). */
+enum profile_reach {
+	PROFILE_LOST,
+	PROFILE_INDIRECTLY_LOST,
+	PROFILE_POSSIBLY_LOST,
+	PROFILE_REACHABLE,
+	PROFILE_REACHES,
+};
+
+struct profile_reached {
+	__u64 blocks, size_bytes;
+};
+
 /*
  * The fate of the blocks that a count's calls returned; only with --live. A realloc ends one
  * block and begins another, which belongs to its own stack. live = allocations - frees -
@@ -138,6 +151,8 @@ struct profile_blocks {
 	 * stack have blocks belongs to one of them.
 	 */
 	__u64 resident_bytes, pages, unique_pages, unique_slack_bytes;
+	/* Live blocks by whether pointers lead to them, only with --reachable. */
+	struct profile_reached reached[PROFILE_REACHES];
 	__u64 sizes[PROFILE_BUCKETS]; /* numbers of blocks by requested bytes */
 	/* Numbers of freed blocks by nanoseconds from the allocator's return to the free. */
 	__u64 lifetimes[PROFILE_BUCKETS];
@@ -306,6 +321,10 @@ int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64
 			 const char *comm, __u32 *id); /* always gets a new id; belongs to run 1 */
 /* Ends a program; @execed: by an exec. Fails with -EINVAL also if it has already ended. */
 int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed);
+/* Returns whether the process is the child of a fork(2), and has executed nothing since. */
+bool profile__is_forked(const struct profile *profile, __u32 process);
+/* Returns the id of the last program of the process @pid; 0: it has none. */
+__u32 profile__find_process(const struct profile *profile, pid_t pid);
 int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id);
 /* Functions are identified by @symbol. If the existing one has three equal names, it gets @name and
  * @full_name; demangled names stay. */
@@ -341,6 +360,8 @@ int profile__set_module_symbols(struct profile *profile, __u32 module, const cha
  * inlined, or the last is. */
 int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,
 			     __u32 n_lines);
+/* Returns whether it is known which live blocks can be reached. */
+bool profile__has_reach(const struct profile *profile);
 /* Adds @more to the blocks of its count. */
 int profile__add_blocks(struct profile *profile, const struct profile_blocks *more);
 /* Stores the samples of @count, zeros at first, in *@samples; valid until the next call. */

@@ -79,6 +79,7 @@ void profile__forget_counts(struct profile *profile)
 {
 	profile->n_counts = profile->index->n_closed = 0;
 	profile->index->n_blocks = 0;
+	profile->index->has_reach = false;
 	profile->n_samples = 0;
 	if (profile->index->samples_of)
 		memset(profile->index->samples_of, 0,
@@ -107,13 +108,24 @@ static const size_t number_offsets[] = {
 	offsetof(struct profile_blocks, pages),
 	offsetof(struct profile_blocks, unique_pages),
 	offsetof(struct profile_blocks, unique_slack_bytes),
+	offsetof(struct profile_blocks, reached[PROFILE_LOST].blocks),
+	offsetof(struct profile_blocks, reached[PROFILE_LOST].size_bytes),
+	offsetof(struct profile_blocks, reached[PROFILE_INDIRECTLY_LOST].blocks),
+	offsetof(struct profile_blocks, reached[PROFILE_INDIRECTLY_LOST].size_bytes),
+	offsetof(struct profile_blocks, reached[PROFILE_POSSIBLY_LOST].blocks),
+	offsetof(struct profile_blocks, reached[PROFILE_POSSIBLY_LOST].size_bytes),
+	offsetof(struct profile_blocks, reached[PROFILE_REACHABLE].blocks),
+	offsetof(struct profile_blocks, reached[PROFILE_REACHABLE].size_bytes),
 };
 
-/* A bitmap of two bytes says which of them follow. */
-_Static_assert(sizeof(number_offsets) / sizeof(number_offsets[0]) <= 16, "more numbers than bits");
+/* A bitmap of so many bytes says which of them follow. */
+#define BITMAP_BYTES 3
+_Static_assert(sizeof(number_offsets) / sizeof(number_offsets[0]) <= 8 * BITMAP_BYTES,
+	       "more numbers than bits");
 
 #define N_BLOCK_NUMBERS (ARRAY_SIZE(number_offsets))
-#define MAX_PACKED	(2 + LEB128_MAX * N_BLOCK_NUMBERS + 2 * (1 + PROFILE_BUCKETS * (1 + LEB128_MAX)))
+#define MAX_PACKED                                                                                 \
+	(BITMAP_BYTES + LEB128_MAX * N_BLOCK_NUMBERS + 2 * (1 + PROFILE_BUCKETS * (1 + LEB128_MAX)))
 
 static __u64 *number(struct profile_blocks *blocks, size_t i)
 {
@@ -153,7 +165,7 @@ static const unsigned char *unpack_histogram(const unsigned char *from,
  * small. */
 static size_t pack_blocks(struct profile_blocks *blocks, unsigned char packed[MAX_PACKED])
 {
-	unsigned char *to = packed + 2;
+	unsigned char *to = packed + BITMAP_BYTES;
 	unsigned int set = 0;
 
 	for (size_t i = 0; i < N_BLOCK_NUMBERS; i++) {
@@ -162,8 +174,8 @@ static size_t pack_blocks(struct profile_blocks *blocks, unsigned char packed[MA
 		set |= 1U << i;
 		to = leb128__put(to, *number(blocks, i));
 	}
-	packed[0] = set;
-	packed[1] = set >> 8;
+	for (int i = 0; i < BITMAP_BYTES; i++)
+		packed[i] = set >> 8 * i;
 	to = pack_histogram(to, blocks->sizes);
 	to = pack_histogram(to, blocks->lifetimes);
 	return to - packed;
@@ -172,8 +184,8 @@ static size_t pack_blocks(struct profile_blocks *blocks, unsigned char packed[MA
 /* Returns the number of bytes read. */
 static size_t unpack_blocks(const unsigned char *packed, struct profile_blocks *blocks)
 {
-	unsigned int set = packed[0] | packed[1] << 8;
-	const unsigned char *from = packed + 2;
+	unsigned int set = packed[0] | packed[1] << 8 | packed[2] << 16;
+	const unsigned char *from = packed + BITMAP_BYTES;
 
 	for (size_t i = 0; i < N_BLOCK_NUMBERS; i++)
 		if (set >> i & 1)
@@ -222,6 +234,8 @@ int profile__add_blocks(struct profile *profile, const struct profile_blocks *mo
 
 	if (!more->count || more->count > profile->n_counts)
 		return -EINVAL;
+	for (int i = 0; i < PROFILE_REACHES; i++)
+		profile->index->has_reach |= more->reached[i].blocks != 0;
 	count = &profile->counts[more->count - 1];
 	if (count->blocks) {
 		struct profile_blocks old = { 0 };
@@ -234,6 +248,11 @@ int profile__add_blocks(struct profile *profile, const struct profile_blocks *mo
 		return append(profile, count, packed, size);
 	memcpy(profile->index->blocks + count->blocks - 1, packed, size);
 	return 0;
+}
+
+bool profile__has_reach(const struct profile *profile)
+{
+	return profile->index->has_reach;
 }
 
 bool profile__has_blocks(const struct profile *profile)

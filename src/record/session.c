@@ -18,6 +18,7 @@
 #include "probed_file.h"
 #include "proc.h"
 #include "profile.h"
+#include "reach.h"
 #include "resident_memory.h"
 #include "definitions.h"
 #include "translator.h"
@@ -63,7 +64,7 @@ int session__open(const struct session_options *options, struct session **out, s
 	session__take_shares(&session->options, &session->group);
 	session->profile = profile__new();
 	if (session->profile)
-		err = session__open_resident(session, error);
+		err = session__open_memory(session, error);
 	if (!err)
 		err = session__open_engine(session, error);
 	if (err) {
@@ -171,7 +172,7 @@ int session__launch(struct session *session, char *const argv[],
 	if (err)
 		return err;
 	watch_group(session);
-	err = begin_window(session, error) ?: session__begin_resident(session);
+	err = begin_window(session, error) ?: session__begin_memory(session);
 	if (err)
 		return err;
 	err = target__go(&session->target, argv[0], error);
@@ -195,7 +196,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	if (!err)
 		watch_group(session);
 	if (!err)
-		err = session__begin_resident(session);
+		err = session__begin_memory(session);
 	if (!err)
 		err = begin_window(session, error);
 	if (!err)
@@ -327,7 +328,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 		if (!err && attendant)
 			err = attendant->attend(session, attendant->context);
 		if (!err)
-			err = session__attend_resident(session);
+			err = session__attend_memory(session);
 		if (err || handle_signals(session, signal_fd))
 			break;
 	}
@@ -341,7 +342,7 @@ int session__finish(struct session *session, struct error *error)
 	int err = session->is_snapshot ? 0 : session__end_bypass_check(session);
 
 	if (!err)
-		err = session__read_resident(session);
+		err = session__read_memory(session);
 	if (!session->is_snapshot && !session->target.end_ns)
 		session->target.end_ns = clock__now_ns();
 	/* The last engine is finished first, since the first engine's processes may be among its
@@ -411,6 +412,7 @@ void session__close(struct session *session)
 		engine->operations->close(engine);
 	}
 	resident_memory__free(session->options.resident_memory);
+	reach__free(session->options.reach);
 	free(session->checked.caller);
 	profile__free(session->profile);
 	target__close(&session->target);

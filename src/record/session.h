@@ -85,6 +85,11 @@ void session__become_snapshot(struct session *session, bool may_be_torn);
  * *@error set. */
 int session__hold(struct session *session, __u64 most_ns, struct error *error);
 void session__let_go(struct session *session);
+/* Returns whether session__search_held() is to be called for each copy (--reachable). */
+bool session__searches(const struct session *session);
+/* Searches the memory of all held processes for what reaches their blocks, for the copy that is made
+ * next. Returns 0 or -ENOMEM. */
+int session__search_held(struct session *session);
 void session__forget(struct session *session);
 void session__lose_forgotten(struct session *session);
 /* Checks whether session__forget() and session__reset() are possible. Returns 0, or -EOPNOTSUPP

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "hold.h"
 #include "profile.h"
+#include "reach.h"
 
 int session__open_gate(struct session *session, bool open)
 {
@@ -114,7 +115,10 @@ void session__let_go(struct session *session)
 {
 	hold__release(session->hold, session->target.launched ? session->target.pid : 0);
 	session->hold = NULL;
-	if (session->options.resident && session->target.launched && !session->target.end_ns)
+	/* What was found is true of this moment only; at the end the profile needs it. */
+	if (session->options.reach && !session->target.end_ns)
+		reach__clear(session->options.reach);
+	if (session__reads_memory(session) && session->target.launched && !session->target.end_ns)
 		(void)exit_stop__begin(&session->exit_stop, session->target.pid);
 }
 

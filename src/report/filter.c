@@ -67,14 +67,14 @@ int filter__check_options(const struct filter_options *options, enum cost cost, 
 		return error__set(error, -EINVAL, "--at-exit is about leaks; add --leaks");
 	if (options->suppressions && !asks_for_live(options))
 		return error__set(error, -EINVAL, "suppressions hide leaks; add --leaks");
-	if ((cost == COST_PEAK || cost == COST_TEMPORARY || cost__needs_resident(cost)) &&
-	    asks_for_blocks(options))
+	if (cost__is_of_stacks(cost) && asks_for_blocks(options))
 		return error__set(
 			error, -EINVAL,
 			"which blocks were %s is known for whole stacks only; ask for "
 			"another number, or leave out the options that select blocks by their fate",
 			cost == COST_PEAK	 ? "there at the peak"
 			: cost == COST_TEMPORARY ? "temporary"
+			: cost == COST_LOST	 ? "lost"
 						 : "resident");
 	return check_patterns(options, error);
 }
@@ -87,6 +87,10 @@ int filter__check_cost(const struct profile *profile, enum cost cost, struct err
 		return error__set(error, -ENODATA,
 				  "this recording does not know what is resident; record with "
 				  "--resident for that");
+	if (cost__needs_reach(cost) && !profile__has_reach(profile))
+		return error__set(error, -ENODATA,
+				  "this recording does not know what can be reached; record with "
+				  "--reachable for that");
 	return 0;
 }
 

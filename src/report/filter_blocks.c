@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cleanup.h"
 #include "error.h"
@@ -129,6 +130,7 @@ void filter__whole(const struct profile *profile, const struct filter_runs *runs
 	selection->resident_bytes = blocks.resident_bytes;
 	selection->unique_pages = blocks.unique_pages;
 	selection->unique_slack_bytes = blocks.unique_slack_bytes;
+	memcpy(selection->reached, blocks.reached, sizeof(selection->reached));
 	if (!runs || !runs->peak_run || runs->peak_run == run) {
 		selection->peak = blocks.peak;
 		selection->peak_bytes = blocks.peak_bytes;
@@ -251,6 +253,7 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 		profile_estimate__subtract(&selection->of_allocations, &whole.of_live);
 		selection->of_live = (struct profile_estimate){ 0 };
 		selection->live = selection->live_bytes = 0;
+		memset(selection->reached, 0, sizeof(selection->reached));
 		selection->oldest_ns = UINT64_MAX;
 	}
 	if (filter->options->leaks || filter->options->freed)

@@ -275,6 +275,16 @@ static int compare(__u64 a, __u64 b)
 	return a < b ? -1 : a > b;
 }
 
+static int compare_lost(const struct selection *a, const struct selection *b)
+{
+	int difference = compare(cost__bytes(COST_LOST, a), cost__bytes(COST_LOST, b));
+
+	if (!difference)
+		difference = compare(a->reached[PROFILE_POSSIBLY_LOST].size_bytes,
+				     b->reached[PROFILE_POSSIBLY_LOST].size_bytes);
+	return difference ? difference : compare(a->live_bytes, b->live_bytes);
+}
+
 static int compare_entries(const void *left, const void *right, void *context)
 {
 	const struct report_entry *a = left, *b = right;
@@ -284,6 +294,8 @@ static int compare_entries(const void *left, const void *right, void *context)
 
 	if (order->sort == REPORT_OLDEST) {
 		difference = compare(a->selected.oldest_ns, b->selected.oldest_ns);
+	} else if (order->sort == REPORT_LOST) {
+		difference = compare_lost(&b->selected, &a->selected);
 	} else {
 		difference = compare(cost__of(order->sort, &b->selected),
 				     cost__of(order->sort, &a->selected));
@@ -331,7 +343,7 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 		report__free(report);
 		return NULL;
 	}
-	drop_empty(report, sort == REPORT_OLDEST ? COST_LIVE : (enum cost)sort);
+	drop_empty(report, sort >= COSTS ? COST_LIVE : (enum cost)sort);
 	qsort_r(report->entries, report->n_entries, sizeof(*report->entries), compare_entries,
 		&order);
 	return report;

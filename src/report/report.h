@@ -60,6 +60,7 @@ struct report {
 enum report_sort {
 	/* The numbers before are those of enum cost. */
 	REPORT_OLDEST = COSTS,
+	REPORT_LOST, /* live blocks, by bytes: lost, possibly lost, others */
 };
 
 /* The property by which stacks with the same frames are told apart. */
@@ -70,7 +71,7 @@ enum report_by {
 };
 
 /*
- * Adds up @filtered by stack and @by, and sorts by @sort (an enum cost or REPORT_OLDEST).
+ * Adds up @filtered by stack and @by, and sorts by @sort (an enum cost or report_sort).
  * @with_growth: also computes each entry's growth. The arguments must outlive the report. Returns
  * NULL if there is no memory.
  */

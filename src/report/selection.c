@@ -14,7 +14,7 @@ const struct selection selection_none = { .oldest_ns = UINT64_MAX };
 static const char *const names[COSTS] = {
 	[COST_ALLOCATIONS] = "allocations", [COST_BYTES] = "bytes",	    [COST_LIVE] = "live",
 	[COST_LIVE_BYTES] = "live-bytes",   [COST_TEMPORARY] = "temporary", [COST_PEAK] = "peak",
-	[COST_RESIDENT] = "resident",	    [COST_UNIQUE] = "unique",
+	[COST_RESIDENT] = "resident",	    [COST_UNIQUE] = "unique",	    [COST_LOST] = "lost",
 };
 
 static void add(__u64 *to, __u64 more)
@@ -35,6 +35,10 @@ void selection__add(struct selection *to, const struct selection *more)
 	add(&to->resident_bytes, more->resident_bytes);
 	add(&to->unique_pages, more->unique_pages);
 	add(&to->unique_slack_bytes, more->unique_slack_bytes);
+	for (int i = 0; i < PROFILE_REACHES; i++) {
+		add(&to->reached[i].blocks, more->reached[i].blocks);
+		add(&to->reached[i].size_bytes, more->reached[i].size_bytes);
+	}
 	add(&to->unsure, more->unsure);
 	add(&to->unsure_bytes, more->unsure_bytes);
 	profile_estimate__add(&to->of_allocations, &more->of_allocations);
@@ -52,6 +56,9 @@ __u64 cost__blocks(enum cost cost, const struct selection *selection)
 	case COST_RESIDENT:
 	case COST_UNIQUE:
 		return selection->live;
+	case COST_LOST:
+		return profile__add_up(selection->reached[PROFILE_LOST].blocks,
+				       selection->reached[PROFILE_INDIRECTLY_LOST].blocks);
 	case COST_TEMPORARY:
 		return selection->temporary;
 	case COST_PEAK:
@@ -75,6 +82,9 @@ __u64 cost__bytes(enum cost cost, const struct selection *selection)
 		return selection->resident_bytes;
 	case COST_UNIQUE:
 		return selection->unique_pages * PROFILE_PAGE_BYTES;
+	case COST_LOST:
+		return profile__add_up(selection->reached[PROFILE_LOST].size_bytes,
+				       selection->reached[PROFILE_INDIRECTLY_LOST].size_bytes);
 	default:
 		return selection->size_bytes;
 	}
@@ -91,6 +101,7 @@ const struct profile_estimate *cost__estimate(enum cost cost, const struct selec
 	case COST_PEAK:
 	case COST_RESIDENT:
 	case COST_UNIQUE:
+	case COST_LOST:
 		return NULL;
 	default:
 		return &selection->of_allocations;
@@ -120,6 +131,17 @@ bool cost__needs_live(enum cost cost)
 bool cost__needs_resident(enum cost cost)
 {
 	return cost == COST_RESIDENT || cost == COST_UNIQUE;
+}
+
+bool cost__needs_reach(enum cost cost)
+{
+	return cost == COST_LOST;
+}
+
+bool cost__is_of_stacks(enum cost cost)
+{
+	return cost == COST_PEAK || cost == COST_TEMPORARY || cost__needs_resident(cost) ||
+	       cost__needs_reach(cost);
 }
 
 const char *cost__name(enum cost cost)

@@ -19,6 +19,8 @@ struct selection {
 	__u64 oldest_ns; /* birth of the oldest live one; UINT64_MAX: none is live */
 	/* These are of the live blocks, and only with --resident (struct profile_blocks). */
 	__u64 resident_bytes, unique_pages, unique_slack_bytes;
+	/* Of the live blocks, and only with --reachable. */
+	struct profile_reached reached[PROFILE_REACHES];
 	/* Blocks that possibly belong to the above, but are not included. */
 	__u64 unsure, unsure_bytes;
 	/* Precision if bytes were sampled, else zeros. */
@@ -40,6 +42,7 @@ enum cost {
 	COST_PEAK,     /* bytes */
 	COST_RESIDENT, /* bytes of live blocks that are resident */
 	COST_UNIQUE,   /* bytes of resident pages that no other stack has blocks on */
+	COST_LOST,     /* bytes of live blocks that are lost, also indirectly */
 	COSTS,
 };
 
@@ -58,6 +61,11 @@ bool cost__is_bytes(enum cost cost);
 bool cost__needs_live(enum cost cost);
 /* Returns whether @cost needs a recording with --resident. */
 bool cost__needs_resident(enum cost cost);
+/* Returns whether @cost needs a recording with --reachable. */
+bool cost__needs_reach(enum cost cost);
+/* Returns whether @cost is known of all of a stack's blocks together, not of those that were freed
+ * at some time or are of some age. */
+bool cost__is_of_stacks(enum cost cost);
 const char *cost__name(enum cost cost);
 /* Returns the cost called @name, or -ENOENT. */
 int cost__by_name(const char *name);

@@ -13,6 +13,7 @@
 #include "live_collector.h"
 #include "live_records.h"
 #include "profile.h"
+#include "reach.h"
 #include "record_abi.h"
 
 /* Capacity of the first table; each further one has four times as many. */
@@ -125,6 +126,7 @@ int live__new(const struct live_options *options, struct live **out)
 		.sample_unit_shift = options->sample_unit_shift,
 		.stacks = options->records.stacks,
 		.resident = options->resident,
+		.reach = options->reach,
 		.interval_ns = options->interval_ns,
 		.epoch_shift = &options->shared->epoch_shift,
 		.generation = &options->shared->generation,
@@ -371,6 +373,63 @@ int live__stop(struct live *live, __u64 end_ns)
 	live_collector__end(live->collector, end_ns);
 	note_entries(live);
 	return live->options.records.stacks ? sample(live) : 0;
+}
+
+struct block_listing {
+	struct reach_process *out;
+	int err;
+};
+
+static int list_block(void *context, const void *key, const void *value)
+{
+	struct block_listing *listing = context;
+	const struct ap_block_key *at = key;
+	const struct ap_block *block = value;
+
+	if (at->space == listing->out->space)
+		listing->err =
+			reach_blocks__add(&listing->out->blocks, at->address, block->size_bytes);
+	return listing->err;
+}
+
+/* Lists the blocks that reallocs have taken out of the tables, and that are still there. */
+static int list_pending(void *context, const void *key, const void *value)
+{
+	const struct ap_thread *thread = value;
+	int err = 0;
+
+	for (__u32 i = 0; i < thread->n_pending && i < AP_MAX_PENDING && !err; i++) {
+		const struct ap_pending *pending = &thread->pending[i];
+
+		if (pending->has_old)
+			err = list_block(context,
+					 &(struct ap_block_key){ .address = pending->pointer,
+								 .space = pending->space },
+					 &pending->old);
+	}
+	return err;
+}
+
+int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *out, bool *lacks)
+{
+	struct block_listing listing = { out };
+	__u64 untracked = 0;
+	int err = 0;
+
+	out->owner = live->collector;
+	out->space = live_collector__space(live->collector, pid);
+	if (!out->space)
+		return -ESRCH;
+	for (__u32 i = 0; i < live->n_tables && !err; i++)
+		err = map_batch__each(live->tables[i].fd, sizeof(struct ap_block_key),
+				      sizeof(struct ap_block), false, list_block, &listing);
+	if (!err)
+		err = map_batch__each(live->options.threads_fd, sizeof(__u64),
+				      sizeof(struct ap_thread), false, list_pending, &listing);
+	for (__u32 i = 0; i < AP_UNTRACKED_REASONS; i++)
+		untracked += stat_sum(live, AP_STAT_UNTRACKED + i);
+	*lacks = untracked;
+	return err;
 }
 
 struct thread_reading {

@@ -16,7 +16,7 @@ import time
 
 TIMEOUT_SECONDS = 60
 PROMPT = "ready> "
-COSTS = {"allocations", "bytes", "live", "live-bytes", "temporary", "peak", "resident", "unique"}
+COSTS = {"allocations", "bytes", "live", "live-bytes", "temporary", "peak", "resident", "unique", "lost"}
 COMMANDS = {"stat", "record", "report", "graph", "html", "folded", "export", "query", "diff", "check", "ctl", "symbolize", "archive",
             "doctor", "help"}
 FUNCTIONS = {"malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "memalign",

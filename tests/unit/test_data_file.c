@@ -303,12 +303,44 @@ static void test_round_trip_of_resident_memory(void **state)
 	profile__free(read);
 }
 
+static void test_round_trip_of_reachable_blocks(void **state)
+{
+	struct profile *wrote = fixture__new(), *read;
+	struct profile_blocks blocks, found;
+	struct error error = { 0 };
+
+	assert_false(profile__has_reach(wrote));
+	assert_true(profile__count_blocks(wrote, &wrote->counts[0], &blocks));
+	assert_true(profile_blocks__live(&blocks) >= 2);
+	for (int i = 0; i < 2; i++) {
+		const struct profile_blocks more = {
+			.count = 1,
+			.reached = { [PROFILE_LOST] = { 1 - i, 5 - 5 * i },
+				     [PROFILE_REACHABLE] = { i, 7 * i } },
+		};
+
+		assert_int_equal(profile__add_blocks(wrote, &more), 0);
+	}
+	assert_int_equal(data_file__write(wrote, "reach.data", &error), 0);
+	assert_int_equal(data_file__read("reach.data", &read, &error), 0);
+	assert_same(wrote, read);
+	assert_true(profile__has_reach(read));
+	assert_true(profile__count_blocks(read, &read->counts[0], &found));
+	assert_int_equal(found.reached[PROFILE_LOST].blocks, 1);
+	assert_int_equal(found.reached[PROFILE_LOST].size_bytes, 5);
+	assert_int_equal(found.reached[PROFILE_POSSIBLY_LOST].blocks, 0);
+	assert_int_equal(found.reached[PROFILE_REACHABLE].size_bytes, 7);
+	assert_true(profile_blocks__live(&found) == profile_blocks__live(&blocks));
+	profile__free(wrote);
+	profile__free(read);
+}
+
 /* What looks like the table and is none is not read. */
 static void test_files_from_before_gaps(void **state)
 {
 	static const char *const changes[] = {
 		"DROP TABLE gaps",
-		"DROP TABLE gaps; DROP TABLE resident; DROP TABLE rss",
+		"DROP TABLE gaps; DROP TABLE resident; DROP TABLE rss; DROP TABLE reach",
 		"DROP TABLE gaps; CREATE VIEW gaps AS WITH RECURSIVE r(k) AS (SELECT 1 UNION ALL SELECT k "
 		"FROM r) SELECT 0, 'torn_ms', 1, 0, 0, '', '' FROM r",
 	};
@@ -655,6 +687,13 @@ static void test_hostile_content(void **state)
 		{ "INSERT INTO resident VALUES(1, 1, 1, 1, 4097)", "resident", -EINVAL },
 		{ "INSERT INTO resident VALUES(1, 1, 1 << 60, 1, 0)", "resident", -EINVAL },
 		{ "INSERT INTO resident VALUES(1, -1, 1, 1, 0)", "resident", -EINVAL },
+		{ "INSERT INTO reach VALUES(99, 1, 1, 0, 0, 0, 0, 0, 0)", "reach", -EINVAL },
+		{ "INSERT INTO reach VALUES(0, 1, 1, 0, 0, 0, 0, 0, 0)", "reach", -EINVAL },
+		{ "INSERT INTO reach VALUES(1, -1, 1, 0, 0, 0, 0, 0, 0)", "reach", -EINVAL },
+		{ "INSERT INTO reach VALUES(1, 0, 0, 1 << 60, 1, 0, 0, 0, 0)", "reach", -EINVAL },
+		{ "INSERT INTO reach SELECT count, allocations - frees - discarded, 0, 0, 0, 0, 0, 1, 0 "
+		  "FROM blocks WHERE count = 1",
+		  "reach", -EINVAL },
 		{ "INSERT INTO rss VALUES(0, 'blocks', 1)", "rss", -EINVAL },
 		{ "INSERT INTO rss VALUES(99, 'blocks', 1)", "rss", -EINVAL },
 		{ "INSERT INTO rss VALUES(1, 'nonsense', 1)", "rss", -EINVAL },
@@ -855,6 +894,7 @@ int main(void)
 		IN_DIRECTORY(test_round_trip_of_exits),
 		IN_DIRECTORY(test_round_trip_of_gaps),
 		IN_DIRECTORY(test_round_trip_of_resident_memory),
+		IN_DIRECTORY(test_round_trip_of_reachable_blocks),
 		IN_DIRECTORY(test_files_from_before_gaps),
 		IN_DIRECTORY(test_odd_paths),
 		IN_DIRECTORY(test_older_file_is_kept),

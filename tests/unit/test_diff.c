@@ -252,6 +252,12 @@ static struct subject profile_of(const struct program *program, const char *buil
 		}
 		/* No allocations. */
 		assert_int_equal(profile__add_count(profile, 1, id, AP_FREE, 7, 0, &count), 0);
+		assert_int_equal(
+			profile__add_blocks(
+				profile,
+				&(struct profile_blocks){ .count = count,
+							  .reached = { [PROFILE_LOST] = { 1 } } }),
+			0);
 	}
 	return view_of(profile);
 }
@@ -463,14 +469,22 @@ static void select_blocks(struct subject *subject, __u64 *state)
 		counted->peak_bytes = counted->peak * draw(state, 100);
 		counted->resident_bytes = draw(state, counted->live_bytes + 1);
 		counted->unique_pages = counted->resident_bytes ? draw(state, 3) : 0;
+		counted->reached[PROFILE_LOST].blocks = draw(state, counted->live + 1);
+		counted->reached[PROFILE_LOST].size_bytes =
+			counted->reached[PROFILE_LOST].blocks * draw(state, 4);
 	}
 }
 
 static void check_cost(const struct subject *subjects, struct diff_options options, __u64 seed)
 {
-	struct diff *diff = compare(&subjects[0], &subjects[1], options);
 	__u64 totals[DIFF_SIDES] = { 0 };
+	struct diff *diff;
 
+	/* A profile without counts does not know. */
+	for (int side = 0; side < DIFF_SIDES; side++)
+		if (cost__needs_reach(options.cost) && !profile__has_reach(subjects[side].profile))
+			return;
+	diff = compare(&subjects[0], &subjects[1], options);
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		const struct profile *profile = subjects[side].profile;
 

@@ -23,6 +23,7 @@ struct profile_index {
 	/* Packed blocks of the counts, which take a tenth of a struct profile_blocks each. */
 	unsigned char *blocks;
 	size_t n_blocks, blocks_room; /* number of bytes */
+	bool has_reach;		      /* it is known which live blocks can be reached */
 	/* Packed lifetimes, which take a third of a struct profile_lifetime each. */
 	unsigned char *lifetimes;
 	size_t lifetimes_bytes, lifetimes_room;

@@ -63,10 +63,11 @@ struct session {
 	size_t log_stacks;
 	/* A snapshot is kept even if the target allocated or freed meanwhile; the profile says so. */
 	bool may_be_torn;
-	__u64 torn_ms;		    /* how long reading that snapshot took, in ms */
-	struct hold *hold;	    /* holds all processes for a cut; NULL: they run */
-	__u64 cut_ns;		    /* time of the last cut, CLOCK_MONOTONIC */
-	struct exit_stop exit_stop; /* with --resident: stops the command when it exits */
+	__u64 torn_ms;	   /* how long reading that snapshot took, in ms */
+	struct hold *hold; /* holds all processes for a cut; NULL: they run */
+	__u64 cut_ns;	   /* time of the last cut, CLOCK_MONOTONIC */
+	/* With --resident or --reachable: stops the command when it exits. */
+	struct exit_stop exit_stop;
 };
 
 static inline const struct engine_operations *session__operations(const struct session *session,
@@ -97,16 +98,21 @@ int session__end_bypass_check(struct session *session);
 /* Adds to the profile what the check has found. */
 int session__add_bypasses(const struct session *session);
 
-/* session_resident.c: allocates what keeps the processes' memory, before the engines are opened. */
-int session__open_resident(struct session *session, struct error *error);
+/* session_memory.c: allocates what keeps the findings, before the engines are opened. */
+int session__open_memory(struct session *session, struct error *error);
+/* Returns whether the processes' memory is read at all. */
+static inline bool session__reads_memory(const struct session *session)
+{
+	return session->options.resident || session->options.reachable;
+}
 /* To be called before the command runs, or when the engine is attached. Fails with -ENOMEM, as the
  * next two do. */
-int session__begin_resident(struct session *session);
+int session__begin_memory(struct session *session);
 /* To be called after each SIGCHLD: reads the command's memory when it exits. */
-int session__attend_resident(struct session *session);
+int session__attend_memory(struct session *session);
 /* Reads the memory of the processes that run at the end, or in a snapshot. The engines count no
  * further call then. */
-int session__read_resident(struct session *session);
+int session__read_memory(struct session *session);
 
 /* Completes the profile. To be called when the engines have finished. Fails with -ENOMEM. */
 int session__complete_profile(struct session *session);

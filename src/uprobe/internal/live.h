@@ -15,6 +15,8 @@
 struct collector;
 struct counters;
 struct live;
+struct reach;
+struct reach_process;
 struct resident_memory;
 struct profile;
 
@@ -32,7 +34,9 @@ struct live_options {
 	const pid_t *target; /* of struct live_collector_options */
 	__u64 max_blocks;    /* 0: as many as fit in most_bytes */
 	__u64 most_bytes;    /* if @max_blocks is 0: bytes of kernel memory for blocks */
-	struct resident_memory *resident; /* as in struct live_collector_options */
+	/* As in struct live_collector_options. */
+	struct resident_memory *resident;
+	const struct reach *reach;
 	__u64 interval_ns; /* time between samples of the time line; 0: it grows with the run */
 	__u32 sample_unit_shift;
 	/* If not NULL, called with each call that has not returned at the end, and its thread. */
@@ -40,6 +44,9 @@ struct live_options {
 	void *context;
 	struct live_records_options records; /* without stacks there are no lifetimes */
 };
+
+/* Implements read_blocks() of engine.h. */
+int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *out, bool *lacks);
 
 /* Creates the first maps. Fails with -ENOMEM, or an errno of bpf(2). */
 int live__new(const struct live_options *options, struct live **out);
