@@ -14,6 +14,13 @@ MOST_FRAMES = 50
 THEIR_LIBRARIES = re.compile(r"/(vgpreload_|libheaptrack_)[^/]*$")
 # Of what leads to others memcheck tells both: "72 (24 direct, 48 indirect) bytes in 1 blocks".
 DIRECT = re.compile(r"\(([0-9,]+) direct, ")
+# memcheck's kinds of blocks, by the columns of the table reach.
+KINDS = {
+    "Leak_DefinitelyLost": "lost",
+    "Leak_IndirectlyLost": "indirectly_lost",
+    "Leak_PossiblyLost": "possibly_lost",
+    "Leak_StillReachable": "reachable",
+}
 
 
 class Live:
@@ -23,14 +30,21 @@ class Live:
     def __init__(self):
         self.stacks = collections.defaultdict(lambda: [0, 0])
         self.names = {}
-        self.lost = 0  # blocks that nothing points to any more, where that is known
+        # The same for each kind in KINDS, where that is known.
+        self.by_kind = {kind: collections.defaultdict(lambda: [0, 0]) for kind in KINDS.values()}
 
-    def add(self, frames, blocks, size):
+    def add(self, frames, blocks, size, kind=None):
+        stacks = self.by_kind[kind] if kind else self.stacks
         if blocks:
-            frames = [frame for frame in frames if not THEIR_LIBRARIES.search(frame[0] or "")]
-            sums = self.stacks[tuple(frames[:MOST_FRAMES])]
+            frames = [frame for frame in frames if not self.is_left_out(frame)]
+            sums = stacks[tuple(frames[:MOST_FRAMES])]
             sums[0] += blocks
             sums[1] += size
+
+    def is_left_out(self, frame):
+        """memcheck's operator new stands for the C++ library's, and it has threads begin by another system call."""
+        return (THEIR_LIBRARIES.search(frame[0] or "") or self.names.get(frame) in ("clone", "clone3")
+                or (self.names.get(frame, "").startswith("operator new") and "/libstdc++" in frame[0]))
 
     def place(self, path, address, name=None):
         found = (os.path.realpath(path) if path else None, address % PAGE)
@@ -39,21 +53,26 @@ class Live:
         return found
 
     def total(self):
-        return tuple(sum(sums[n] for sums in self.stacks.values()) for n in (0, 1))
+        return total_of(self.stacks)
 
     def top(self, n):
         """The stacks that have most bytes, and what they have."""
         return sorted(self.stacks.items(), key=lambda item: -item[1][1])[:n]
 
-    def differences(self, others, name, theirs):
-        """Sentences on the stacks of which @others, which is @theirs, has other sums."""
-        wrong = [stack for stack in {**self.stacks, **others.stacks}
-                 if self.stacks.get(stack) != others.stacks.get(stack)]
+    def differences(self, others, name, theirs, kind=None):
+        """Sentences on the stacks of which @others, which is @theirs, has other sums; only of blocks of @kind."""
+        ours = self.by_kind[kind] if kind else self.stacks
+        stacks = others.by_kind[kind] if kind else others.stacks
+        wrong = [stack for stack in {**ours, **stacks} if ours.get(stack) != stacks.get(stack)]
         names = {**others.names, **self.names}
-        return [f"{name} has {self.stacks.get(stack)}, {theirs} {others.stacks.get(stack)}: " +
+        return [f"{name} has {ours.get(stack)} {kind or ''}, {theirs} {stacks.get(stack)}: " +
                 " < ".join(names.get(place) or f"[{os.path.basename(place[0] or '-')}]"
                            for place in stack[:12])
                 for stack in wrong]
+
+
+def total_of(stacks):
+    return tuple(sum(sums[n] for sums in stacks.values()) for n in (0, 1))
 
 
 def of_recording(recording, blocks="live", size="live_bytes"):
@@ -71,6 +90,11 @@ def of_recording(recording, blocks="live", size="live_bytes"):
     for stack, *sums in recording.sql(
             f"SELECT stack, sum({blocks}), sum({size}) FROM memory GROUP BY stack"):
         live.add(stacks[stack], *sums)
+    for kind in KINDS.values():
+        for stack, *sums in recording.sql(
+                f"SELECT c.stack, sum(r.{kind}), sum(r.{kind}_bytes) FROM reach r JOIN counts c ON c.id = r.count "
+                "GROUP BY c.stack"):
+            live.add(stacks[stack], *sums, kind)
     return live
 
 
@@ -87,9 +111,8 @@ def of_memcheck(path):
         what = error.find("xwhat")
         direct = DIRECT.search(what.findtext("text"))
         size = int(direct[1].replace(",", "") if direct else what.findtext("leakedbytes"))
-        live.add(frames, int(what.findtext("leakedblocks")), size)
-        if error.findtext("kind") == "Leak_DefinitelyLost":
-            live.lost += int(what.findtext("leakedblocks"))
+        for kind in None, KINDS[error.findtext("kind")]:
+            live.add(frames, int(what.findtext("leakedblocks")), size, kind)
     return live
 
 
