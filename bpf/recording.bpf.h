@@ -16,7 +16,10 @@
 /* Counts a call that asks for more than any process can have. */
 static __always_inline void hit__note_impossible(const struct hit *hit)
 {
-	if (ap_call__is_impossible(hit->function, hit->size_bytes, hit->overflows))
+	/* That of mremap says that a mapping has only moved. */
+	bool overflows = hit->overflows && hit->function != AP_MREMAP;
+
+	if (ap_call__is_impossible(hit->function, hit->size_bytes, overflows))
 		stat__add(AP_STAT_IMPOSSIBLE);
 }
 
