@@ -336,6 +336,10 @@ enum ap_stat {
 	/* munmap and mremap calls counted although bpf_find_vma() did not report in time what was
 	 * mapped there. */
 	AP_STAT_MAPPINGS_UNSURE,
+	AP_STAT_MAPPING_CHANGES, /* mapping records that were sent */
+	/* Changes of mappings for which the ring buffer was full: which mappings are live is not
+	 * known. */
+	AP_STAT_MAPPING_CHANGES_LOST,
 	AP_STAT_OPERANDS_UNREAD, /* USDT arguments in memory that could not be read */
 	AP_STAT_CALLS_UNREAD, /* return addresses, arguments and results in memory that could not be read */
 	AP_STAT_UNTRACKED, /* the first of AP_UNTRACKED_REASONS counters */

@@ -20,6 +20,7 @@ enum ap_record_type {
 	AP_RECORD_EVENT, /* event_abi.h */
 	AP_RECORD_KEY,
 	AP_RECORD_SPACE,
+	AP_RECORD_MAPPING,
 };
 
 enum ap_process_event {
@@ -124,6 +125,43 @@ struct ap_unprobed_record {
 	__u32 pid;	  /* in the PID namespace of allocprof */
 	__u64 size_bytes; /* private writable memory that it has mapped since its exec */
 	char comm[AP_COMM_LEN];
+};
+
+/* What a system call did to a process's mappings. */
+enum ap_mapping_change {
+	AP_MAPPING_FAILED,   /* nothing; sent only for a call that is counted */
+	AP_MAPPING_MAPPED,   /* mapped [address, address + size_bytes) */
+	AP_MAPPING_UNMAPPED, /* unmapped [address, address + size_bytes) */
+	AP_MAPPING_MOVED,    /* moved [old_address, old_address + old_bytes), or changed its size */
+	AP_MAPPING_PROTECTED, /* changed the protection */
+	AP_MAPPING_ADVISED,   /* gave pages back that stay mapped */
+};
+
+/* Only with --live: a system call that changed mappings, or a counted one that failed. Ranges are
+ * in whole pages. */
+struct ap_mapping_record {
+	__u32 type;
+	__u8 change;   /* enum ap_mapping_change */
+	__u8 function; /* enum ap_function of a counted call */
+	/* 1: the mapping has no file: what MAPPED has mapped, or MOVED has moved. */
+	__u8 is_anonymous;
+	__u8 is_stack;	/* MAPPED: 1 with MAP_STACK or MAP_GROWSDOWN */
+	__u8 keeps_old; /* MOVED: 1: the old range stays mapped */
+	/* 1: the call failed; with UNMAPPED it is an mremap that unmapped the new place before. */
+	__u8 failed;
+	__u8 pad[2];	  /* 0 */
+	__u32 protection; /* MAPPED, PROTECTED: PROT_ of mman.h */
+	/* Index of the record that counts the call; AP_NO_RECORD: it is not counted, and what it
+	 * maps is not followed. */
+	__u32 record;
+	__u32 space;  /* number of the address space */
+	__u32 thread; /* id of the thread, the same in all namespaces */
+	__u32 pad2;   /* 0 */
+	/* CLOCK_MONOTONIC at the entry of the system call, 0 if that was not seen or does not
+	 * matter, and at its end. */
+	__u64 begin_ns, end_ns;
+	__u64 address, size_bytes;
+	__u64 old_address, old_bytes; /* MOVED */
 };
 
 /* Another engine counts the calls of the process from now on (INSIDE_BEGINS). */

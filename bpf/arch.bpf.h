@@ -95,10 +95,18 @@ static __always_inline bool arch__is_native_code(const struct pt_regs *regs)
 	return regs->cs != 0x23;
 }
 
-#define ARCH_SYS_MMAP	9
-#define ARCH_SYS_MUNMAP 11
-#define ARCH_SYS_BRK	12
-#define ARCH_SYS_MREMAP 25
+static __always_inline __u64 arch__syscall_arg5(const struct pt_regs *regs)
+{
+	return regs->r8;
+}
+
+#define ARCH_SYS_MMAP	       9
+#define ARCH_SYS_MPROTECT      10
+#define ARCH_SYS_MUNMAP	       11
+#define ARCH_SYS_BRK	       12
+#define ARCH_SYS_MREMAP	       25
+#define ARCH_SYS_MADVISE       28
+#define ARCH_SYS_PKEY_MPROTECT 329
 
 /* Returns whether the current system call uses the 64-bit numbers; 32-bit programs use others. */
 static __always_inline bool arch__is_native_syscall(const struct task_struct *task)

@@ -177,6 +177,13 @@ static int check_record(struct record_options *options, struct error *error)
 			"--reachable and --sample cannot be used together; pointers in blocks that were not "
 			"sampled are not looked at: leave one of them out");
 	session->live |= options->events;
+	if (session->live && definitions__has_mappings(&options->measure.definitions) &&
+	    (options->events || session->sample_bytes))
+		return error__set(
+			error, -EINVAL,
+			"--allocator mmap and %s cannot be used together with --live; mappings are "
+			"followed, but neither logged nor sampled: leave one of them out",
+			options->events ? "--events" : "--sample");
 	if (!session->live && (session->max_live || session->max_records || session->interval_ns))
 		return error__set(error, -EINVAL,
 				  "--max-live, --max-records and --interval mean nothing without "
@@ -469,6 +476,7 @@ static int write_dump(void *context, struct session *session, const char *path, 
 static int run_record(char **argv)
 {
 	struct record_options options = {
+		.measure.follows_mappings = true,
 		.measure.session = {
 			.stacks = true,
 			.functions = ALLOCATING,

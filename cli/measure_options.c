@@ -290,12 +290,12 @@ int measure__resolve(struct measure *measure, struct error *error)
 {
 	int err;
 
-	if (measure->session.live && definitions__has_mappings(&measure->definitions))
+	if (measure->session.live && definitions__has_mappings(&measure->definitions) &&
+	    !measure->follows_mappings)
 		return error__set(
 			error, -EINVAL,
-			"the blocks of --allocator mmap cannot be followed, as --live and check "
-			"do: they are unmapped in parts and several at a time, so that none of them "
-			"is a block; do not use --allocator mmap");
+			"only record --live follows mappings, which are unmapped in parts; do not use "
+			"--allocator mmap with stat --live or check");
 	if (measure->session.live && definitions__has_faults(&measure->definitions))
 		return error__set(
 			error, -EINVAL,

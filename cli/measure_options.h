@@ -30,6 +30,7 @@ struct measure {
 	const char *ignored[MEASURE_MAX_EXPECTED + 1]; /* arguments of --ignore; ends with NULL */
 	size_t n_ignored;
 	struct definitions definitions; /* definitions of --allocator and --probe */
+	bool follows_mappings;		/* --live takes --allocator mmap, too */
 	const char *probes[AP_MAX_DEFINITIONS];
 	size_t n_probes;
 	/* Arguments of --probe-in; ends with NULL. */

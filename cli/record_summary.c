@@ -141,6 +141,18 @@ static struct part_text share(__u64 blocks, __u64 allocations)
 	return text;
 }
 
+static void print_mappings(const struct mapping_totals *mappings)
+{
+	__u64 left = mappings->allocations - mappings->frees - mappings->discarded;
+	__u64 left_bytes = mappings->size_bytes - mappings->freed_bytes - mappings->discarded_bytes;
+
+	message__print("mappings:    %s of %s, at most %s at a time; %s of %s not unmapped",
+		       number__count(mappings->allocations).text,
+		       number__bytes(mappings->size_bytes, false).text,
+		       number__bytes(mappings->peak_bytes, false).text, number__count(left).text,
+		       number__bytes(left_bytes, false).text);
+}
+
 void live_summary__print(const struct live_totals *live, const struct selection *totals,
 			 __u64 unseen, bool target_runs)
 {
@@ -170,6 +182,8 @@ void live_summary__print(const struct live_totals *live, const struct selection 
 		       number__bytes(temporary_bytes, false).text,
 		       within(of_temporary, unseen, temporary, temporary_bytes).text,
 		       share(temporary, allocations).text);
+	if (live->mappings.allocations)
+		print_mappings(&live->mappings);
 	if (memory->block_bytes + memory->record_bytes >= MUCH_KERNEL_MEMORY)
 		message__print(
 			"the kernel kept %s for %s live blocks, and %s for %s stacks of processes",

@@ -13,6 +13,8 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "collector.h"
+#include "live_mappings.h"
+#include "live_notes.h"
 #include "live_spaces.h"
 #include "profile.h"
 #include "reach.h"
@@ -21,142 +23,6 @@
 #include "resident_memory.h"
 #include "sampling.h"
 #include "timeline.h"
-
-/* User space keeps this for each record of --live: its number, which is never reused, and its
- * blocks that were not freed. */
-struct live_note {
-	__u32 number; /* 0: none assigned */
-	__u64 discarded, discarded_bytes;
-	struct profile_estimate of_discarded; /* with sampling */
-	__u64 oldest_ns; /* birth of the oldest live block, 0 if none is live */
-	/* Sums of live blocks, by enum profile_reach; NULL: none. */
-	struct profile_reached *reached;
-};
-
-struct live_notes {
-	__u32 max_records;
-	struct live_note *notes; /* indexed by the record's index */
-	size_t n_notes;
-	__u32 *counts; /* the profile's counts, indexed by the record's number - 1 */
-	size_t counts_room;
-	__u32 n_numbers;
-};
-
-static void live_notes__release(struct live_notes *notes)
-{
-	for (size_t i = 0; i < notes->n_notes; i++)
-		free(notes->notes[i].reached);
-	free(notes->notes);
-	free(notes->counts);
-}
-
-static int get(struct live_notes *notes, __u32 index, struct live_note **note)
-{
-	if (index >= notes->max_records)
-		return -EINVAL;
-	if (array__reserve_zeroed(&notes->notes, &notes->n_notes, (size_t)index + 1,
-				  sizeof(*notes->notes)))
-		return -ENOMEM;
-	*note = &notes->notes[index];
-	return 0;
-}
-
-/* Stores a unique number for the record that is at @index now; indexes are reused, numbers are
- * not. Fails with -ENOMEM, or -EINVAL for an invalid index. */
-static int live_notes__number(struct live_notes *notes, __u32 index, __u32 *number)
-{
-	struct live_note *note;
-	int err = get(notes, index, &note);
-
-	if (err)
-		return err;
-	if (!note->number) {
-		if (notes->n_numbers == UINT32_MAX ||
-		    array__reserve(&notes->counts, &notes->counts_room,
-				   (size_t)notes->n_numbers + 1, sizeof(*notes->counts)))
-			return -ENOMEM;
-		notes->counts[notes->n_numbers++] = 0;
-		note->number = notes->n_numbers;
-	}
-	*number = note->number;
-	return 0;
-}
-
-/* Notes blocks of the record at @index that were not freed: they were discarded by an exec, or are
- * live since @birth_ns (CLOCK_MONOTONIC). Fails with -ENOMEM or -EINVAL. */
-static int live_notes__add_discarded(struct live_notes *notes, __u32 index,
-				     const struct ap_count *sum,
-				     const struct profile_estimate *estimate)
-{
-	struct live_note *note;
-	int err = get(notes, index, &note);
-
-	if (err)
-		return err;
-	note->discarded += sum->calls;
-	note->discarded_bytes = profile__add_up(note->discarded_bytes, sum->size_bytes);
-	profile_estimate__add(&note->of_discarded, estimate);
-	return 0;
-}
-
-static int live_notes__add_live(struct live_notes *notes, __u32 index, __u64 birth_ns)
-{
-	struct live_note *note;
-	int err = get(notes, index, &note);
-
-	if (!err && (!note->oldest_ns || birth_ns < note->oldest_ns))
-		note->oldest_ns = birth_ns;
-	return err;
-}
-
-static int live_notes__add_reached(struct live_notes *notes, __u32 index, enum profile_reach reach,
-				   const struct ap_count *sum)
-{
-	struct profile_reached *reached;
-	struct live_note *note;
-	int err = get(notes, index, &note);
-
-	if (err)
-		return err;
-	if (!note->reached)
-		note->reached = calloc(PROFILE_REACHES, sizeof(*note->reached));
-	if (!note->reached)
-		return -ENOMEM;
-	reached = &note->reached[reach];
-	reached->blocks += sum->calls;
-	reached->size_bytes = profile__add_up(reached->size_bytes, sum->size_bytes);
-	return 0;
-}
-
-/* Returns the note at @index; an empty one if nothing was noted. */
-static const struct live_note *live_notes__get(const struct live_notes *notes, __u32 index)
-{
-	static const struct live_note none;
-
-	return index < notes->n_notes ? &notes->notes[index] : &none;
-}
-
-/* To be called when another record gets the index. */
-static void live_notes__clear(struct live_notes *notes, __u32 index)
-{
-	if (index >= notes->n_notes)
-		return;
-	free(notes->notes[index].reached);
-	notes->notes[index] = (struct live_note){ 0 };
-}
-
-/* Returns the profile's count of the record with @number; 0 if it has none. */
-static __u32 live_notes__count(const struct live_notes *notes, __u32 number)
-{
-	return number && number <= notes->n_numbers ? notes->counts[number - 1] : 0;
-}
-
-static void live_notes__set_count(struct live_notes *notes, const struct live_note *note,
-				  __u32 count)
-{
-	if (note->number)
-		notes->counts[note->number - 1] = count;
-}
 
 /* At most 1/SAMPLE_SHARE of the time is spent on reading the processes' memory sizes: with many
  * processes samples are further apart. */
@@ -176,6 +42,7 @@ struct live_collector {
 	/* Address spaces have ended whose blocks and records are not retired. */
 	bool has_ended_spaces;
 	struct live_notes notes;
+	struct live_mappings *mappings; /* NULL until the first change of mappings */
 	struct peak_candidate *candidates;
 	size_t n_candidates, candidates_room;
 	__u64 candidates_generation; /* generation of the peak to which the candidates belong */
@@ -212,6 +79,7 @@ void live_collector__free(struct live_collector *live)
 		return;
 	live_spaces__release(&live->spaces);
 	live_notes__release(&live->notes);
+	live_mappings__free(live->mappings);
 	free(live->candidates);
 	free(live->blocks);
 	lifetimes__free(live->lifetimes);
@@ -234,23 +102,6 @@ void live_collector__end(struct live_collector *live, __u64 end_ns)
 bool live_collector__has_ended(const struct live_collector *live)
 {
 	return live->end_ns;
-}
-
-int live_collector__handle_record(struct live_collector *live, const void *record, size_t size)
-{
-	switch (size < sizeof(__u32) ? (__u32)-1 : *(const __u32 *)record) {
-	case AP_RECORD_PROCESS:
-		return size < sizeof(struct ap_process_record)
-			       ? 0
-			       : live_spaces__handle(&live->spaces, record,
-						     &live->has_ended_spaces);
-	case AP_RECORD_SPACE:
-		if (size < sizeof(struct ap_space_record))
-			return 0;
-		live->has_ended_spaces = true;
-		return live_spaces__leave(&live->spaces, record);
-	}
-	return 0;
 }
 
 bool live_collector__may_retire(const struct live_collector *live)
@@ -311,6 +162,77 @@ static __u32 epoch_shift(const struct live_collector *live)
 	while (epoch_at(live, end_ns, shift) >= AP_MAX_EPOCHS)
 		shift++;
 	return shift;
+}
+
+/* Adds a lifetime of a mapping, or of a part of one. */
+static int add_mapping_end(void *context, const struct mapping_end *end)
+{
+	struct live_collector *live = context;
+	__u64 last_ns = live->end_ns ? live->end_ns : UINT64_MAX;
+	__u64 birth_ns = end->birth_ns < last_ns ? end->birth_ns : last_ns;
+	__u64 end_ns = end->end_ns < last_ns ? end->end_ns : last_ns;
+	__u32 shift = epoch_shift(live);
+	struct lifetime_key key = {
+		.record = end->number,
+		.shift = shift,
+		.born = epoch_at(live, birth_ns, shift),
+		.died = PROFILE_LIVE,
+		.exited = PROFILE_LIVE,
+	};
+
+	if (end->how != MAPPING_LEFT)
+		key.died = epoch_at(live, end_ns, shift);
+	else if (end->end_ns < last_ns)
+		key.exited = epoch_at(live, end_ns, shift);
+	return lifetimes__add(live->lifetimes, &key, end->mappings, end->size_bytes);
+}
+
+static int handle_mapping(struct live_collector *live, const struct ap_mapping_record *change)
+{
+	const struct live_mappings_options options = { add_mapping_end, live };
+	__u32 number = 0;
+	int err = 0;
+
+	if (!live->mappings)
+		live->mappings = live_mappings__new(&options);
+	if (!live->mappings)
+		return -ENOMEM;
+	if (change->record != AP_NO_RECORD)
+		err = live_notes__number(&live->notes, change->record, &number);
+	return err ? err : live_mappings__handle(live->mappings, change, number);
+}
+
+static int handle_process(struct live_collector *live, const struct ap_process_record *record)
+{
+	int err = live_spaces__handle(&live->spaces, record, &live->has_ended_spaces);
+
+	if (err || !record->ended_space || !live->mappings)
+		return err;
+	return live_mappings__end_space(live->mappings, record->ended_space, record->time_ns,
+					record->event == AP_PROCESS_EXECED);
+}
+
+static int handle_space(struct live_collector *live, const struct ap_space_record *record)
+{
+	int err = live_spaces__leave(&live->spaces, record);
+
+	live->has_ended_spaces = true;
+	if (err || !live->mappings)
+		return err;
+	return live_mappings__end_space(live->mappings, record->space, record->time_ns, false);
+}
+
+int live_collector__handle_record(struct live_collector *live, const void *record, size_t size)
+{
+	switch (size < sizeof(__u32) ? (__u32)-1 : *(const __u32 *)record) {
+	case AP_RECORD_PROCESS:
+		return size < sizeof(struct ap_process_record) ? 0 : handle_process(live, record);
+	case AP_RECORD_SPACE:
+		return size < sizeof(struct ap_space_record) ? 0 : handle_space(live, record);
+	case AP_RECORD_MAPPING:
+		return size < sizeof(struct ap_mapping_record) ? 0 : handle_mapping(live, record);
+	}
+	return 0;
 }
 
 static int add_discarded(struct live_collector *live, __u32 index, const struct ap_count *sum)
@@ -661,11 +583,37 @@ static int move_lifetimes(struct live_collector *live, struct profile *profile)
 	return lifetimes__move(live->lifetimes, move_lifetime, &moving);
 }
 
+/* Moves the sums of mappings of records that are in the profile. */
+static int move_mapping_sums(struct live_collector *live, struct profile *profile)
+{
+	__u32 n = live->mappings ? live_mappings__n_numbers(live->mappings) : 0;
+	int err = 0;
+
+	for (__u32 number = 1; number < n && !err; number++) {
+		const struct mapping_sums *sums = live_mappings__sums(live->mappings, number);
+		struct profile_blocks blocks;
+
+		if (!sums || !live_notes__count(&live->notes, number))
+			continue;
+		blocks = sums->blocks;
+		blocks.count = live_notes__count(&live->notes, number);
+		if (sums->oldest_ns > live->start_ns)
+			blocks.oldest_ns = sums->oldest_ns - live->start_ns;
+		make_plausible(live, &blocks);
+		err = profile__add_blocks(profile, &blocks);
+		live_mappings__retire(live->mappings, number);
+	}
+	return err;
+}
+
 int live_collector__retire(struct live_collector *live, struct collector *collector)
 {
+	int err;
+
 	live->has_ended_spaces = false;
 	profile__close_counts(collector__profile(collector));
-	return move_lifetimes(live, collector__profile(collector));
+	err = move_mapping_sums(live, collector__profile(collector));
+	return err ? err : move_lifetimes(live, collector__profile(collector));
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -740,11 +688,55 @@ static int account_resident(struct live_collector *live, struct profile *profile
 	return err;
 }
 
+static int add_mapping_peaks(struct live_collector *live, struct profile *profile)
+{
+	__u32 n = live_mappings__n_numbers(live->mappings);
+	int err = 0;
+
+	for (__u32 number = 1; number < n && !err; number++) {
+		struct profile_blocks blocks = {
+			.count = live_notes__count(&live->notes, number),
+		};
+
+		live_mappings__peak(live->mappings, number, &blocks.peak, &blocks.peak_bytes);
+		make_plausible(live, &blocks);
+		if (blocks.count && blocks.peak_bytes)
+			err = profile__add_blocks(profile, &blocks);
+	}
+	return err;
+}
+
+static int finish_mappings(struct live_collector *live, struct profile *profile)
+{
+	const struct live_mapping *list;
+	size_t n;
+	int err;
+
+	if (!live->mappings)
+		return 0;
+	err = live_mappings__finish(live->mappings, live->end_ns);
+	if (!err)
+		err = move_mapping_sums(live, profile);
+	if (!err)
+		err = add_mapping_peaks(live, profile);
+	list = live_mappings__list(live->mappings, &n);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct profile_mapping mapping = list[i].mapping;
+
+		mapping.count = live_notes__count(&live->notes, list[i].number);
+		if (mapping.count)
+			err = profile__add_mapping(profile, &mapping);
+	}
+	return err;
+}
+
 int live_collector__finish(struct live_collector *live, struct collector *collector)
 {
 	struct profile *profile = collector__profile(collector);
 	int err = add_candidates(live, profile);
 
+	if (!err)
+		err = finish_mappings(live, profile);
 	if (!err)
 		err = move_lifetimes(live, profile);
 	for (size_t i = 0; i < live->timeline.n && !err; i++)
@@ -785,6 +777,12 @@ __u64 live_collector__discarded(const struct live_collector *live, __u64 *size_b
 {
 	*size_bytes = live->discarded_bytes;
 	return live->discarded;
+}
+
+void live_collector__mappings(const struct live_collector *live, struct mapping_totals *totals)
+{
+	*totals = live->mappings ? *live_mappings__totals(live->mappings)
+				 : (struct mapping_totals){ 0 };
 }
 
 __u64 live_collector__epoch_ns(const struct live_collector *live)

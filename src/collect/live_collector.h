@@ -15,6 +15,7 @@
 
 struct collector;
 struct live_collector;
+struct mapping_totals;
 struct reach;
 struct resident_memory;
 struct timeline_sample;
@@ -103,6 +104,9 @@ bool live_collector__is_deserted(const struct live_collector *live);
 /* Returns how many blocks were live when an exec replaced their address space, and their bytes in
  * *@size_bytes. */
 __u64 live_collector__discarded(const struct live_collector *live, __u64 *size_bytes);
+
+/* Sets what became of mappings; zeros if none were followed. */
+void live_collector__mappings(const struct live_collector *live, struct mapping_totals *totals);
 
 /* Returns the length of the epochs of lifetimes in ns. */
 __u64 live_collector__epoch_ns(const struct live_collector *live);

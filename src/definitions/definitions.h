@@ -43,7 +43,7 @@ struct definitions {
 	struct definition list[AP_MAX_DEFINITIONS];
 	size_t n;
 	struct definition_names names;
-	bool mappings; /* count anonymous mappings, too; not with --live */
+	bool mappings; /* count anonymous mappings, too */
 	bool faults;   /* count page faults, too; not with --live */
 };
 

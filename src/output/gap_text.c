@@ -36,6 +36,10 @@ static const struct gap_words {
 		"%n call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
 		"anonymous",
 		"numbers may be too large" },
+	[GAP_MAPPING_CHANGES] = {
+		"%n change{|s} of mappings found the ring buffer full, so that mappings may count as live that are not, "
+		"or lack parts",
+		"live mappings may be wrong" },
 	[GAP_OPERANDS_UNREAD] = {
 		"%n argument{|s} of USDT probes could not be read and count{s|} as 0",
 		"numbers may be too small" },

@@ -7,6 +7,7 @@
 #include "array.h"
 #include "completeness.h"
 #include "json.h"
+#include "mapping_sums.h"
 #include "profile_runs.h"
 #include "recording_text.h"
 #include "report_output.h"
@@ -191,10 +192,31 @@ static json_object *json_exit_frees(const struct report *report)
 	return object;
 }
 
+/* Returns the bytes of live mappings by kind, and what of them was given back. */
+static json_object *json_mappings(const struct mapping_sums *sums)
+{
+	json_object *object = json_object_new_object();
+
+	for (int i = 0; i < MAPPING_KINDS; i++)
+		json__add(object, mapping_kind__name(i), json__count(sums->bytes[i]));
+	json__add(object, "given_back", json__count(sums->given_back_bytes));
+	return object;
+}
+
+static json_object *json_all_mappings(const struct report *report)
+{
+	struct mapping_sums sums = { 0 };
+
+	for (size_t i = 0; i < report->profile->n_counts; i++)
+		mapping_sums__add(&sums, &report->mappings[i]);
+	return json_mappings(&sums);
+}
+
 static json_object *json_entry(const struct report_output *output, const struct report_entry *entry)
 {
 	const struct stack_group *group = &output->groups->groups[entry->group];
 	json_object *object = json_object_new_object(), *frames = json_object_new_array();
+	struct mapping_sums mappings = { 0 };
 	struct selection whole;
 
 	for (__u32 i = 0; i < group->n_seen; i++)
@@ -209,6 +231,10 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	report_entry__whole(output->report, entry, COST_ALLOCATIONS, &whole);
 	json__add(object, "all", json_selection(output, &whole, true));
 	json__add(object, "end", json__string(profile__stack_end_name(group->end)));
+	if (output->report->mappings && profile__function_maps(entry->function)) {
+		report_entry__add_mappings(output->report, entry, &mappings);
+		json__add(object, "mappings", json_mappings(&mappings));
+	}
 	if (output->with_growth)
 		json__add(object, "growth", json_growth(&entry->growth));
 	json__add(object, "frames", frames);
@@ -368,6 +394,8 @@ int report_output__json(const struct report_output *output)
 		  output->report->peak_bytes ? json__count(output->report->peak_bytes) : NULL);
 	if (output->profile->n_rss)
 		json__add(root, "rss", json_rss(output->profile));
+	if (output->report->mappings)
+		json__add(root, "mappings", json_all_mappings(output->report));
 	if (output->with_growth) {
 		json__add(root, "exit_frees", json_exit_frees(output->report));
 		json__add(root, "growing_functions", json_growing(output));

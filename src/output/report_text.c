@@ -9,6 +9,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "completeness.h"
+#include "mapping_text.h"
 #include "number.h"
 #include "profile.h"
 #include "profile_runs.h"
@@ -364,6 +365,7 @@ void report_output__title(const struct report_output *output)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
 	print_parts(output);
+	mapping_text__live(output);
 	report_output__exit_frees(output);
 	if (output->with_reach)
 		report_output__reach(output);
@@ -571,8 +573,9 @@ static void print_frames(const struct report_output *output, const struct report
 	const struct stack_group *group = &output->groups->groups[entry->group];
 	size_t columns = terminal->columns ? terminal->columns - FRAME_INDENT : 0;
 
-	fprintf(terminal->to, "%*s%s\n", FRAME_INDENT, "",
-		definition_names__function(&output->profile->definitions, entry->function));
+	fprintf(terminal->to, "%*s", FRAME_INDENT, "");
+	mapping_text__function(output, entry);
+	fputc('\n', terminal->to);
 	for (__u32 i = 0; i < group->n_frames; i++) {
 		fprintf(terminal->to, "%*s", FRAME_INDENT, "");
 		report_output__frame(output, group->frames[i], columns);

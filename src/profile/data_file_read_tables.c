@@ -65,6 +65,7 @@ union table_row {
 	struct timeline_sample timeline_sample;
 	struct profile_blocks resident, reach;
 	struct data_rss_row rss;
+	struct data_mapping_row mapping;
 };
 
 /* Checks that ids count from 1 without gaps, and that rows are unique: then the adder has made a
@@ -557,6 +558,17 @@ static int add_rss(struct data_reader *reader, const union table_row *row)
 	return profile__add_rss(reader->profile, &rss);
 }
 
+static int add_mapping(struct data_reader *reader, const union table_row *row)
+{
+	struct profile_mapping mapping = row->mapping.mapping;
+	int kind = mapping_kind__by_name(row->mapping.kind);
+
+	if (kind < 0 || !mapping.count || mapping.count > reader->n_counts || !mapping.size_bytes)
+		return -EINVAL;
+	mapping.kind = kind;
+	return reader->only_checks ? 0 : profile__add_mapping(reader->profile, &mapping);
+}
+
 static int read_rows(struct data_reader *reader, const char *name,
 		     int (*add)(struct data_reader *reader, const union table_row *row))
 {
@@ -601,6 +613,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "resident", add_resident },
 		{ "rss", add_rss },
 		{ "reach", add_reach },
+		{ "mappings", add_mapping },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {

@@ -343,6 +343,19 @@ static int write_rss(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static int write_mappings(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert insert = { db, "mappings" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_mappings && !err; i++)
+		err = data_insert__row(&insert,
+				       &(struct data_mapping_row){
+					       profile->mappings[i],
+					       mapping_kind__name(profile->mappings[i].kind) });
+	return err;
+}
+
 /* Writes the tables of names. */
 static int write_names(sqlite3 *db, const struct profile *profile)
 {
@@ -362,9 +375,9 @@ static int write_frames(sqlite3 *db, const struct profile *profile)
 static int write_all(sqlite3 *db, const struct profile *profile)
 {
 	int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_names,  write_ledger,   write_runs,    write_frames,
-		write_counts, write_blocks,   write_samples, write_lifetimes,
-		write_gaps,   write_resident, write_rss,     write_reach,
+		write_names,  write_ledger,  write_runs,      write_frames, write_counts,
+		write_blocks, write_samples, write_lifetimes, write_gaps,   write_resident,
+		write_rss,    write_reach,   write_mappings,
 	};
 	char application_id[64];
 	int err;

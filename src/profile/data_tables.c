@@ -91,6 +91,12 @@ COLUMNS(reach) = {
 #define ROW struct data_rss_row
 COLUMNS(rss) = { NUMBER_AT(process, rss.process), NAME(kind), NUMBER_AT(bytes, rss.size_bytes), { 0 } };
 #undef ROW
+#define ROW struct data_mapping_row
+COLUMNS(mappings) = {
+	NUMBER_AT(count, mapping.count), COLUMN(DATA_ADDRESS, address, mapping.address),
+	NUMBER_AT(bytes, mapping.size_bytes), NAME(kind), NUMBER_AT(given_back, mapping.was_given_back), { 0 },
+};
+#undef ROW
 #define ROW struct data_sample_row
 COLUMNS(samples) = {
 	NUMBER(count), NAME(what), NUMBER_AT(samples, estimate.samples),
@@ -214,7 +220,8 @@ const struct data_table data_tables[] = {
 	  "these exited is the epoch in which the last process of their address space "
 	  "ended, where that was before the command ended, or the process that was "
 	  "attached to. Several rows may be of the same count and epochs: their blocks "
-	  "add up.",
+	  "add up. A mapping that was unmapped in parts is a block of the last of them; "
+	  "the others have 0 blocks.",
 	  .columns = lifetimes },
 	{ "timeline",
 	  "Samples since the start of the recording, or of its run: what was live, what"
@@ -244,6 +251,13 @@ const struct data_table data_tables[] = {
 	  "possibly_lost: each way passes a pointer to the inside of a block; reachable. Live blocks of processes whose "
 	  "memory was not searched are in none of these.",
 	  .columns = reach, .may_lack = true },
+	{ "mappings",
+	  "With record --live --allocator mmap: ranges of addresses that were mapped at the end of the recording, or "
+	  "when their process ended, by a call of count. kind is heap (of brk), stack (of a thread), code (it is or "
+	  "was executable, as what a JIT makes), reserved (it cannot be accessed, PROT_NONE) or other. given_back is 1 "
+	  "where madvise has given the pages back, which may have been touched since. address is signed as all "
+	  "integers of SQL are.",
+	  .columns = mappings, .may_lack = true },
 	{ "stack_frames",
 	  "The frames of stacks, a row each. depth 0 is the caller of the allocator.",
 	  .view = "SELECT s.id AS stack, f.key AS depth, f.value AS frame "

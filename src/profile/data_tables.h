@@ -67,6 +67,10 @@ struct data_rss_row {
 	struct profile_rss rss;
 	const char *kind;
 };
+struct data_mapping_row {
+	struct profile_mapping mapping;
+	const char *kind;
+};
 struct data_histogram_row {
 	__u32 count, bucket;
 	__u64 blocks;

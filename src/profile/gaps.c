@@ -8,6 +8,7 @@
 static const char *const keys[GAPS] = {
 	[GAP_NOT_NESTED] = "not_nested",
 	[GAP_MAPPINGS_UNSURE] = "mappings_unsure",
+	[GAP_MAPPING_CHANGES] = "mapping_changes_lost",
 	[GAP_OPERANDS_UNREAD] = "operands_unread",
 	[GAP_CALLS_UNREAD] = "calls_unread",
 	[GAP_PROCESSES_UNFOLLOWED] = "processes_unfollowed",

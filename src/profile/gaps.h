@@ -15,6 +15,9 @@ enum gap {
 	/* munmap and mremap calls that were counted although bpf_find_vma() did not report in time
 	 * what was mapped there. */
 	GAP_MAPPINGS_UNSURE,
+	/* With --live: changes of mappings that the ring buffer had no room for, so that some may
+	 * count as live that are not. */
+	GAP_MAPPING_CHANGES,
 	/* USDT arguments that could not be read. */
 	GAP_OPERANDS_UNREAD,
 	/* Return addresses, arguments and results in memory that could not be read. */

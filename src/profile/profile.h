@@ -237,6 +237,25 @@ struct profile_rss {
 	__u64 size_bytes;
 };
 
+/* What a live mapping is for, as far as the system calls say. */
+enum mapping_kind {
+	MAPPING_HEAP,	  /* of brk(2) */
+	MAPPING_STACK,	  /* of a thread: mapped with MAP_STACK or MAP_GROWSDOWN */
+	MAPPING_CODE,	  /* it is, or was, executable: a JIT's */
+	MAPPING_RESERVED, /* it cannot be read, written or executed (PROT_NONE) */
+	MAPPING_OTHER,
+	MAPPING_KINDS,
+};
+
+/* A range that a call mapped and that was mapped at the end, or when its process ended; only with
+ * --live and --allocator mmap. */
+struct profile_mapping {
+	__u32 count; /* the calls of which one has mapped it */
+	__u64 address, size_bytes;
+	enum mapping_kind kind;
+	bool was_given_back; /* by madvise(2), and it may have been touched since */
+};
+
 /* Something that the recording lacks or has counted wrongly. No two of a run have the same kind, object and detail. */
 struct profile_gap {
 	__u32 run; /* 0: the recording as a whole */
@@ -293,6 +312,8 @@ struct profile {
 	size_t n_timeline;
 	struct profile_rss *rss; /* by ascending process */
 	size_t n_rss;
+	struct profile_mapping *mappings;
+	size_t n_mappings;
 	struct profile_meta *meta;
 	size_t n_meta;
 	struct profile_ledger_entry *ledger;
@@ -384,6 +405,11 @@ int profile__add_timeline_sample(struct profile *profile, const struct timeline_
 /* Adds a part of the resident memory of a process. Fails with -EINVAL also if the
  * process has a part of that kind, or a later process has any. */
 int profile__add_rss(struct profile *profile, const struct profile_rss *rss);
+/* Adds a live mapping. Fails with -EINVAL also if it has no bytes, or its end exceeds 2^64. */
+int profile__add_mapping(struct profile *profile, const struct profile_mapping *mapping);
+/* Returns a name such as "heap"; the second function is the reverse, or returns -ENOENT. */
+const char *mapping_kind__name(enum mapping_kind kind);
+int mapping_kind__by_name(const char *name);
 /* Returns the name of a kind in the data file, and the kind of that name or -ENOENT. */
 const char *rss_kind__name(enum rss_kind kind);
 int rss_kind__by_name(const char *name);

@@ -87,6 +87,7 @@ void profile__forget_counts(struct profile *profile)
 	profile->n_lifetimes = profile->index->lifetimes_bytes = 0;
 	profile->n_timeline = 0;
 	profile->n_rss = 0;
+	profile->n_mappings = 0;
 	hash_table__release(&profile->index->counts);
 }
 
@@ -346,6 +347,54 @@ int profile__copy_rss(struct profile *to, const struct profile *from, const __u3
 		rss.process = processes[rss.process - 1];
 		if (rss.process)
 			err = profile__add_rss(to, &rss);
+	}
+	return err;
+}
+
+static const char *const mapping_names[MAPPING_KINDS] = {
+	[MAPPING_HEAP] = "heap",	 [MAPPING_STACK] = "stack", [MAPPING_CODE] = "code",
+	[MAPPING_RESERVED] = "reserved", [MAPPING_OTHER] = "other",
+};
+
+const char *mapping_kind__name(enum mapping_kind kind)
+{
+	return mapping_names[kind];
+}
+
+int mapping_kind__by_name(const char *name)
+{
+	for (int i = 0; i < MAPPING_KINDS; i++)
+		if (!strcmp(mapping_names[i], name))
+			return i;
+	return -ENOENT;
+}
+
+int profile__add_mapping(struct profile *profile, const struct profile_mapping *mapping)
+{
+	size_t n = profile->n_mappings;
+	int err;
+
+	if (!mapping->count || mapping->count > profile->n_counts || !mapping->size_bytes ||
+	    mapping->size_bytes > UINT64_MAX - mapping->address ||
+	    (unsigned int)mapping->kind >= MAPPING_KINDS)
+		return -EINVAL;
+	err = profile_index__reserve(&profile->mappings, &profile->index->mappings_room, n,
+				     sizeof(*mapping));
+	if (!err)
+		profile->mappings[profile->n_mappings++] = *mapping;
+	return err;
+}
+
+int profile__copy_mappings(struct profile *to, const struct profile *from, const __u32 *counts)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->n_mappings && !err; i++) {
+		struct profile_mapping mapping = from->mappings[i];
+
+		mapping.count = counts[mapping.count - 1];
+		if (mapping.count)
+			err = profile__add_mapping(to, &mapping);
 	}
 	return err;
 }

@@ -34,6 +34,18 @@ struct live_memory {
 	__u64 max_records;  /* limit of records */
 };
 
+/* What became of the mappings that calls made, with --live and --allocator mmap; zeros without. */
+struct mapping_totals {
+	__u64 changes; /* changes of mappings that were handled, counted calls or not */
+	__u64 allocations, size_bytes; /* calls that mapped memory */
+	__u64 failed;
+	__u64 released; /* calls that mapped nothing more: they moved a mapping, or gave back */
+	__u64 frees, freed_bytes; /* mappings that ended, and bytes, also of those in part */
+	__u64 discarded, discarded_bytes;
+	__u64 live_bytes; /* of address spaces in use */
+	__u64 peak_bytes; /* the most of these at a time */
+};
+
 /* Statistics of live memory. */
 struct live_totals {
 	__u64 stats[AP_STATS]; /* indexed by enum ap_stat */
@@ -44,6 +56,8 @@ struct live_totals {
 	__u64 peak_bytes;
 	__u64 epoch_ns;
 	struct live_memory memory;
+	/* Mappings are in no other figure of this struct. */
+	struct mapping_totals mappings;
 };
 
 /* A region that the target marks, and what was counted in it. */

@@ -302,22 +302,23 @@ static __u64 lifetimes_missing(const struct profile *profile, const struct live_
 
 static int set_live_ledger(struct profile *profile, const struct live_totals *live, bool sampled)
 {
+	const struct mapping_totals *mappings = &live->mappings;
 	const struct {
 		const char *name;
 		__u64 value;
 	} entries[] = {
-		{ "allocations", live->stats[AP_STAT_ALLOCATIONS] },
+		{ "allocations", live->stats[AP_STAT_ALLOCATIONS] + mappings->allocations },
 		{ "reallocations", live->stats[AP_STAT_REALLOCATIONS] },
-		{ "failed", live->stats[AP_STAT_FAILED] },
-		{ "released", live->stats[AP_STAT_RELEASED] },
+		{ "failed", live->stats[AP_STAT_FAILED] + mappings->failed },
+		{ "released", live->stats[AP_STAT_RELEASED] + mappings->released },
 		{ "unfinished", live->unfinished },
 		{ "untracked", live->untracked },
-		{ "frees", live->stats[AP_STAT_FREES] },
+		{ "frees", live->stats[AP_STAT_FREES] + mappings->frees },
 		{ "frees_null", live->stats[AP_STAT_FREES_NULL] },
 		{ "frees_unknown", live_totals__frees_unknown(live) },
 		{ "frees_inherited", live->stats[AP_STAT_FREES_INHERITED] },
 		{ "frees_unseen", live->stats[AP_STAT_UNMATCHED] },
-		{ "discarded", live->discarded },
+		{ "discarded", live->discarded + mappings->discarded },
 		{ "lifetimes_missing", lifetimes_missing(profile, live) },
 		{ "blocks_dropped", live->stats[AP_STAT_DROPPED] },
 		{ "histograms_missing", live->stats[AP_STAT_HISTOGRAMS_LOST] },
@@ -367,6 +368,8 @@ static int set_live(struct profile *profile, const struct live_totals *live, boo
 
 	if (!err)
 		err = set_number(profile, "peak_bytes", live->peak_bytes);
+	if (!err && live->mappings.allocations)
+		err = set_number(profile, "mappings_peak_bytes", live->mappings.peak_bytes);
 	if (!err)
 		err = set_number(profile, "kernel_bytes",
 				 live->memory.block_bytes + live->memory.record_bytes);

@@ -162,7 +162,8 @@ int filter__apply(const struct profile *profile, const struct stack_groups *grou
 	result.end_ns = blocks.end_ns;
 	result.epoch_ns = blocks.epoch_ns;
 	options->exit_frees = result.exit_frees = blocks.exit_frees;
-	if (filter__selects_all(options))
+	/* The peaks of blocks and of mappings are those of two moments. */
+	if (filter__selects_all(options) && !profile__meta(profile, "mappings_peak_bytes"))
 		result.peak_bytes = profile__meta_number(profile, "peak_bytes");
 	result.counts = calloc(profile->n_counts + 1, sizeof(*result.counts));
 	err = result.counts ? select_all(profile, &counts, &blocks, options->suppressions, &result)

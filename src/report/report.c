@@ -10,6 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
+#include "mapping_sums.h"
 #include "profile.h"
 #include "profile_runs.h"
 #include "stack_groups.h"
@@ -339,7 +340,9 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 	report->exit_frees = filtered->exit_frees;
 	report->end_ns = filtered->end_ns;
 	report->epoch_ns = filtered->epoch_ns;
-	if (fill(report, groups, filtered, by, with_growth)) {
+	report->mappings = mapping_sums__new(profile);
+	if ((profile->n_mappings && !report->mappings) ||
+	    fill(report, groups, filtered, by, with_growth)) {
 		report__free(report);
 		return NULL;
 	}
@@ -367,6 +370,15 @@ void report_entry__whole(const struct report *report, const struct report_entry 
 	}
 }
 
+void report_entry__add_mappings(const struct report *report, const struct report_entry *entry,
+				struct mapping_sums *sums)
+{
+	if (!report->mappings)
+		return;
+	for (__u32 id = entry->count; id; id = report->previous[id - 1])
+		mapping_sums__add(sums, &report->mappings[id - 1]);
+}
+
 bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,
 				 enum cost cost)
 {
@@ -390,6 +402,7 @@ void report__free(struct report *report)
 		return;
 	free(report->entries);
 	free(report->previous);
+	free(report->mappings);
 	free(report->growing);
 	free(report);
 }

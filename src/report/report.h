@@ -13,6 +13,7 @@
 #include "growth.h"
 #include "selection.h"
 
+struct mapping_sums;
 struct profile;
 struct stack_groups;
 
@@ -43,6 +44,7 @@ struct report {
 	const struct profile *profile;
 	const struct stack_groups *groups;
 	const struct filter_runs *runs;
+	struct mapping_sums *mappings; /* by count's id - 1; NULL if the profile has none */
 	__u32 *previous; /* by count's id - 1: id of the count before it in its entry; 0: none */
 	struct report_entry *entries; /* entries with any of the sorted cost, in descending order */
 	size_t n_entries;
@@ -84,6 +86,10 @@ void report__free(struct report *report);
  * the peak. */
 void report_entry__whole(const struct report *report, const struct report_entry *entry,
 			 enum cost cost, struct selection *whole);
+
+/* Adds the live mappings of the entry's calls to *@sums, unfiltered. */
+void report_entry__add_mappings(const struct report *report, const struct report_entry *entry,
+				struct mapping_sums *sums);
 
 /* Returns whether the selected counts with @cost belong to processes of different names. */
 bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,

@@ -174,6 +174,7 @@ int live__handle_record(struct live *live, const void *record, size_t size)
 	switch (*(const __u32 *)record) {
 	case AP_RECORD_PROCESS:
 	case AP_RECORD_SPACE:
+	case AP_RECORD_MAPPING:
 		return live_collector__handle_record(live->collector, record, size);
 	case AP_RECORD_LIFETIME:
 		if (size < sizeof(*lifetime))
@@ -538,6 +539,11 @@ __u64 live__implausible(const struct live *live)
 __u64 live__discarded(const struct live *live, __u64 *size_bytes)
 {
 	return live_collector__discarded(live->collector, size_bytes);
+}
+
+void live__mappings(const struct live *live, struct mapping_totals *totals)
+{
+	live_collector__mappings(live->collector, totals);
 }
 
 __u64 live__epoch_ns(const struct live *live)

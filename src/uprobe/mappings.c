@@ -12,6 +12,7 @@
 #include "abi.h"
 #include "allocator.h"
 #include "allocprof.skel.h"
+#include "array.h"
 #include "bpf_maps.h"
 #include "error.h"
 #include "interface.h"
@@ -32,6 +33,10 @@ static struct pair begin_programs(struct allocprof_bpf *skeleton)
 
 static struct pair end_programs(struct allocprof_bpf *skeleton)
 {
+	if (skeleton->rodata->config.live)
+		return (struct pair){ skeleton->progs.perf_mapping_follow,
+				      skeleton->progs.mapping_follow,
+				      &skeleton->links.mapping_follow };
 	if (skeleton->rodata->config.stacks)
 		return (struct pair){ skeleton->progs.perf_mapping_record,
 				      skeleton->progs.mapping_record,
@@ -40,16 +45,24 @@ static struct pair end_programs(struct allocprof_bpf *skeleton)
 			      &skeleton->links.mapping_count };
 }
 
-void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks, bool preempts)
+void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool preempts)
 {
-	bpf_program__set_autoload(skeleton->progs.mapping_begin, wanted);
-	bpf_program__set_autoload(skeleton->progs.mapping_count, wanted && !stacks);
-	bpf_program__set_autoload(skeleton->progs.mapping_record, wanted && stacks);
-	bpf_program__set_autoload(skeleton->progs.perf_mapping_begin, wanted && preempts);
-	bpf_program__set_autoload(skeleton->progs.perf_mapping_count,
-				  wanted && preempts && !stacks);
-	bpf_program__set_autoload(skeleton->progs.perf_mapping_record,
-				  wanted && preempts && stacks);
+	const struct pair pairs[] = { begin_programs(skeleton), end_programs(skeleton) };
+	const struct bpf_program *chosen[] = { pairs[0].other, pairs[1].other, pairs[0].by_perf,
+					       pairs[1].by_perf };
+	struct bpf_program *all[] = {
+		skeleton->progs.mapping_begin,	     skeleton->progs.mapping_count,
+		skeleton->progs.mapping_record,	     skeleton->progs.mapping_follow,
+		skeleton->progs.perf_mapping_begin,  skeleton->progs.perf_mapping_count,
+		skeleton->progs.perf_mapping_record, skeleton->progs.perf_mapping_follow,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		bool is_chosen = all[i] == chosen[0] || all[i] == chosen[1] ||
+				 (preempts && (all[i] == chosen[2] || all[i] == chosen[3]));
+
+		bpf_program__set_autoload(all[i], wanted && is_chosen);
+	}
 }
 
 static int attach(const struct pair *pair, struct error *error)

@@ -169,7 +169,7 @@ static void choose_programs(struct uprobe *uprobe)
 	bpf_program__set_autoload(skeleton->progs.usdt_live, false);
 	bpf_program__set_autoload(uprobe__usdt_program(uprobe),
 				  definitions__any_usdt(options->definitions));
-	mappings__choose(skeleton, definitions__has_mappings(options->definitions), options->stacks,
+	mappings__choose(skeleton, definitions__has_mappings(options->definitions),
 			 uprobe__is_preempted(uprobe));
 	faults__choose(skeleton, definitions__has_faults(options->definitions), options->stacks,
 		       uprobe->kernel.mapping_hook);

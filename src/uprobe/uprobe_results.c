@@ -192,6 +192,7 @@ static void add_live(const struct uprobe *uprobe)
 			   live->discarded_bytes;
 	live->peak_bytes = shared->max_bytes;
 	live->epoch_ns = live__epoch_ns(uprobe->live);
+	live__mappings(uprobe->live, &live->mappings);
 	live__memory(uprobe->live, &live->memory);
 }
 
@@ -401,6 +402,15 @@ static void add_stepped(const struct uprobe *uprobe)
 		stepping__measure(&stepped->hit_seconds);
 }
 
+/* Returns how many changes of mappings the programs could not send, or sent and nobody has read. */
+static __u64 changes_lost(const struct uprobe *uprobe)
+{
+	__u64 sent = uprobe__raw_stat(uprobe, AP_STAT_MAPPING_CHANGES);
+	__u64 read = uprobe->profile->totals.live.mappings.changes;
+
+	return stat_sum(uprobe, AP_STAT_MAPPING_CHANGES_LOST) + (sent > read ? sent - read : 0);
+}
+
 static void count_gaps(const struct uprobe *uprobe, __u64 gaps[GAP_NUMBERS])
 {
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
@@ -425,6 +435,7 @@ static void count_gaps(const struct uprobe *uprobe, __u64 gaps[GAP_NUMBERS])
 	gaps[GAP_MAPPINGS_LOST] = uprobe__mappings_lost(uprobe) - uprobe->forgotten.mappings_lost +
 				  recursion_misses(uprobe, skeleton->progs.on_map);
 	gaps[GAP_MAPPINGS_UNSURE] = stat_sum(uprobe, AP_STAT_MAPPINGS_UNSURE);
+	gaps[GAP_MAPPING_CHANGES] = changes_lost(uprobe);
 	gaps[GAP_OPERANDS_UNREAD] = stat_sum(uprobe, AP_STAT_OPERANDS_UNREAD);
 	gaps[GAP_CALLS_UNREAD] = stat_sum(uprobe, AP_STAT_CALLS_UNREAD);
 	/* This gap is set last, when everything else has been read. */

@@ -100,6 +100,9 @@ __u64 live__implausible(const struct live *live);
  * *@size_bytes. To be called after live__collect(). */
 __u64 live__discarded(const struct live *live, __u64 *size_bytes);
 
+/* Sets what became of mappings. To be called after live__collect(). */
+void live__mappings(const struct live *live, struct mapping_totals *totals);
+
 /* Returns the length of the epochs of lifetimes in ns. */
 __u64 live__epoch_ns(const struct live *live);
 

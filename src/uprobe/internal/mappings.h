@@ -18,10 +18,9 @@ struct allocprof_bpf;
 struct error;
 struct interface_function;
 
-/* To be called before the load: selects the programs of mappings if they are @wanted, with @stacks
- * those that count by stack, and with @preempts also the programs that perf calls
- * (tracepoint_abi.h). */
-void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks, bool preempts);
+/* To be called before the load, when the programs' settings are complete: selects the programs of
+ * mappings if they are @wanted, and with @preempts also those that perf calls (tracepoint_abi.h). */
+void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool preempts);
 
 /* Attach the loaded programs, and detach them. */
 int mappings__attach(struct allocprof_bpf *skeleton, struct error *error);
