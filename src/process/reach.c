@@ -18,6 +18,8 @@
 
 /* How long a search may take; the process stands still meanwhile. */
 #define TIMEOUT_MS (600 * 1000)
+/* Their numbers have to fit into 31 bits. */
+#define MOST_BLOCKS (1UL << 30)
 /* No address of a program is behind this one (x86-64). */
 #define LAST_ADDRESS (1ULL << 47)
 
@@ -184,7 +186,7 @@ static int call_worker(struct reach_process *process, struct search *search)
 static int search(struct reach_process *process, const pid_t *tids, size_t n_tids, bool knows_all)
 {
 	struct search search = { .process = process };
-	int err = process->blocks.n > UINT32_MAX - 1 ? -E2BIG : sort_blocks(&process->blocks);
+	int err = process->blocks.n > MOST_BLOCKS ? -E2BIG : sort_blocks(&process->blocks);
 
 	if (!err)
 		err = reach_roots__read(process->pid, tids, n_tids, &process->own, knows_all,

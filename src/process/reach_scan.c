@@ -36,6 +36,16 @@ struct segment {
 	__u32 *index;
 };
 
+/*
+ * Small blocks are read once, by ascending addresses, and their pointers kept, since a system call
+ * for each block takes longer than all else. Where there is no room for more pointers the remaining
+ * blocks are read when they are reached.
+ */
+#define POINTERS_PER_BLOCK 2
+#define LEAST_POINTERS	   (1 << 20)
+/* A kept pointer is a block's number, and whether it leads to the block's inside. */
+#define INSIDE 1
+
 /* Which addresses have looked like tables of virtual functions, by a hash of the address. */
 #define VTABLES 1024
 
@@ -53,8 +63,12 @@ struct scan {
 	__u64 begin, size; /* all blocks are there */
 	struct segment *segments;
 	size_t n_segments, segments_room;
-	size_t segment; /* in which the last block was found */
-	__u32 *found;	/* blocks that were reached, and not read yet */
+	size_t segment;	 /* in which the last block was found */
+	__u32 *pointers; /* of blocks one after the other */
+	size_t n_pointers, pointers_room;
+	__u32 *first_pointers; /* of each block, and behind the last one */
+	size_t n_kept;	       /* blocks whose pointers were kept, if they are small */
+	__u32 *found;	       /* blocks that were reached, and not read yet */
 	size_t n_found, found_room;
 	/* How what is being read is reached. */
 	bool is_definite, only_begins;
@@ -257,20 +271,12 @@ static void follow_lost(struct scan *scan, size_t block)
 		*class = REACH_INDIRECT;
 }
 
-static void follow_pointer(struct scan *scan, __u64 pointer)
+/* Follows a pointer to the block. */
+static void follow_to(struct scan *scan, size_t block, __u64 pointer)
 {
-	__s64 block = find_block(scan, pointer);
-	bool is_begin;
-	__u8 *class;
+	bool is_begin = pointer == scan->blocks->begins[block];
+	__u8 *class = &scan->classes[block];
 
-	if (block < 0)
-		return;
-	if (scan->has_leader) {
-		follow_lost(scan, block);
-		return;
-	}
-	class = &scan->classes[block];
-	is_begin = pointer == scan->blocks->begins[block];
 	if (*class == REACH_REACHABLE || (scan->only_begins && !is_begin))
 		return;
 	if (scan->is_definite && (is_begin || stands_for_begin(scan, block, pointer)))
@@ -280,6 +286,18 @@ static void follow_pointer(struct scan *scan, __u64 pointer)
 	else
 		return;
 	note_found(scan, block);
+}
+
+static void follow_pointer(struct scan *scan, __u64 pointer)
+{
+	__s64 block = find_block(scan, pointer);
+
+	if (block < 0)
+		return;
+	if (scan->has_leader)
+		follow_lost(scan, block);
+	else
+		follow_to(scan, block, pointer);
 }
 
 /* Follows the words of memory that has been read. Roots are read with @skips: blocks among them are
@@ -381,13 +399,122 @@ static void read_block(struct scan *scan, size_t block)
 		read_pages(scan, &range, false);
 }
 
+static bool is_small(const struct scan *scan, size_t block)
+{
+	return scan->blocks->sizes[block] < SPARSE_BYTES;
+}
+
+/* Keeps the pointers among the words. */
+static void keep_pointers(struct scan *scan, const __u64 *words, size_t n)
+{
+	for (size_t i = 0; i < n && scan->n_pointers < scan->pointers_room; i++) {
+		__s64 block = find_block(scan, words[i]);
+
+		if (block >= 0)
+			scan->pointers[scan->n_pointers++] =
+				block << 1 | (words[i] != scan->blocks->begins[block] ? INSIDE : 0);
+	}
+}
+
+/* Returns the end of the small blocks that are read together with @first: not much lies between
+ * them, and they fit into the buffer. */
+static size_t find_batch(const struct scan *scan, size_t first)
+{
+	const struct reach_blocks *blocks = scan->blocks;
+	__u64 limit = blocks->begins[first] + BUFFER;
+	size_t end = first + 1;
+
+	while (end < blocks->n && is_small(scan, end) && block_end(blocks, end) <= limit &&
+	       blocks->begins[end] - block_end(blocks, end - 1) < PAGE)
+		end++;
+	return end;
+}
+
+/* Reads blocks from @first on. Returns the first one that was not read. */
+static size_t keep_blocks(struct scan *scan, size_t first)
+{
+	const struct reach_blocks *blocks = scan->blocks;
+	__u64 begin = (blocks->begins[first] + WORD - 1) & ~(WORD - 1);
+	size_t end = find_batch(scan, first), at = first;
+	ssize_t n = pread(scan->memory, scan->words, block_end(blocks, end - 1) - begin, begin);
+
+	for (; at < end; at++) {
+		__u64 from = (blocks->begins[at] + WORD - 1) & ~(WORD - 1);
+		__u64 until = (blocks->begins[at] + blocks->sizes[at]) & ~(WORD - 1);
+		size_t size = until > from ? until - from : 0;
+
+		if (size && (n < 0 || until - begin > (__u64)n))
+			break;
+		keep_pointers(scan, scan->words + (from - begin) / WORD, size / WORD);
+		if (scan->n_pointers == scan->pointers_room)
+			break;
+		scan->figures.read_bytes += size;
+		scan->first_pointers[at + 1] = scan->n_pointers;
+	}
+	return at;
+}
+
+/* Keeps the pointers of all small blocks, as far as there is room. */
+static void keep_all(struct scan *scan)
+{
+	const struct reach_blocks *blocks = scan->blocks;
+	size_t at = 0;
+
+	scan->pointers_room = blocks->n * POINTERS_PER_BLOCK + LEAST_POINTERS;
+	scan->pointers = malloc(scan->pointers_room * sizeof(*scan->pointers));
+	scan->first_pointers = malloc((blocks->n + 1) * sizeof(*scan->first_pointers));
+	if (!scan->pointers || !scan->first_pointers) {
+		scan->err = -ENOMEM;
+		return;
+	}
+	scan->first_pointers[0] = 0;
+	while (at < blocks->n && scan->n_pointers < scan->pointers_room) {
+		size_t next = is_small(scan, at) ? keep_blocks(scan, at) : at;
+
+		if (next == at && scan->n_pointers < scan->pointers_room) {
+			/* Large blocks are read when they are reached. */
+			if (is_small(scan, at))
+				scan->figures.unread_bytes += blocks->sizes[at];
+			scan->first_pointers[++next] = scan->n_pointers;
+		}
+		at = next;
+	}
+	scan->n_kept = at;
+}
+
+/* Follows the pointers that were kept of the block. Returns false if the block has to be read: it
+ * was not, or where within a block a pointer leads to matters. */
+static bool follow_kept(struct scan *scan, size_t block)
+{
+	__u32 from, until;
+
+	if (block >= scan->n_kept || !is_small(scan, block))
+		return false;
+	from = scan->first_pointers[block];
+	until = scan->first_pointers[block + 1];
+	for (__u32 i = from; i < until; i++)
+		if (scan->pointers[i] & INSIDE && !scan->has_leader &&
+		    scan->classes[scan->pointers[i] >> 1] != REACH_REACHABLE)
+			return false;
+	for (__u32 i = from; i < until; i++) {
+		__u32 to = scan->pointers[i] >> 1;
+
+		if (scan->has_leader)
+			follow_lost(scan, to);
+		else
+			follow_to(scan, to, scan->blocks->begins[to]);
+	}
+	return true;
+}
+
 static void follow_found(struct scan *scan)
 {
 	while (scan->n_found && !scan->err) {
 		__u32 block = scan->found[--scan->n_found];
 
 		scan->is_definite = scan->classes[block] == REACH_REACHABLE;
-		read_block(scan, block);
+		if (!follow_kept(scan, block))
+			read_block(scan, block);
 	}
 }
 
@@ -430,6 +557,8 @@ static void scan__release(struct scan *scan)
 	for (size_t i = 0; i < scan->n_segments; i++)
 		free(scan->segments[i].index);
 	free(scan->segments);
+	free(scan->pointers);
+	free(scan->first_pointers);
 	free(scan->found);
 	free(scan);
 }
@@ -450,6 +579,8 @@ int reach_scan__run(const struct reach_blocks *blocks, const struct reach_roots 
 	for (size_t i = 0; i < blocks->n; i++)
 		classes[i] = REACH_UNKNOWN;
 	scan->err = make_segments(scan);
+	if (!scan->err && scan->n_segments)
+		keep_all(scan);
 	if (!scan->err && scan->n_segments) {
 		follow_roots(scan);
 		follow_found(scan);
