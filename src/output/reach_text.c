@@ -35,5 +35,5 @@ void report_output__reach(const struct report_output *output)
 		unknown.blocks -= total->reached[i].blocks;
 		unknown.size_bytes -= total->reached[i].size_bytes;
 	}
-	print_reached(output, &unknown, "of processes whose memory was not searched");
+	print_reached(output, &unknown, "not looked at: mappings, or of other processes");
 }
