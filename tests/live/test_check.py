@@ -136,7 +136,7 @@ def test_sources(run, allocprof, target, tmp_path):
         limits[words] = json.loads(budget.read_text())["tests"]["pools"]["total_allocations"]["max"]
     assert limits[words] - limits[()] > 1000
     said = check(run, allocprof, budget, "--allocator", "mmap", "--", "true", expect=64)
-    assert "the blocks of --allocator mmap cannot be followed" in said
+    assert "do not use --allocator mmap with stat --live or check" in said
 
 
 def test_new_budget(run, allocprof, target, tmp_path):
