@@ -246,12 +246,20 @@ def check_length():
             yield f"{path.relative_to(SOURCE)} has {lines} lines, more than {MAX_LINES}"
 
 
+def check_tests():
+    """A test that no build file names never runs."""
+    named = "".join((SOURCE / path).read_text() for path in ("tests/live/meson.build", "bench/meson.build"))
+    for path in sorted((SOURCE / "tests/live").glob("test_*.py")):
+        if not re.search(rf"\b{path.stem}\b", named):
+            yield f"{path.relative_to(SOURCE)} is not named in tests/live/meson.build, so that it does not run"
+
+
 def main():
     by_name = {path.name: path for path in files()}
     allowed = folders()
     failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name),
                 *check_streams(), *check_programs(), *check_calls(), *check_jobs(), *check_cited(),
-                *check_sentences(), *check_length()]
+                *check_sentences(), *check_length(), *check_tests()]
     for failure in failures:
         print(f"structure: {failure}")
     if failures:
