@@ -161,8 +161,10 @@ def assert_report(run, allocprof, directory, ours):
         found[names] = tuple(map(sum, zip(found[names], live)))
     assert dict(found) == dict(expected)
     assert (report["selected"]["live"], report["selected"]["live_bytes"]) == ours.total()
-    by_size = [stack["selected"]["live_bytes"] for stack in report["stacks"]]
-    assert by_size == sorted(by_size, reverse=True)
+    # What is lost comes first, then what is possibly lost.
+    order = [(selected["lost_bytes"] + selected["indirectly_lost_bytes"], selected["possibly_lost_bytes"], selected["live_bytes"])
+             for selected in (stack["selected"] for stack in report["stacks"])]
+    assert order == sorted(order, reverse=True)
 
 
 def assert_same(ours, theirs, name):
