@@ -127,7 +127,7 @@ struct ap_unprobed_record {
 	char comm[AP_COMM_LEN];
 };
 
-/* What a system call did to a process's mappings. */
+/* A record says by one of these what a system call did to a process's mappings. */
 enum ap_mapping_change {
 	AP_MAPPING_FAILED,   /* nothing; sent only for a call that is counted */
 	AP_MAPPING_MAPPED,   /* mapped [address, address + size_bytes) */

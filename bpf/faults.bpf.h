@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel counts of a thread's page faults (getrusage(2)), and how many of these no
- * program has seen. The kernel may skip a program, and some faults it takes itself, in system calls
+ * Compares what the kernel counts of a thread's page faults (getrusage(2)) with what the programs
+ * have seen, and counts the rest as unseen. The kernel may skip a program, and some faults it takes itself, in system calls
  * that fill or lock memory; its counters have them all.
  */
 #ifndef ALLOCPROF_FAULTS_BPF_H

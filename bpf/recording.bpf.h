@@ -16,7 +16,7 @@
 /* Counts a call that asks for more than any process can have. */
 static __always_inline void hit__note_impossible(const struct hit *hit)
 {
-	/* That of mremap says that a mapping has only moved. */
+	/* An mremap that only moves a mapping has this flag set for another reason. */
 	bool overflows = hit->overflows && hit->function != AP_MREMAP;
 
 	if (ap_call__is_impossible(hit->function, hit->size_bytes, overflows))

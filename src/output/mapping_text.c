@@ -42,7 +42,7 @@ void mapping_text__function(const struct report_output *output, const struct rep
 	fputs(definition_names__function(&output->profile->definitions, entry->function), to);
 	report_entry__add_mappings(output->report, entry, &sums);
 	total = mapping_sums__total(&sums);
-	/* That brk's mappings are the heap is plain. */
+	/* The function's name, brk, says already that these are the heap. */
 	if (!total || total == sums.bytes[MAPPING_OTHER] || total == sums.bytes[MAPPING_HEAP])
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(named_kinds); i++) {

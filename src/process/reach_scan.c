@@ -264,7 +264,7 @@ static void follow_lost(struct scan *scan, size_t block)
 
 	if (block == scan->leader)
 		return;
-	/* What can be reached from the other lost block has been found from there. */
+	/* The other lost block has been read, and what it leads to is marked. */
 	if (*class == REACH_UNKNOWN)
 		note_found(scan, block);
 	if (*class == REACH_UNKNOWN || *class == REACH_LOST)
@@ -537,8 +537,8 @@ static void follow_roots(struct scan *scan)
 	scan->only_begins = false;
 }
 
-/* Of blocks that point to each other in a circle the one with the lowest address counts as lost,
- * and the others by it. */
+/* If blocks point to each other in a circle, the one with the lowest address counts as lost, and
+ * the others count as lost indirectly. */
 static void find_lost(struct scan *scan)
 {
 	scan->has_leader = true;

@@ -19,7 +19,7 @@ struct selection {
 	__u64 oldest_ns; /* birth of the oldest live one; UINT64_MAX: none is live */
 	/* These are of the live blocks, and only with --resident (struct profile_blocks). */
 	__u64 resident_bytes, unique_pages, unique_slack_bytes;
-	/* Of the live blocks, and only with --reachable. */
+	/* These are of the live blocks, too, and only with --reachable. */
 	struct profile_reached reached[PROFILE_REACHES];
 	/* Blocks that possibly belong to the above, but are not included. */
 	__u64 unsure, unsure_bytes;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Attaches the programs that count page faults to the kernel's events and functions. */
 #include "faults.h"
 
 #include <bpf/libbpf.h>

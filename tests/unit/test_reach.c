@@ -252,7 +252,7 @@ static void test_tables_of_functions(void **out)
 	assert_classes(state, "rp");
 }
 
-/* Of a large block only what was touched is read. */
+/* The search reads only those pages of a large block that were touched. */
 static void test_untouched_memory(void **out)
 {
 	struct state *state = *out;
@@ -280,7 +280,7 @@ static void test_untouched_memory(void **out)
 	munmap(large, size);
 }
 
-/* What cannot be read is counted. */
+/* The search counts the bytes that it cannot read. */
 static void test_unread(void **out)
 {
 	struct state *state = *out;
