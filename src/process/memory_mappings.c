@@ -69,7 +69,7 @@ static bool is_device(const char *path)
 				strncmp(path, "/dev/zero", 9) != 0);
 }
 
-static bool is_c_library(const char *path)
+bool memory_mapping__is_c_library(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
@@ -119,10 +119,9 @@ static int add_mapping(struct memory_reader *reader, const struct proc_mapping *
 		.is_writable = mapping->is_writable,
 		.is_main_stack = !strcmp(mapping->path, "[stack]"),
 		.is_guarded = reader->follows_guard,
-		.is_shared = mapping->is_shared,
 		.is_code = mapping->is_executable && mapping->inode,
 		.is_device = is_device(mapping->path),
-		.is_c_library = is_c_library(mapping->path),
+		.is_c_library = memory_mapping__is_c_library(mapping->path),
 	};
 	reader->mapping = *mapping;
 	reader->mapping.path = NULL;

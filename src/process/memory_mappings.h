@@ -24,7 +24,7 @@ struct memory_mapping {
 	__u64 rss_bytes;  /* Rss of smaps, at the time of reading; 0 if it was not read */
 	__u64 huge_bytes; /* bytes of these that are in transparent huge pages */
 	enum memory_kind kind;
-	bool is_writable, is_shared;
+	bool is_writable;
 	bool is_main_stack; /* of the first thread, [stack] */
 	bool is_guarded;    /* a small inaccessible mapping lies before it */
 	bool is_code;	    /* an executable mapping of a file */
@@ -47,6 +47,9 @@ struct memory_mappings {
  */
 int memory_mappings__read(pid_t pid, bool with_rss, struct memory_mappings *out);
 void memory_mappings__release(struct memory_mappings *memory);
+
+/* Returns whether the path is that of glibc's libc. */
+bool memory_mapping__is_c_library(const char *path);
 
 /* Returns the mapping at @address, or NULL. */
 const struct memory_mapping *memory_mappings__find(const struct memory_mappings *memory,

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "array.h"
-#include "cleanup.h"
+#include "pagemap.h"
 #include "reach_roots.h"
 
 #define WORD   sizeof(__u64)
@@ -19,11 +19,6 @@
 #define ENTRIES 8192
 /* Blocks from this size on are read only where they have pages. */
 #define SPARSE_BYTES (256 << 10)
-
-/* Documentation/admin-guide/mm/pagemap.rst */
-#define PAGEMAP_PRESENT (1ULL << 63)
-#define PAGEMAP_SWAPPED (1ULL << 62)
-#define PAGEMAP_FILE	(1ULL << 61)
 
 /* Blocks that are close to each other are in one segment, which has an index: the first block that
  * does not end before each INDEX_BYTES. */

@@ -18,6 +18,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "memory_mappings.h"
 #include "proc.h"
 
 /* How much stack, below what the thread uses, a function may use in addition to the frame. */
@@ -99,20 +100,12 @@ static void find_code(const struct looking *looking, const struct proc_mapping *
 		out->restorer = mapping->start + (found - code);
 }
 
-/* Returns whether the file is glibc. musl keeps no thread-specific data at the address in FS,
- * where the callers need them. */
-static bool is_c_library(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-	return !strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7);
-}
-
+/* musl keeps no thread-specific data at the address in FS, where the callers need them. */
 static int look_for_code(void *context, const struct proc_mapping *mapping)
 {
 	const struct looking *looking = context;
 
-	if (mapping->is_executable && is_c_library(mapping->path))
+	if (mapping->is_executable && memory_mapping__is_c_library(mapping->path))
 		find_code(looking, mapping);
 	return 0;
 }

@@ -12,12 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "proc.h"
-
-/* Documentation/admin-guide/mm/pagemap.rst */
-#define PAGEMAP_PRESENT	  (1ULL << 63)
-#define PAGEMAP_FILE	  (1ULL << 61)
-#define PAGEMAP_EXCLUSIVE (1ULL << 56)
+#include "pagemap.h"
 
 /* The request PAGEMAP_SCAN of Linux 6.7, whose names older headers lack. */
 struct page_region {

@@ -237,7 +237,7 @@ struct profile_rss {
 	__u64 size_bytes;
 };
 
-/* What a live mapping is for, as far as the system calls say. */
+/* Says what a live mapping is for, as far as the system calls tell. */
 enum mapping_kind {
 	MAPPING_HEAP,	  /* of brk(2) */
 	MAPPING_STACK,	  /* of a thread: mapped with MAP_STACK or MAP_GROWSDOWN */

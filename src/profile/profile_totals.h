@@ -34,7 +34,8 @@ struct live_memory {
 	__u64 max_records;  /* limit of records */
 };
 
-/* What became of the mappings that calls made, with --live and --allocator mmap; zeros without. */
+/* These sums say what became of the mappings that calls made, with --live and --allocator mmap;
+ * they are 0 without. */
 struct mapping_totals {
 	__u64 changes; /* changes of mappings that were handled, counted calls or not */
 	__u64 allocations, size_bytes; /* calls that mapped memory */

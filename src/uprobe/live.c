@@ -376,21 +376,15 @@ int live__stop(struct live *live, __u64 end_ns)
 	return live->options.records.stacks ? sample(live) : 0;
 }
 
-struct block_listing {
-	struct reach_process *out;
-	int err;
-};
-
 static int list_block(void *context, const void *key, const void *value)
 {
-	struct block_listing *listing = context;
+	struct reach_process *out = context;
 	const struct ap_block_key *at = key;
 	const struct ap_block *block = value;
 
-	if (at->space == listing->out->space)
-		listing->err =
-			reach_blocks__add(&listing->out->blocks, at->address, block->size_bytes);
-	return listing->err;
+	return at->space == out->space
+		       ? reach_blocks__add(&out->blocks, at->address, block->size_bytes)
+		       : 0;
 }
 
 /* Lists the blocks that reallocs have taken out of the tables, and that are still there. */
@@ -413,7 +407,6 @@ static int list_pending(void *context, const void *key, const void *value)
 
 int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *out, bool *lacks)
 {
-	struct block_listing listing = { out };
 	__u64 untracked = 0;
 	int err = 0;
 
@@ -423,10 +416,10 @@ int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *
 		return -ESRCH;
 	for (__u32 i = 0; i < live->n_tables && !err; i++)
 		err = map_batch__each(live->tables[i].fd, sizeof(struct ap_block_key),
-				      sizeof(struct ap_block), false, list_block, &listing);
+				      sizeof(struct ap_block), false, list_block, out);
 	if (!err)
 		err = map_batch__each(live->options.threads_fd, sizeof(__u64),
-				      sizeof(struct ap_thread), false, list_pending, &listing);
+				      sizeof(struct ap_thread), false, list_pending, out);
 	for (__u32 i = 0; i < AP_UNTRACKED_REASONS; i++)
 		untracked += stat_sum(live, AP_STAT_UNTRACKED + i);
 	*lacks = untracked;
