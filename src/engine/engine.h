@@ -133,10 +133,9 @@ struct engine_operations {
 	/* Lets no call count from now on, before finish(). There is no *@error. */
 	int (*stop)(struct engine *engine);
 	/* With --live, while the process @pid stands still: adds its live blocks to @out, with the
-	 * number of their address space, and what memory of allocprof's is there. *@lacks: blocks may be missing. Fails with -ESRCH if the
-	 * engine does not measure the process. There is no *@error. */
-	int (*read_blocks)(struct engine *engine, pid_t pid, struct reach_process *out,
-			   bool *lacks);
+	 * number of their address space, and what memory of allocprof's is there. Fails with -ESRCH
+	 * if the engine does not measure the process. There is no *@error. */
+	int (*read_blocks)(struct engine *engine, pid_t pid, struct reach_process *out);
 	/* To be called when the target has ended, or the session ends before it: stops counting,
 	 * removes the engine from the target, and moves the remaining counts into the profile. */
 	int (*finish)(struct engine *engine);

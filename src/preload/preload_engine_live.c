@@ -179,7 +179,7 @@ static int list_block(void *context, const struct ap_block_key *key, const struc
 }
 
 /* Learns of processes that have come since the last sample of the time line. */
-static int read_programs(struct preload_engine *engine, bool *lacks)
+static int read_programs(struct preload_engine *engine)
 {
 	struct preload_results counted;
 	int err = preload__read(engine->preload, &counted);
@@ -187,11 +187,6 @@ static int read_programs(struct preload_engine *engine, bool *lacks)
 	if (err)
 		return err;
 	err = preload_engine__take_programs(engine, &counted);
-	*lacks = false;
-	for (int i = 0; i < AP_UNTRACKED_REASONS; i++)
-		*lacks |= counted.stats[AP_STAT_UNTRACKED + i] != 0;
-	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
-		*lacks |= counted.stats[AP_STAT_LOST + reason] != 0;
 	preload_results__free(&counted);
 	return err;
 }
@@ -217,11 +212,10 @@ static int read_own(const struct preload_engine *engine, pid_t pid, struct reach
 	return err;
 }
 
-int preload_engine__read_blocks(struct engine *base, pid_t pid, struct reach_process *out,
-				bool *lacks)
+int preload_engine__read_blocks(struct engine *base, pid_t pid, struct reach_process *out)
 {
 	struct preload_engine *engine = preload_engine__of(base);
-	int err = read_programs(engine, lacks);
+	int err = read_programs(engine);
 
 	if (err)
 		return err;

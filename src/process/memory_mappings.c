@@ -100,6 +100,7 @@ static int add_mapping(struct memory_reader *reader, const struct proc_mapping *
 {
 	struct memory_mappings *memory = reader->memory;
 	const struct memory_mapping *last = memory->n ? &memory->mappings[memory->n - 1] : NULL;
+	enum memory_kind kind;
 
 	/* The kernel lists mappings by their addresses; a file that does not is not smaps. */
 	if (mapping->start >= mapping->end || (last && last->end > mapping->start))
@@ -112,17 +113,20 @@ static int add_mapping(struct memory_reader *reader, const struct proc_mapping *
 				last->end - last->begin <= MOST_GUARD_BYTES;
 	reader->follows_data = last && last->end == mapping->start && last->kind == MEMORY_FILE &&
 			       reader->mapping.is_writable;
-	memory->mappings[memory->n++] = (struct memory_mapping){
+	kind = memory_kind_of(reader, mapping);
+	memory->mappings[memory->n] = (struct memory_mapping){
 		.begin = mapping->start,
 		.end = mapping->end,
-		.kind = memory_kind_of(reader, mapping),
+		.kind = kind,
 		.is_writable = mapping->is_writable,
 		.is_main_stack = !strcmp(mapping->path, "[stack]"),
 		.is_guarded = reader->follows_guard,
 		.is_code = mapping->is_executable && mapping->inode,
 		.is_device = is_device(mapping->path),
-		.is_c_library = memory_mapping__is_c_library(mapping->path),
+		.is_c_library = kind == MEMORY_DATA ? memory->mappings[memory->n - 1].is_c_library
+						    : memory_mapping__is_c_library(mapping->path),
 	};
+	memory->n++;
 	reader->mapping = *mapping;
 	reader->mapping.path = NULL;
 	return 0;

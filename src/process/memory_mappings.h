@@ -29,7 +29,7 @@ struct memory_mapping {
 	bool is_guarded;    /* a small inaccessible mapping lies before it */
 	bool is_code;	    /* an executable mapping of a file */
 	bool is_device;	    /* of a device, or of the kernel: it is not read */
-	bool is_c_library;  /* of a C library's file */
+	bool is_c_library;  /* of a C library's file, or MEMORY_DATA of that library */
 };
 
 /* All mappings of a process, by ascending address. */

@@ -20,8 +20,6 @@
 #define TIMEOUT_MS (600 * 1000)
 /* Their numbers have to fit into 31 bits. */
 #define MOST_BLOCKS (1UL << 30)
-/* No address of a program is behind this one (x86-64). */
-#define LAST_ADDRESS (1ULL << 47)
 
 struct reach *reach__new(void)
 {
@@ -30,8 +28,7 @@ struct reach *reach__new(void)
 
 void reach_process__release(struct reach_process *process)
 {
-	free(process->blocks.begins);
-	free(process->blocks.sizes);
+	reach_blocks__release(&process->blocks);
 	free(process->classes);
 	reach_ranges__release(&process->own);
 	*process = (struct reach_process){ 0 };
@@ -51,52 +48,6 @@ void reach__free(struct reach *reach)
 	reach__clear(reach);
 	free(reach->processes);
 	free(reach);
-}
-
-int reach_blocks__add(struct reach_blocks *blocks, __u64 begin, __u64 size_bytes)
-{
-	size_t room = blocks->room;
-
-	if (size_bytes > LAST_ADDRESS || begin > LAST_ADDRESS - size_bytes)
-		return 0; /* a process in which the library counts may have written anything */
-	if (array__reserve(&blocks->begins, &room, blocks->n + 1, sizeof(*blocks->begins)) ||
-	    array__reserve(&blocks->sizes, &blocks->room, blocks->n + 1, sizeof(*blocks->sizes)))
-		return -ENOMEM;
-	blocks->begins[blocks->n] = begin;
-	blocks->sizes[blocks->n++] = size_bytes;
-	return 0;
-}
-
-struct sorted_block {
-	__u64 begin, size;
-};
-
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct sorted_block *first = a, *second = b;
-
-	return first->begin < second->begin ? -1 : first->begin > second->begin;
-}
-
-/* Sorts the blocks, and removes those that begin within another one. */
-static int sort_blocks(struct reach_blocks *blocks)
-{
-	_cleanup_(free_ptr) struct sorted_block *sorted = calloc(blocks->n + 1, sizeof(*sorted));
-	size_t n = 0;
-
-	if (!sorted)
-		return -ENOMEM;
-	for (size_t i = 0; i < blocks->n; i++)
-		sorted[i] = (struct sorted_block){ blocks->begins[i], blocks->sizes[i] };
-	qsort(sorted, blocks->n, sizeof(*sorted), compare_blocks);
-	for (size_t i = 0; i < blocks->n; i++) {
-		if (n && sorted[i].begin - blocks->begins[n - 1] < (blocks->sizes[n - 1] ?: 1))
-			continue;
-		blocks->begins[n] = sorted[i].begin;
-		blocks->sizes[n++] = sorted[i].size;
-	}
-	blocks->n = n;
-	return 0;
 }
 
 struct search {
@@ -183,14 +134,13 @@ static int call_worker(struct reach_process *process, struct search *search)
 	return err;
 }
 
-static int search(struct reach_process *process, const pid_t *tids, size_t n_tids, bool knows_all)
+static int search(struct reach_process *process, const pid_t *tids, size_t n_tids)
 {
 	struct search search = { .process = process };
-	int err = process->blocks.n > MOST_BLOCKS ? -E2BIG : sort_blocks(&process->blocks);
+	int err = process->blocks.n > MOST_BLOCKS ? -E2BIG : reach_blocks__sort(&process->blocks);
 
 	if (!err)
-		err = reach_roots__read(process->pid, tids, n_tids, &process->own, knows_all,
-					&search.roots);
+		err = reach_roots__read(process->pid, tids, n_tids, &process->own, &search.roots);
 	if (err)
 		return err;
 	process->classes = calloc(process->blocks.n + 1, 1);
@@ -209,10 +159,10 @@ static int add_process(struct reach *reach, const struct reach_process *process)
 }
 
 int reach__search(struct reach *reach, struct reach_process *process, const pid_t *tids,
-		  size_t n_tids, bool knows_all)
+		  size_t n_tids)
 {
 	struct reach_process none = { .pid = process->pid };
-	int err = search(process, tids, n_tids, knows_all);
+	int err = search(process, tids, n_tids);
 
 	if (!err)
 		err = add_process(reach, process);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "reach_blocks.h"
 #include "reach_roots.h"
 #include "reach_scan.h"
 
@@ -35,18 +36,15 @@ void reach__free(struct reach *reach);
 /* Forgets all processes. */
 void reach__clear(struct reach *reach);
 
-/* Adds a block, in any order. Fails with -ENOMEM. */
-int reach_blocks__add(struct reach_blocks *blocks, __u64 begin, __u64 size_bytes);
 void reach_process__release(struct reach_process *process);
 
 /*
  * Searches the memory of @process->pid, all threads of which are stopped and traced by this process
- * (@tids), for what reaches @process->blocks, in a worker. Takes the process over. @knows_all: as
- * for reach_roots__read(). If the search fails the process is kept without blocks. Returns 0 or
- * -ENOMEM.
+ * (@tids), for what reaches @process->blocks, in a worker. Takes the process over. If the search
+ * fails the process is kept without blocks. Returns 0 or -ENOMEM.
  */
 int reach__search(struct reach *reach, struct reach_process *process, const pid_t *tids,
-		  size_t n_tids, bool knows_all);
+		  size_t n_tids);
 /* Adds a process that cannot be searched. Returns 0 or -ENOMEM. */
 int reach__refuse(struct reach *reach, pid_t pid, const char *why);
 

@@ -73,7 +73,6 @@ struct roots_reader {
 	const struct stack_top *tops;
 	size_t n_tops;
 	const struct reach_ranges *own;
-	bool knows_all;
 };
 
 /* Returns where the used part of a stack begins. A mapping with more than a stack, such as a pool
@@ -94,20 +93,28 @@ static __u64 used_begin(const struct roots_reader *reader, const struct memory_m
 }
 
 /* Returns whether the mapping cannot have a program's pointers. */
-static bool is_without_roots(const struct roots_reader *reader,
-			     const struct memory_mapping *mapping)
+static bool is_without_roots(const struct memory_mapping *mapping)
 {
 	switch (mapping->kind) {
 	case MEMORY_OWN:
 		return true;
-	case MEMORY_BREAK:
-	case MEMORY_ARENA:
-		return reader->knows_all;
 	case MEMORY_SHARED:
 		return !mapping->is_writable || mapping->is_device;
 	default:
 		return mapping->is_device;
 	}
+}
+
+/* A heap may be several mappings, if the program has changed some pages: a chunk may lie in both. */
+static bool extend_heap(struct reach_ranges *ranges, const struct memory_mapping *mapping)
+{
+	struct reach_range *last = ranges->n ? &ranges->ranges[ranges->n - 1] : NULL;
+
+	if (mapping->kind != MEMORY_BREAK || !last || !last->is_heap || last->is_arena ||
+	    last->end != mapping->begin)
+		return false;
+	last->end = mapping->end;
+	return true;
 }
 
 static int add_mapping(const struct roots_reader *reader, const struct memory_mapping *mapping)
@@ -118,7 +125,10 @@ static int add_mapping(const struct roots_reader *reader, const struct memory_ma
 		.begin = used_begin(reader, mapping),
 		.end = mapping->end,
 		.is_file = is_file,
-		.only_begins = mapping->is_c_library,
+		.only_begins = is_file && mapping->is_c_library,
+		.is_c_library = mapping->is_c_library,
+		.is_heap = mapping->kind == MEMORY_BREAK || mapping->kind == MEMORY_ARENA,
+		.is_arena = mapping->kind == MEMORY_ARENA,
 	};
 	int err = 0;
 
@@ -126,8 +136,10 @@ static int add_mapping(const struct roots_reader *reader, const struct memory_ma
 		err = add_range(&roots->files, range);
 	if (!err && mapping->is_code)
 		err = add_range(&roots->code, range);
-	if (err || is_without_roots(reader, mapping) || (mapping->is_code && !mapping->is_writable))
+	if (err || is_without_roots(mapping) || (mapping->is_code && !mapping->is_writable))
 		return err;
+	if (extend_heap(&roots->memory, mapping))
+		return 0;
 	return add_rest(&roots->memory, range, reader->own);
 }
 
@@ -168,10 +180,10 @@ static int read_roots(pid_t pid, const pid_t *tids, struct stack_top *tops, size
 }
 
 int reach_roots__read(pid_t pid, const pid_t *tids, size_t n_tids, struct reach_ranges *own,
-		      bool knows_all, struct reach_roots *out)
+		      struct reach_roots *out)
 {
 	struct reach_roots roots = { 0 };
-	struct roots_reader reader = { .roots = &roots, .own = own, .knows_all = knows_all };
+	struct roots_reader reader = { .roots = &roots, .own = own };
 	struct stack_top *tops = calloc(n_tids + 1, sizeof(*tops));
 	int err;
 

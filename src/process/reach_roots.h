@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lists where in a process pointers to blocks can begin: its registers, stacks, data, and all other
- * memory that is not known to be an allocator's. */
+ * memory. */
 #ifndef ALLOCPROF_REACH_ROOTS_H
 #define ALLOCPROF_REACH_ROOTS_H
 
@@ -15,6 +15,9 @@ struct reach_range {
 	/* Only pointers to a block's beginning count: glibc's malloc has addresses of free memory
 	 * in its data, which may be the last bytes of the block before it. */
 	bool only_begins;
+	bool is_c_library; /* data of a C library */
+	bool is_heap;  /* of glibc's malloc, which has free memory and what no block is known of */
+	bool is_arena; /* a heap that was mapped for an arena, and begins with its description */
 };
 
 struct reach_ranges {
@@ -36,12 +39,11 @@ struct reach_roots {
 /*
  * Reads the roots of @pid. @tids: its threads, all of them stopped and traced by this process; of
  * other threads the whole stacks are roots. @own: memory of allocprof's in the process, which has
- * addresses of blocks; in any order, it gets sorted. @knows_all: every block that its allocator has
- * handed out is known, so what else is in glibc's heaps is free. Returns 0, -ENOMEM, -ESRCH, or a
- * negative errno of memory_mappings__read().
+ * addresses of blocks; in any order, it gets sorted. Returns 0, -ENOMEM, -ESRCH, or a negative
+ * errno of memory_mappings__read().
  */
 int reach_roots__read(pid_t pid, const pid_t *tids, size_t n_tids, struct reach_ranges *own,
-		      bool knows_all, struct reach_roots *out);
+		      struct reach_roots *out);
 void reach_roots__release(struct reach_roots *roots);
 
 #endif

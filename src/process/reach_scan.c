@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "heap_chunks.h"
 #include "pagemap.h"
+#include "reach_blocks.h"
 #include "reach_roots.h"
 
 #define WORD   sizeof(__u64)
@@ -53,6 +55,7 @@ struct scan {
 	const struct reach_blocks *blocks;
 	const struct reach_roots *roots;
 	int memory, pagemap;
+	struct heap_lists lists;
 	__u8 *classes;
 	struct reach_figures figures;
 	__u64 begin, size; /* all blocks are there */
@@ -297,7 +300,7 @@ static void follow_pointer(struct scan *scan, __u64 pointer)
 
 /* Follows the words of memory that has been read. Roots are read with @skips: blocks among them are
  * left out, since a pointer has to lead there. */
-static void follow_words(struct scan *scan, __u64 address, size_t n, bool skips)
+static void follow_words(struct scan *scan, __u64 address, const __u64 *words, size_t n, bool skips)
 {
 	const struct reach_blocks *blocks = scan->blocks;
 	size_t next = skips ? ARRAY_LOWER_BOUND(blocks->n, i, block_end(blocks, i) <= address)
@@ -308,8 +311,8 @@ static void follow_words(struct scan *scan, __u64 address, size_t n, bool skips)
 			next++;
 		if (next < blocks->n && blocks->begins[next] <= address)
 			continue;
-		if (scan->words[i] - scan->begin < scan->size)
-			follow_pointer(scan, scan->words[i]);
+		if (words[i] - scan->begin < scan->size)
+			follow_pointer(scan, words[i]);
 	}
 }
 
@@ -325,7 +328,7 @@ static void read_memory(struct scan *scan, __u64 begin, __u64 end, bool skips)
 			continue;
 		}
 		n -= n % WORD;
-		follow_words(scan, begin, n / WORD, skips);
+		follow_words(scan, begin, scan->words, n / WORD, skips);
 		scan->figures.read_bytes += n;
 		begin += n;
 	}
@@ -513,10 +516,35 @@ static void follow_found(struct scan *scan)
 	}
 }
 
+static void follow_heap_part(void *context, const struct heap_part *part)
+{
+	struct scan *scan = context;
+	const struct reach_range range = { .begin = part->begin, .end = part->end };
+
+	if (scan->err)
+		return;
+	scan->only_begins = part->only_begins;
+	if (!part->words) {
+		read_pages(scan, &range, true);
+		return;
+	}
+	follow_words(scan, part->begin, part->words, (part->end - part->begin) / WORD, false);
+	scan->figures.read_bytes += part->end - part->begin;
+}
+
+static void follow_heap(struct scan *scan, const struct reach_range *heap)
+{
+	int err = heap_chunks__visit_used(heap, scan->blocks, &scan->lists, follow_heap_part, scan);
+
+	if (!scan->err)
+		scan->err = err;
+}
+
 static void follow_roots(struct scan *scan)
 {
 	const struct reach_roots *roots = scan->roots;
 
+	scan->err = heap_lists__read(&roots->memory, scan->memory, &scan->lists);
 	scan->is_definite = true;
 	for (size_t i = 0; i < roots->n_words; i++)
 		follow_pointer(scan, roots->words[i]);
@@ -526,8 +554,10 @@ static void follow_roots(struct scan *scan)
 		range.begin = (range.begin + WORD - 1) & ~(WORD - 1);
 		range.end &= ~(WORD - 1);
 		scan->only_begins = range.only_begins;
-		scan->is_definite = true;
-		read_pages(scan, &range, true);
+		if (range.is_heap)
+			follow_heap(scan, &range);
+		else
+			read_pages(scan, &range, true);
 	}
 	scan->only_begins = false;
 }
@@ -555,6 +585,7 @@ static void scan__release(struct scan *scan)
 	free(scan->pointers);
 	free(scan->first_pointers);
 	free(scan->found);
+	heap_lists__release(&scan->lists);
 	free(scan);
 }
 

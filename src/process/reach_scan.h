@@ -9,6 +9,7 @@
 #include <linux/types.h>
 #include <stddef.h>
 
+struct reach_blocks;
 struct reach_roots;
 
 enum reach_class {
@@ -21,12 +22,6 @@ enum reach_class {
 	REACH_INDIRECT, /* only blocks that are lost point here */
 	REACH_LOST,	/* nothing points here, or only what can be reached from here */
 	REACH_CLASSES,
-};
-
-/* Blocks by ascending address, which do not overlap. */
-struct reach_blocks {
-	__u64 *begins, *sizes; /* addresses, and requested bytes */
-	size_t n, room;
 };
 
 struct reach_figures {

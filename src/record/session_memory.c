@@ -91,14 +91,13 @@ static int read_pages(struct session *session, pid_t pid)
 }
 
 /* Lists the process's live blocks. Returns -ESRCH if no engine measures it. */
-static int read_blocks(struct session *session, pid_t pid, struct reach_process *process,
-		       bool *lacks)
+static int read_blocks(struct session *session, pid_t pid, struct reach_process *process)
 {
 	int err = -ESRCH;
 
 	for (size_t i = 0; i < session->n_engines && err == -ESRCH; i++)
 		err = session__operations(session, i)
-			      ->read_blocks(session->engines[i], pid, process, lacks);
+			      ->read_blocks(session->engines[i], pid, process);
 	return err;
 }
 
@@ -154,27 +153,15 @@ static int find_threads(const struct session *session, pid_t pid, struct stopped
 	return err;
 }
 
-/* Returns whether the process has run its program from the beginning, so that its allocator has
- * handed out nothing before. */
-static bool is_whole(const struct session *session, pid_t pid)
-{
-	__u32 process = profile__find_process(session->profile, pid);
-
-	return session->target.launched && process &&
-	       !profile__is_forked(session->profile, process);
-}
-
 /* Searches the memory of a process whose threads are all stopped. */
 static int search_process(struct session *session, pid_t pid, const struct stopped_threads *threads)
 {
 	struct reach *reach = session->options.reach;
 	struct reach_process process = { .pid = pid };
-	bool lacks = false;
-	int err = read_blocks(session, pid, &process, &lacks);
+	int err = read_blocks(session, pid, &process);
 
 	if (!err)
-		return reach__search(reach, &process, threads->tids, threads->n,
-				     !lacks && is_whole(session, pid));
+		return reach__search(reach, &process, threads->tids, threads->n);
 	reach_process__release(&process);
 	return err == -ESRCH ? 0 : err == -ENOMEM ? err : reach__refuse(reach, pid, strerror(-err));
 }

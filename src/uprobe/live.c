@@ -405,9 +405,8 @@ static int list_pending(void *context, const void *key, const void *value)
 	return err;
 }
 
-int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *out, bool *lacks)
+int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *out)
 {
-	__u64 untracked = 0;
 	int err = 0;
 
 	out->owner = live->collector;
@@ -420,9 +419,6 @@ int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *
 	if (!err)
 		err = map_batch__each(live->options.threads_fd, sizeof(__u64),
 				      sizeof(struct ap_thread), false, list_pending, out);
-	for (__u32 i = 0; i < AP_UNTRACKED_REASONS; i++)
-		untracked += stat_sum(live, AP_STAT_UNTRACKED + i);
-	*lacks = untracked;
 	return err;
 }
 

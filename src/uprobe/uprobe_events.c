@@ -379,18 +379,11 @@ int uprobe__stop(struct engine *engine)
 	return err;
 }
 
-int uprobe__read_blocks(struct engine *engine, pid_t pid, struct reach_process *out, bool *lacks)
+int uprobe__read_blocks(struct engine *engine, pid_t pid, struct reach_process *out)
 {
 	struct uprobe *uprobe = uprobe__of(engine);
-	__u64 lost = 0;
-	int err = uprobe__read_events(uprobe);
 
-	if (!err)
-		err = live__read_blocks(uprobe->live, pid, out, lacks);
-	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
-		lost += uprobe__count_lost(uprobe, reason);
-	*lacks |= lost;
-	return err;
+	return uprobe__read_events(uprobe) ?: live__read_blocks(uprobe->live, pid, out);
 }
 
 static bool is_anyone_followed(const struct uprobe *uprobe)

@@ -121,7 +121,7 @@ def test_nothing_of_ours(run, allocprof, target, tmp_path):
     run([allocprof, "record", "-q", "--faults", "-o", str(data), target("nothing")], expect=0)
     connection = sqlite3.connect(f"file:{data}?mode=ro", uri=True)
     assert {name for name, in connection.execute("SELECT DISTINCT comm FROM calls")} == {"nothing"}
-    (frames,), = connection.execute("SELECT count(*) FROM frame_names WHERE module LIKE '%allocprof%'")
+    (frames,), = connection.execute("SELECT count(*) FROM frame_names WHERE module LIKE '%/cli/allocprof'")
     connection.close()
     assert frames == 0
 

@@ -40,8 +40,7 @@ def ask(process):
 
 @pytest.mark.engines("uprobe", "preload")
 def test_server(runner, run, allocprof, target, tmp_path, engine):
-    """Attached to a server: what it loses and nothing else is lost. An old pointer in memory that is not used any more
-    can hide some of it, since what the allocator has free is not known there. The server goes on."""
+    """Attached to a server: what it loses and nothing else is lost, though it has blocks from before. The server goes on."""
     data = tmp_path / "server.data"
     server = runner.start([target("reachable"), "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdout.readline() == b"ready\n"
@@ -55,7 +54,9 @@ def test_server(runner, run, allocprof, target, tmp_path, engine):
     report = leaks_of(run, allocprof, data)
     lost, others = lost_by(report, "lose")
     assert sum(lost.values()) == 20 * 14
-    assert lost["lost"] + lost["indirectly_lost"] >= 20 * 14 * 3 // 4
+    # The last one may be on the stack, or in a register; and the address of the free memory behind one, which is within
+    # its last chunk of memory.
+    assert lost["lost"] + lost["indirectly_lost"] >= 20 * 14 - 4
     assert others["lost"] == others["indirectly_lost"] == 0 and others["reachable"] > 0
     # Lost ones come first, though the table of the server has more bytes.
     assert "lose" in frames_of(report, report["stacks"][0]) and report["sort"] == "lost"
@@ -64,8 +65,7 @@ def test_server(runner, run, allocprof, target, tmp_path, engine):
 
 @pytest.mark.engines("uprobe", "preload")
 def test_dump(runner, run, allocprof, target, tmp_path, engine):
-    """A copy of a recording that runs is of its moment, and so is the recording's end. All of the command is known, so
-    no old pointer in the allocator's memory hides anything."""
+    """A copy of a recording that runs is of its moment, and so is the recording's end."""
     data, dump = tmp_path / "whole.data", tmp_path / "dump.data"
     recording = runner.start([allocprof, "record", "-q", "--engine", engine, "--reachable", "-o", data, target("reachable"), "serve"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -287,6 +287,50 @@ NOINLINE static void large()
 	kept[0] = block;
 }
 
+/* Pointers in memory between the allocator's that the program has taken by itself. */
+NOINLINE static void taken()
+{
+	void **before = static_cast<void **>(sbrk(4096)), **after;
+
+	sink = malloc(100);
+	after = static_cast<void **>(sbrk(1 << 16));
+	for (int i = 0; i < 5; i++) {
+		before[100 + i] = malloc(92);
+		after[1000 + i] = malloc(93);
+	}
+	/* Behind these the allocator's memory goes on. */
+	for (int i = 0; i < 2000; i++)
+		sink = malloc(94);
+}
+
+extern "C" void *__libc_malloc(size_t size);
+
+/* Blocks that no function of the family has returned, in use and left. */
+NOINLINE static void internal()
+{
+	void **table = static_cast<void **>(__libc_malloc(800));
+	void **large = static_cast<void **>(__libc_malloc(100000));
+	void *volatile freed[20];
+
+	for (int i = 0; i < 5; i++) {
+		table[3 * i] = malloc(96);
+		large[1000 * i] = malloc(97);
+	}
+	/* What was freed has no pointers any more, wherever the allocator keeps it. */
+	for (int i = 0; i < 20; i++) {
+		void **block = static_cast<void **>(malloc(i % 2 ? 98 : 2000));
+
+		block[9] = malloc(99);
+		freed[i] = block;
+	}
+	for (void *volatile &block : freed)
+		free(block);
+	kept[0] = table;
+	kept[1] = large;
+	for (void *volatile &block : freed)
+		block = nullptr;
+}
+
 NOINLINE static void grown()
 {
 	void *block = malloc(10);
@@ -323,6 +367,8 @@ static const struct {
 	{ "mapped", mapped },
 	{ "large", large },
 	{ "grown", grown },
+	{ "taken", taken },
+	{ "internal", internal },
 };
 
 NOINLINE static void lose()

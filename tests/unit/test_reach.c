@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "reach_blocks.h"
 #include "reach_roots.h"
 #include "reach_scan.h"
 

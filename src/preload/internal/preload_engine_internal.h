@@ -164,8 +164,7 @@ int preload_engine__start_live(struct preload_engine *engine, __u64 now_ns);
 /* Adds a sample to the time line when one is due. Returns the milliseconds until the next one, at
  * most @most. */
 int preload_engine__attend_live(struct preload_engine *engine);
-int preload_engine__read_blocks(struct engine *base, pid_t pid, struct reach_process *out,
-				bool *lacks);
+int preload_engine__read_blocks(struct engine *base, pid_t pid, struct reach_process *out);
 int preload_engine__live_timeout_ms(const struct preload_engine *engine, int most);
 /* Returns the number of live bytes in processes that run. */
 __u64 preload_engine__live_bytes(const struct preload_engine *engine,

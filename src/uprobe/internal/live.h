@@ -46,7 +46,7 @@ struct live_options {
 };
 
 /* Implements read_blocks() of engine.h. */
-int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *out, bool *lacks);
+int live__read_blocks(const struct live *live, pid_t pid, struct reach_process *out);
 
 /* Creates the first maps. Fails with -ENOMEM, or an errno of bpf(2). */
 int live__new(const struct live_options *options, struct live **out);

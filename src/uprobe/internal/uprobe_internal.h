@@ -135,7 +135,7 @@ void uprobe__free_late(struct uprobe *uprobe);
 
 /* uprobe_start.c, uprobe_events.c, uprobe_cut.c, uprobe_results.c: operations of the engine
  * (engine.h). */
-int uprobe__read_blocks(struct engine *engine, pid_t pid, struct reach_process *out, bool *lacks);
+int uprobe__read_blocks(struct engine *engine, pid_t pid, struct reach_process *out);
 int uprobe__stop(struct engine *engine);
 int uprobe__await_child(struct engine *engine, bool awaits, struct error *error);
 int uprobe__launch(struct engine *engine, char *const argv[], struct error *error);
