@@ -483,14 +483,17 @@ static int check_mapped(struct preload_attach *attach, struct error *error)
 	const struct library_file *file = &attach->file;
 	size_t size = file->code_end - file->code_start;
 	_cleanup_(free_ptr) unsigned char *code = malloc(size);
+	int err;
 
 	if (proc_maps__each(attach->pid, look_for_memory, attach) == 1)
 		return refuse(error, -EBUSY, attach->pid, "another allocprof does so now");
 	if (!code)
 		return error__set(error, -ENOMEM, "no memory");
 	/* The segments have the same offsets in the file as in memory, except for the last one. */
-	if (process_memory__read(attach->pid, attach->base + file->code_start, code, size) ||
-	    memcmp(code, file->bytes + file->code_start, size) != 0)
+	err = process_memory__read(attach->pid, attach->base + file->code_start, code, size);
+	if (err)
+		return explain(error, err, attach->pid);
+	if (memcmp(code, file->bytes + file->code_start, size) != 0)
 		return refuse(error, -EBUSY, attach->pid,
 			      "another version of allocprof has left its library there");
 	return 0;

@@ -21,6 +21,11 @@
 
 #define LOOK_US 20
 
+/* A thread in an uninterruptible sleep, which is over soon unless it is vfork(2)'s, is looked at so
+ * many times more. */
+#define MORE_LOOKS   10
+#define MORE_LOOK_US 200
+
 /* The nice value while threads are held, so that this process need not wait for a processor. */
 #define HOLDING_NICE -20
 
@@ -35,6 +40,7 @@ struct hold {
 	struct held_thread *threads;
 	size_t n, room;
 	size_t n_left_out; /* number of threads that stood still, and may go on meanwhile */
+	size_t n_sleeping; /* number of those in an uninterruptible sleep */
 	__u64 begin_ns;	   /* when the first thread was interrupted; 0: none */
 	/* Nice value and timer slack of the calling thread before it held any thread. */
 	int nice, slack_ns;
@@ -80,6 +86,7 @@ static bool stands_still(struct hold *hold, pid_t pid, pid_t tid)
 
 	stands = !has_ended && strchr("DT", stat.state);
 	hold->n_left_out += stands;
+	hold->n_sleeping += stands && stat.state == 'D';
 	return has_ended || stands;
 }
 
@@ -160,7 +167,7 @@ static int note_threads(struct hold *hold, pid_t pid, DIR *tasks)
 	size_t next = 0;
 	int err = 0;
 
-	hold->n_left_out = 0;
+	hold->n_left_out = hold->n_sleeping = 0;
 	while (!err && (entry = readdir(tasks))) {
 		pid_t tid = atoi(entry->d_name);
 
@@ -170,13 +177,23 @@ static int note_threads(struct hold *hold, pid_t pid, DIR *tasks)
 	return err;
 }
 
+/* Waits a moment if a thread may leave its sleep. Returns false if none is in one, or not for the
+ * first times any more. */
+static bool looks_again(const struct hold *hold, int *n_more)
+{
+	if (!hold->n_sleeping || ++*n_more > MORE_LOOKS)
+		return false;
+	usleep(MORE_LOOK_US);
+	return true;
+}
+
 /* Repeats until no thread is new, since threads that are not held yet may start others meanwhile. */
 int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
 {
 	size_t before = hold->n, from;
 	char path[64];
 	DIR *tasks;
-	int err = 0, seized;
+	int err = 0, seized, n_more = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	do {
@@ -189,15 +206,21 @@ int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
 		seized = seize_threads(hold, from);
 		err = err ? err : seized;
 		await(hold, from, until_ns);
-	} while (!err && hold->n > from && clock__now_ns() < until_ns);
+	} while (!err && (hold->n > from || looks_again(hold, &n_more)) &&
+		 clock__now_ns() < until_ns);
 	return err ? err : (int)(hold->n - before);
 }
 
 int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns)
 {
 	size_t before = hold->n, next = 0;
-	int err = has(hold, tid, &next) ? 0 : note_thread(hold, tid, tid);
+	int err = 0, n_more = 0;
 
+	do {
+		hold->n_left_out = hold->n_sleeping = 0;
+		if (!has(hold, tid, &next))
+			err = note_thread(hold, tid, tid);
+	} while (!err && looks_again(hold, &n_more) && clock__now_ns() < until_ns);
 	if (!err)
 		err = seize_threads(hold, before);
 	if (err)
