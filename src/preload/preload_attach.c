@@ -244,6 +244,18 @@ static void unmap(const struct preload_attach *attach, struct remote *remote)
 					    0, 0);
 }
 
+#define BREAKPOINT 0xcc
+
+/* Returns whether the process has this code, apart from breakpoints that the kernel has put there
+ * for uprobes: this or another program may measure the library's functions. */
+static bool is_same_code(const unsigned char *in_process, const unsigned char *code, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (in_process[i] != code[i] && in_process[i] != BREAKPOINT)
+			return false;
+	return true;
+}
+
 /* Returns -ESTALE if the process has executed another program before it was held. */
 static int check_program(const struct preload_attach *attach)
 {
@@ -256,7 +268,7 @@ static int check_program(const struct preload_attach *attach)
 	/* The code segment has the same offset in the file as in memory. */
 	return attach->base && (process_memory__read(attach->pid, attach->base + file->attach, code,
 						     sizeof(code)) ||
-				memcmp(code, file->bytes + file->attach, sizeof(code)) != 0)
+				!is_same_code(code, file->bytes + file->attach, sizeof(code)))
 		       ? -ESTALE
 		       : 0;
 }
@@ -302,6 +314,18 @@ static int prepare(struct preload_attach *attach)
 	attach->is_unused = !err;
 	remote__end(remote);
 	attach->prepared_ns = release_threads(hold);
+	return err;
+}
+
+/* Tries again if the thread could not be held. */
+static int prepare_in_time(struct preload_attach *attach)
+{
+	int err = prepare(attach);
+
+	for (int i = 1; err == -EAGAIN && i < TRIES; i++) {
+		usleep(TRY_US);
+		err = prepare(attach);
+	}
 	return err;
 }
 
@@ -493,7 +517,7 @@ static int check_mapped(struct preload_attach *attach, struct error *error)
 	err = process_memory__read(attach->pid, attach->base + file->code_start, code, size);
 	if (err)
 		return explain(error, err, attach->pid);
-	if (memcmp(code, file->bytes + file->code_start, size) != 0)
+	if (!is_same_code(code, file->bytes + file->code_start, size))
 		return refuse(error, -EBUSY, attach->pid,
 			      "another version of allocprof has left its library there");
 	return 0;
@@ -600,7 +624,7 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 			goto fail;
 	}
 	if (!err)
-		err = prepare(attach);
+		err = prepare_in_time(attach);
 	if (!err)
 		err = preload__move(preload, &attach->memory_fd, &attach->tables_fd);
 	if (!err)
