@@ -76,15 +76,19 @@ static bool has(const struct hold *hold, pid_t tid, size_t *next)
 	return false;
 }
 
+static bool thread_has_ended(pid_t pid, pid_t tid, struct proc_stat *stat)
+{
+	return proc_stat__read_thread(pid, tid, stat) || strchr("ZXx", stat->state);
+}
+
 /* Returns whether the thread neither runs nor can stop at once, such as the parent of a vfork(2),
  * or is stopped already, or has ended. */
 static bool stands_still(struct hold *hold, pid_t pid, pid_t tid)
 {
 	struct proc_stat stat;
-	bool has_ended = proc_stat__read_thread(pid, tid, &stat) || strchr("ZXx", stat.state),
-	     stands;
+	bool has_ended = thread_has_ended(pid, tid, &stat);
+	bool stands = !has_ended && strchr("DT", stat.state);
 
-	stands = !has_ended && strchr("DT", stat.state);
 	hold->n_left_out += stands;
 	hold->n_sleeping += stands && stat.state == 'D';
 	return has_ended || stands;
@@ -112,11 +116,16 @@ static int seize_threads(struct hold *hold, size_t from)
 		hold->begin_ns = clock__now_ns();
 	for (size_t i = from; i < hold->n && !err; i++) {
 		pid_t tid = hold->threads[i].tid;
+		struct proc_stat stat;
 
-		if (!ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+		if (!ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 			hold->threads[n++].tid = tid;
-		else if (errno != ESRCH)
-			err = -errno;
+			continue;
+		}
+		err = -errno;
+		/* The kernel says EPERM, too, of a thread that is just ending. */
+		if (err == -ESRCH || (err == -EPERM && thread_has_ended(tid, tid, &stat)))
+			err = 0;
 	}
 	hold->n = n;
 	/* This fails for a thread that has ended, which hold__release() notices. */
