@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "array.h"
-#include "cleanup.h"
+#include "proc.h"
 #include "record_abi.h"
 
 void live_spaces__release(struct live_spaces *spaces)
@@ -115,25 +113,17 @@ __u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid)
 	return UINT64_MAX;
 }
 
-/* Returns RssAnon of proc_pid_status(5): resident memory that no file backs. */
-static __u64 rss_bytes(pid_t pid)
-{
-	_cleanup_(close_file) FILE *file = NULL;
-	unsigned long long resident, shared;
-	char name[64];
-
-	snprintf(name, sizeof(name), "/proc/%d/statm", pid);
-	file = fopen(name, "re");
-	if (!file || fscanf(file, "%*u %llu %llu", &resident, &shared) != 2 || shared > resident)
-		return 0;
-	return (resident - shared) * sysconf(_SC_PAGESIZE);
-}
-
 __u64 live_spaces__rss_bytes(const struct live_spaces *spaces)
 {
 	__u64 sum = 0;
 
-	for (size_t i = 0; i < spaces->n_running; i++)
-		sum += rss_bytes(spaces->programs[spaces->running[i]].pid);
+	for (size_t i = 0; i < spaces->n_running; i++) {
+		struct proc_memory memory;
+
+		/* RssAnon of proc_pid_status(5) */
+		if (proc_memory__read(spaces->programs[spaces->running[i]].pid, &memory) &&
+		    memory.shared_bytes < memory.rss_bytes)
+			sum += memory.rss_bytes - memory.shared_bytes;
+	}
 	return sum;
 }

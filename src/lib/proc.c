@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 
@@ -100,4 +101,18 @@ bool proc_status__number(pid_t pid, const char *key, int *out)
 		if (!strncmp(line, key, len) && line[len] == ':')
 			return sscanf(line + len + 1, "%d", out) == 1;
 	return false;
+}
+
+bool proc_memory__read(pid_t pid, struct proc_memory *out)
+{
+	_cleanup_(close_file) FILE *file = NULL;
+	unsigned long long resident, shared, page = sysconf(_SC_PAGESIZE);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%*u %llu %llu", &resident, &shared) != 2)
+		return false;
+	*out = (struct proc_memory){ resident * page, shared * page };
+	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads /proc/PID/maps, /proc/PID/stat and /proc/PID/status. */
+/* Reads /proc/PID/maps, stat, statm and status. */
 #ifndef ALLOCPROF_PROC_H
 #define ALLOCPROF_PROC_H
 
@@ -46,6 +46,14 @@ int proc_stat__read(pid_t pid, struct proc_stat *out);
 
 /* Does the same for one thread of the process. */
 int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out);
+
+struct proc_memory {
+	__u64 rss_bytes;    /* resident memory */
+	__u64 shared_bytes; /* what of it is of files, or shared */
+};
+
+/* Reads them from /proc/PID/statm. Returns false if there is no such process. */
+bool proc_memory__read(pid_t pid, struct proc_memory *out);
 
 /* Reads the number behind @key, such as "Threads", in /proc/PID/status (proc_pid_status(5)). Returns
  * false if there is none, or no such process. */

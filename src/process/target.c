@@ -364,22 +364,12 @@ static char *read_command(pid_t pid)
 	return command;
 }
 
-static __u64 read_rss(pid_t pid)
-{
-	_cleanup_(close_file) FILE *file = NULL;
-	unsigned long long pages;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	file = fopen(path, "re");
-	if (!file || fscanf(file, "%*u %llu", &pages) != 1)
-		return 0;
-	return pages * sysconf(_SC_PAGESIZE);
-}
-
 void attached__read(pid_t pid, struct attached *out)
 {
-	*out = (struct attached){ read_command(pid), read_rss(pid) };
+	struct proc_memory memory = { 0 };
+
+	(void)proc_memory__read(pid, &memory);
+	*out = (struct attached){ read_command(pid), memory.rss_bytes };
 }
 
 void attached__release(struct attached *attached)
