@@ -230,21 +230,20 @@ static bool is_vtable(struct scan *scan, __u64 address)
 static bool stands_for_begin(struct scan *scan, size_t block, __u64 pointer)
 {
 	__u64 begin = scan->blocks->begins[block], size = scan->blocks->sizes[block];
-	__u64 offset = pointer - begin, words[2], inner;
+	__u64 offset = pointer - begin, words[2] = { 0 }, inner;
 
-	if (size < 2 * WORD || pointer % WORD || offset > size - WORD ||
-	    !read_words(scan, begin, words, 2))
+	if (size <= WORD || pointer % WORD ||
+	    !read_words(scan, begin, words, size < 2 * WORD ? 1 : 2))
 		return false;
 	/* new T[n] puts n before the elements; some libraries put the size before a block. */
-	if (offset == WORD && words[0] &&
-	    (words[0] == size - WORD || (size - WORD) % words[0] == 0))
+	if (offset == WORD && words[0] && (size - WORD) % words[0] == 0)
 		return true;
 	/* GCC's std::string before C++11: length, capacity, and a number of users. */
 	if (offset == 3 * WORD && words[0] <= words[1] && words[1] == size - 3 * WORD - 1)
 		return true;
 	/* An object of a class with several bases has a table of functions for each. */
-	return is_vtable(scan, words[0]) && read_words(scan, pointer, &inner, 1) &&
-	       is_vtable(scan, inner);
+	return offset <= size - WORD && is_vtable(scan, words[0]) &&
+	       read_words(scan, pointer, &inner, 1) && is_vtable(scan, inner);
 }
 
 static void note_found(struct scan *scan, size_t block)

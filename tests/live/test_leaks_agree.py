@@ -27,9 +27,10 @@ import pytest
 import leaks
 from conftest import unavailable
 from containers import own_mounts
-from support import Recording, libc_path
+from support import SOURCE, Recording, libc_path
 
 TOP = 10
+SOURCES = SOURCE / "tests" / "targets" / "reachable"
 MEMCHECK = ["valgrind", "--leak-check=full", "--show-leak-kinds=all", "--leak-resolution=high",
             "--show-below-main=yes", "--num-callers=200", "--read-inline-info=no", "--xml=yes"]
 
@@ -44,6 +45,18 @@ for n in range(500):
 json.dumps({"a": [1, 2.5, "three"]})
 """
 NUMBERS = "".join(f"{n}\n" for n in range(2000))
+# Arrays of both kinds, functions, expansions, matches, and a line of the history; nothing forks.
+SCRIPT = r"""
+set -o history
+count() { local word; for word; do (( seen[$word]++ )); done; trap 'echo "$FUNCNAME"' RETURN; }
+declare -A seen table; declare -a list; shopt -s extglob
+for i in {1..300}; do table[key$i]=value$i; list+=("${table[key$i]/value/"$i "}"); done
+count "${list[@]%% *}"
+unset 'table[key7]' 'list[3]'; unset -f nothing
+printf -v line '%s,' "${!seen[@]}"; [[ $line =~ (1[0-9]+),(.*) ]]
+eval "second() { echo ${BASH_REMATCH[1]@Q} \"\$@\"; }"; second ${list[*]:0:9} ~root /us[r]
+shopt -s expand_aliases; alias name=value; hash -p /bin/true t; declare -n reference=list; local_one() { local -a own=(1 2); }; local_one
+"""
 
 # Name: command, what is added to its environment, exit status, stacks that have something at least.
 PROGRAMS = {
@@ -178,6 +191,15 @@ def stack_has(ours, memcheck, stack, name):
     return any(name in (ours.names.get(place) or memcheck.names.get(place) or "") for place in stack)
 
 
+def forget_sizes(ours, memcheck, name):
+    """Of stacks through the function only the blocks are compared. What the C library has of a thread is larger with a library
+    that has thread-local variables more, as the preload engine's."""
+    for live in ours, memcheck:
+        for stacks in live.by_kind.values():
+            for stack in [stack for stack in stacks if stack_has(ours, memcheck, stack, name)]:
+                stacks[stack] = [stacks[stack][0], 0]
+
+
 def assert_same_kinds(ours, memcheck):
     """What can be reached. Where the dynamic linker lists what dlopen() has loaded, it begins at a multiple of a cache
     line within the block, so that where the block is decides whether it points to its beginning."""
@@ -204,17 +226,61 @@ REACHABLE = [
 def test_kinds_of_blocks(runs, target, engine, case):
     ours, _ = runs.record([target("reachable"), case], {}, 0)
     memcheck = runs.memcheck([target("reachable"), case], {}, 0)
-    # A library with thread-local variables more, as the preload engine's is, makes what the C library has of a thread
-    # larger, and nothing else.
-    for kinds in ours.by_kind, memcheck.by_kind:
-        for stacks in kinds.values():
-            for stack in [stack for stack in stacks if stack_has(ours, memcheck, stack, "_dl_allocate_tls")]:
-                stacks[stack] = [stacks[stack][0], 0]
+    forget_sizes(ours, memcheck, "_dl_allocate_tls")
     # What __libc_malloc returns passes by the preload engine.
     if case == "internal" and engine == "preload":
         kept = memcheck.by_kind["reachable"]
         passed = [stack for stack, live in kept.items() if live in ([1, 800], [1, 100000])]
         assert [kept.pop(stack) for stack in passed] and len(passed) == 2
+    assert_same_kinds(ours, memcheck)
+
+
+# Of tests/targets/reachable/objects.cpp.
+OBJECTS = [
+    "functions", "anys", "virtual_bases", "pure_bases", "bools", "aligned_new", "small_arrays", "old_strings", "sized",
+    "coroutines", "shared_pointers", "intrusive", "tagged", "containers", "resources", "futures",
+]
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    if not shutil.which("g++"):
+        unavailable("g++ is not installed")
+    path = tmp_path_factory.mktemp("objects") / "objects"
+    subprocess.run(["g++", "-std=gnu++20", "-O1", "-fno-builtin", "-g", "-pthread", "-o", path, SOURCES / "objects.cpp"], check=True)
+    return path
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("case", OBJECTS)
+def test_kinds_of_objects(runs, objects, case):
+    ours, _ = runs.record([objects, case], {}, 0)
+    memcheck = runs.memcheck([objects, case], {}, 0)
+    forget_sizes(ours, memcheck, "_dl_allocate_tls")
+    assert_same_kinds(ours, memcheck)
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_kinds_of_rust(runs, tmp_path):
+    rustc = shutil.which("rustc", path="/usr/bin:/root/.cargo/bin")
+    if not rustc:
+        unavailable("rustc is not installed")
+    program = tmp_path / "shared"
+    subprocess.run([rustc, "--edition", "2021", "-O", "-g", "-o", program, SOURCES / "shared.rs"], check=True)
+    ours, _ = runs.record([program], {}, 0)
+    memcheck = runs.memcheck([program], {}, 0)
+    forget_sizes(ours, memcheck, "_dl_allocate_tls")
+    assert_same_kinds(ours, memcheck)
+    assert all(ours.by_kind.values())
+
+
+def test_kinds_of_bash(runs):
+    argv = ["bash", "--norc", "-c", SCRIPT]
+    ours, output = runs.record(argv, {}, 0)
+    assert output.endswith(b" /root /usr\n")
+    memcheck = runs.memcheck(argv, {}, 0)
+    # The digits of the parent's process ID.
+    forget_sizes(ours, memcheck, "set_ppid")
     assert_same_kinds(ours, memcheck)
 
 
