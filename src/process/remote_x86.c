@@ -56,6 +56,8 @@ struct remote {
 	__u64 frame, room; /* addresses on the thread's stack */
 	bool is_moved;	   /* the thread's registers are not @before */
 	bool returns;	   /* the thread restores itself */
+	size_t vectors_size;
+	unsigned char vectors[MAX_XSTATE]; /* the other registers before, as ptrace(2) has them */
 };
 
 int process_memory__read(pid_t pid, __u64 address, void *out, size_t size)
@@ -136,27 +138,41 @@ static int look_at_stack(void *context, const struct proc_mapping *mapping)
 	       (data > sp && data < mapping->end && sp - mapping->start > STACK_BYTES + MAX_XSTATE);
 }
 
-/* Reads the processor's registers as the kernel saves them for a handler. They are used only if
- * nobody else restores the thread. */
-static size_t read_xstate(const struct remote *remote, unsigned char state[MAX_XSTATE])
+static int read_vectors(struct remote *remote)
 {
-	struct iovec part = { state, MAX_XSTATE - sizeof(__u64) };
-	__u32 software[4] = { XSTATE_MAGIC1 };
+	struct iovec part = { remote->vectors, MAX_XSTATE - sizeof(__u64) };
+
+	if (ptrace(PTRACE_GETREGSET, remote->tid, (void *)(long)NT_X86_XSTATE, &part))
+		return -ESRCH;
+	remote->vectors_size = part.iov_len;
+	return part.iov_len < XSTATE_AT + 48 ? -ENOTSUP : 0;
+}
+
+/* The library's own code leaves these registers alone, but not the C library's that it calls. */
+static void restore_vectors(struct remote *remote)
+{
+	struct iovec part = { remote->vectors, remote->vectors_size };
+
+	(void)ptrace(PTRACE_SETREGSET, remote->tid, (void *)(long)NT_X86_XSTATE, &part);
+}
+
+/* Stores the registers as the kernel saves them for a handler, and returns their size. They are used
+ * only if nobody else restores the thread. */
+static size_t fill_xstate(const struct remote *remote, unsigned char state[MAX_XSTATE])
+{
+	__u32 software[4] = { XSTATE_MAGIC1 }, size = remote->vectors_size;
 	__u64 features;
 
-	if (ptrace(PTRACE_GETREGSET, remote->tid, (void *)(long)NT_X86_XSTATE, &part) ||
-	    part.iov_len < XSTATE_AT + 48)
-		return 0;
+	memcpy(state, remote->vectors, size);
 	/* PTRACE_GETREGSET puts XCR0 where the handler's frame has the features. */
 	memcpy(&features, state + XSTATE_AT, sizeof(features));
 	memset(state + XSTATE_AT, 0, 48);
-	software[1] = part.iov_len + sizeof(__u32);
+	software[1] = size + sizeof(__u32);
 	memcpy(&software[2], &features, sizeof(features));
 	memcpy(state + XSTATE_AT, software, sizeof(software));
-	software[0] = part.iov_len;
-	memcpy(state + XSTATE_AT + sizeof(software), software, sizeof(__u32));
-	memcpy(state + part.iov_len, &(__u32){ XSTATE_MAGIC2 }, sizeof(__u32));
-	return part.iov_len + sizeof(__u32);
+	memcpy(state + XSTATE_AT + sizeof(software), &size, sizeof(size));
+	memcpy(state + size, &(__u32){ XSTATE_MAGIC2 }, sizeof(__u32));
+	return size + sizeof(__u32);
 }
 
 /* From the kernel's include/linux/errno.h. */
@@ -243,14 +259,11 @@ static void fill_frame(const struct remote *remote, struct signal_frame *frame, 
 static int write_frame(struct remote *remote)
 {
 	unsigned char xstate[MAX_XSTATE];
-	size_t size = read_xstate(remote, xstate);
+	size_t size = fill_xstate(remote, xstate);
 	struct signal_frame frame = { .restorer = remote->code.restorer };
 	__u64 at = (remote->before.rsp - RED_ZONE - size) & ~63ULL;
-	int err;
+	int err = process_memory__write(remote->pid, at, xstate, size);
 
-	if (!size)
-		return -ENOTSUP;
-	err = process_memory__write(remote->pid, at, xstate, size);
 	fill_frame(remote, &frame, at);
 	remote->room = (at - REMOTE_ROOM) & ~15ULL;
 	/* At its entry a function finds its return address here. */
@@ -321,7 +334,9 @@ int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct r
 	    !has_code(pid, code->restorer, restorer_code, sizeof(restorer_code)))
 		goto fail;
 	err = proc_maps__each(pid, look_at_stack, &remote->before);
-	err = err == 1 ? write_frame(remote) : err ? err : -ENOTSUP;
+	err = err == 1 ? read_vectors(remote) : err ? err : -ENOTSUP;
+	if (!err)
+		err = write_frame(remote);
 	if (!err && (ptrace(PTRACE_SETOPTIONS, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) ||
 		     ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(all), &all)))
 		err = -ESRCH;
@@ -529,6 +544,7 @@ void remote__end(struct remote *remote)
 	if (!remote->returns) {
 		if (remote->is_moved) {
 			(void)ptrace(PTRACE_SETREGS, remote->tid, NULL, &remote->before);
+			restore_vectors(remote);
 			clear_stack(remote);
 			(void)ptrace(PTRACE_INTERRUPT, remote->tid, NULL, NULL);
 			if (!ptrace(PTRACE_CONT, remote->tid, NULL, NULL))

@@ -127,6 +127,59 @@ def test_killed_at_any_moment(run, allocprof, runner, compiled, tmp_path):
     process.exit()
 
 
+# Keeps values in vector registers while it counts down, and finds them there again.
+REGISTERS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static volatile int ends;
+static void end(int signal) { ends = 1; }
+int main(void)
+{
+	unsigned char before[16][16], after[16][16];
+	void *volatile block = malloc(10);
+	int wrong = 0;
+	signal(SIGTERM, end);
+	for (int i = 0; i < sizeof(before); i++) before[0][i] = i + 1;
+	puts("ready");
+	fflush(stdout);
+	while (!ends) {
+#define EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+#define SET(N) "movdqu " #N "*16(%0), %%xmm" #N "\n"
+#define GET(N) "movdqu %%xmm" #N ", " #N "*16(%1)\n"
+#define USED(N) , "xmm" #N
+		__asm__ volatile(EACH(SET) "mov $1000000, %%ecx\n1: dec %%ecx\njnz 1b\n" EACH(GET)
+				 :: "r"(before), "r"(after) : "ecx", "memory" EACH(USED));
+		for (int i = 0; i < 16; i++)
+			if (memcmp(before[i], after[i], 16))
+				wrong |= 1 << i;
+	}
+	printf("%x\n", wrong);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["", "killed"])
+def test_vector_registers(run, allocprof, runner, compiled, tmp_path, killed):
+    """Code that calls nothing may have something in any register when it is interrupted."""
+    process = runner.start([compiled(REGISTERS)], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    words = [allocprof, "record", "-q", "--live", "--engine=inside", "-o", tmp_path / "out", "-p", process.pid]
+    for number in range(10):
+        if killed:
+            recorder = runner.start(words, stderr=subprocess.DEVNULL)
+            time.sleep(0.02 * number)
+            recorder.kill()
+            recorder.wait()
+        else:
+            run([*words, "--duration", "20ms"], expect=0)
+    support.wait_until(lambda: not states_of(process.pid) & set("tT"), "no thread is stopped")
+    process.terminate()
+    assert process.communicate(timeout=TIMEOUT_SECONDS)[0] == b"0\n"
+
+
 def test_library_that_is_loaded_later(measure, runner, compiled, tmp_path):
     """Its calls come to the library as well, by its own dlopen(3)."""
     library = compiled(LATER, "-shared", "-fPIC", name="later.so")
