@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `allocprof diff`: compares two recordings. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "thread.h"
 
 #include "command.h"
 #include "data_command.h"
@@ -261,7 +262,7 @@ static int read_profiles(const struct diff_command *options, struct selected sel
 		{ .path = options->inputs[DIFF_AFTER] },
 	};
 	pthread_t thread;
-	bool is_threaded = !pthread_create(&thread, NULL, read_profile, &readings[DIFF_AFTER]);
+	bool is_threaded = thread__start(&thread, read_profile, &readings[DIFF_AFTER]);
 
 	read_profile(&readings[DIFF_BEFORE]);
 	if (is_threaded)

@@ -2,8 +2,6 @@
 #include "table_loader.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include "cfi.h"
 #include "parser.h"
 #include "table_cache.h"
+#include "thread.h"
 
 /* Assumed size of the entry point's code in a file without any call frame information (musl's). */
 #define BARE_ENTRY_BYTES 64
@@ -237,13 +236,7 @@ static void *work(void *context)
 
 static void start_thread(struct table_loader *loader)
 {
-	sigset_t all, before;
-
-	/* Signals are handled by other threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	loader->has_thread = !pthread_create(&loader->thread, NULL, work, loader);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	loader->has_thread = thread__start(&loader->thread, work, loader);
 }
 
 /* Adds a job. To be called with the lock held. */

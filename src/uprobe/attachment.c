@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
+#include "thread.h"
 #include "translator.h"
 
 /* The member link_create of union bpf_attr for uprobe_multi, Linux 6.6. */
@@ -263,7 +263,7 @@ void attachment__free(struct attachment *attachment)
 	for (__u32 i = 0; i < attachment->n_links; i++) {
 		struct single_link *link = &attachment->links[i];
 
-		link->has_closer = !pthread_create(&link->closer, NULL, destroy_link, link->link);
+		link->has_closer = thread__start(&link->closer, destroy_link, link->link);
 		if (!link->has_closer)
 			destroy_link(link->link);
 	}

@@ -5,7 +5,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "record_abi.h"
+#include "thread.h"
 #include "unwind_abi.h"
 
 int counters__init(struct counters *counters)
@@ -162,7 +162,7 @@ int slots__set(struct slots *slots, int map_fd, __u32 first, const int *fds, __u
 		return -ENOMEM;
 	*update = (struct update){ .map_fd = map_fd, .first = first, .n = n };
 	memcpy(update->fds, fds, n * sizeof(*fds));
-	if (pthread_create(&update->thread, NULL, run, update)) {
+	if (!thread__start(&update->thread, run, update)) {
 		free(update);
 		return set_slot(map_fd, first, fds, n);
 	}

@@ -3,13 +3,13 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "thread.h"
 
 /* Kept records are stored in pieces of this size; a larger record has a piece of its own. */
 #define PIECE_BYTES (1UL << 20)
@@ -129,13 +129,7 @@ static void *run(void *arg)
 /* Starts the other thread. If it cannot be created, the caller's thread reads everything. */
 static void start(struct ring_reader *reader)
 {
-	sigset_t all, before;
-
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before))
-		return;
-	reader->has_thread = !pthread_create(&reader->thread, NULL, run, reader);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	reader->has_thread = thread__start(&reader->thread, run, reader);
 }
 
 int ring_reader__new(int ring_fd, __u64 memory_bytes, ring_reader_handle *handle, void *context,
