@@ -48,6 +48,9 @@ enum {
 	OPT_EVENTS,
 	OPT_THROTTLE,
 	OPT_NO_CHECKPOINTS,
+	OPT_DUMP_AT,
+	OPT_KEEP,
+	OPT_BEGIN_AT,
 };
 
 static const struct argp_option record_options[] = {
@@ -79,6 +82,14 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_IGNORE,
 	OPTIONS_GROUP("In which part of the run:"),
 	WINDOW_OPTIONS,
+	{ "begin-at", OPT_BEGIN_AT, "rss=SIZE", 0,
+	  "With -p, begin when the process has SIZE of resident memory; it has no probes before",
+	  0 },
+	{ "dump-at", OPT_DUMP_AT, "LIMIT", 0,
+	  "Write a copy of the recording so far when the memory reaches LIMIT: rss=SIZE, live=SIZE, "
+	  "growth=SIZE/TIME, cgroup=N%, oom, or signal=USR2; also a list of these",
+	  0 },
+	{ "keep", OPT_KEEP, "N", 0, "With --dump-at, keep only the last N copies", 0 },
 	OPTIONS_GROUP("File and names:"),
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
 	MEASURE_OPTION_QUIET,
@@ -113,6 +124,8 @@ static const struct argp_option record_options[] = {
 	{ 0 },
 };
 
+#define MOST_KEPT_DUMPS 10000
+
 struct record_options {
 	struct measure measure;
 	struct series series;
@@ -145,6 +158,24 @@ static int parse_sample(struct measure *measure, const char *text, struct error 
 			"'%s' cannot be sampled; --sample takes 1 byte to 1G, 512K for example",
 			text);
 	measure->session.sample_bytes = bytes;
+	return 0;
+}
+
+static int check_dumps(const struct record_options *options, struct error *error)
+{
+	const struct measure *measure = &options->measure;
+
+	if (measure->n_kept_dumps && !measure->dump_limits.n)
+		return error__set(error, -EINVAL, "--keep means nothing without --dump-at");
+	if (measure->dump_limits.n && options->series.runs)
+		return error__set(
+			error, -EINVAL,
+			"--dump-at and -r cannot be used together: all runs are written at "
+			"the end");
+	if (dump_limits__has(&measure->dump_limits, DUMP_AT_LIVE) && !measure->session.live)
+		return error__set(error, -EINVAL, "--dump-at live= means nothing without --live");
+	if (measure->begin_rss_bytes && !measure->pid)
+		return error__set(error, -EINVAL, "--begin-at means nothing without -p");
 	return 0;
 }
 
@@ -188,6 +219,8 @@ static int check_record(struct record_options *options, struct error *error)
 		return error__set(error, -EINVAL,
 				  "--max-live, --max-records and --interval mean nothing without "
 				  "--live");
+	if (check_dumps(options, error))
+		return -EINVAL;
 	if (series__check(&options->series, &options->measure, error))
 		return -EINVAL;
 	return measure__check(&options->measure, "record", error);
@@ -242,6 +275,14 @@ static int parse_record(int key, char *arg, struct options_input *input)
 	case OPT_EVENTS:
 		options->events = true;
 		return 0;
+	case OPT_DUMP_AT:
+		return dump_limits__parse(&options->measure.dump_limits, arg, input->error);
+	case OPT_KEEP:
+		return parse_limit("--keep", "copies", arg, MOST_KEPT_DUMPS,
+				   &options->measure.n_kept_dumps, input->error);
+	case OPT_BEGIN_AT:
+		return dump_limits__parse_begin(arg, &options->measure.begin_rss_bytes,
+						input->error);
 	case OPT_THROTTLE:
 		options->measure.session.throttle = true;
 		return 0;
@@ -500,6 +541,9 @@ static int run_record(char **argv)
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
 	if (options.measure.quiet)
 		progress__forbid();
+	for (unsigned int i = 0; i < options.measure.dump_limits.n; i++)
+		options.measure.session.own_signals |=
+			1U << options.measure.dump_limits.limits[i].signal_number & ~1U;
 	options.measure.dump = write_dump;
 	options.measure.dump_context = &options;
 	options.measure.dump_path = options.output;

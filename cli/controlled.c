@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Answers requests during a recording, and writes copies of it: those that are asked for, those at
+ * limits of memory, and checkpoints. */
 #include "controlled.h"
 
 #include <errno.h>
@@ -16,6 +18,7 @@
 #include "clock.h"
 #include "control.h"
 #include "data_file.h"
+#include "dump_limits.h"
 #include "error.h"
 #include "measure_options.h"
 #include "message.h"
@@ -41,6 +44,11 @@
 #define CHECKPOINT_MOST_NS  (60 * NS_PER_S)
 #define CHECKPOINT_COST	    50
 
+/* The time between two looks at the memory, and how many times as long as the last look it is at
+ * least. */
+#define LOOK_NS	  (100 * NS_PER_MS)
+#define LOOK_COST 20
+
 /* A forked child that writes the counts as they were at the fork. */
 struct dump {
 	pid_t pid;    /* 0: no dump is running */
@@ -52,6 +60,8 @@ struct dump {
 	__u64 held_ns; /* how long the last attempt held the target */
 	bool resets;   /* the recording has already forgotten the counts that are being written */
 	bool is_checkpoint;
+	char why[DUMP_LIMITS_TEXT]; /* limits that were reached; "": a client requested the dump */
+	bool may_be_torn; /* the target may allocate and free while its live blocks are read */
 	char text[CONTROL_MAX_REPLY];
 	size_t len;
 };
@@ -63,6 +73,11 @@ struct controlled {
 	struct session_attendant attendant;
 	struct dump dump;
 	unsigned int n_dumps;
+	struct dump_limits limits;
+	char reached[DUMP_LIMITS_TEXT]; /* limits for which no dump has been begun yet */
+	__u64 look_ns;			/* when the memory is looked at, CLOCK_MONOTONIC */
+	char **kept;			/* paths of the last dumps at limits, or NULL; a ring */
+	__u64 n_written;
 	__u64 start_ns, checkpoint_ns,
 		/* CLOCK_MONOTONIC when the recording started, when the last checkpoint began, and
 		 * when the next is due. */
@@ -145,7 +160,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	progress__forbid();
-	session__become_snapshot(controlled->session, controlled->dump.is_checkpoint);
+	session__become_snapshot(controlled->session, controlled->dump.may_be_torn,
+				 controlled->dump.why[0] ? controlled->dump.why : NULL);
 	if (write(fd, "", 1) != 1)
 		_exit(1);
 	err = session__finish(controlled->session, &error);
@@ -292,7 +308,11 @@ static bool try_again(struct controlled *controlled)
 		err = cut_and_start(controlled, &error);
 	else if (dump->held_tries && dump->held_tries--)
 		err = start_held(controlled, &error);
-	else
+	else if (dump->why[0] && !dump->may_be_torn) {
+		/* Such a copy is worth more than none, and says by how much it can be off. */
+		dump->may_be_torn = true;
+		err = cut_and_start(controlled, &error);
+	} else
 		return false;
 	if (err)
 		dump->len = snprintf(dump->text, sizeof(dump->text),
@@ -306,6 +326,35 @@ static void take_out_note(struct dump *dump)
 {
 	if (dump->len && dump->text[0] == HAS_READ[0])
 		memmove(dump->text, dump->text + 1, dump->len--);
+}
+
+/* Keeps the path of a dump, and removes the oldest one if there are more than are to be kept. Takes
+ * @path over. */
+static void keep_dump(struct controlled *controlled, char *path)
+{
+	char **oldest;
+
+	if (!controlled->kept) {
+		free(path);
+		return;
+	}
+	oldest = &controlled->kept[controlled->n_written++ % controlled->measure->n_kept_dumps];
+	if (*oldest)
+		unlink(*oldest);
+	free(*oldest);
+	*oldest = path;
+}
+
+static void report_at_limit(struct controlled *controlled, bool is_written, const char *said)
+{
+	const struct dump *dump = &controlled->dump;
+
+	if (!is_written)
+		message__print("at %s no copy of the recording was written: %s", dump->why, said);
+	else if (!controlled->measure->quiet)
+		message__print("at %s: %s%s%s", dump->why, said,
+			       dump->held_ns ? ", for which the target was held for " : "",
+			       dump->held_ns ? number__time(dump->held_ns).text : "");
 }
 
 static void end_dump(struct controlled *controlled)
@@ -330,9 +379,15 @@ static void end_dump(struct controlled *controlled)
 				 "--live try again when it is idle, or without --no-hold";
 	if (dump->resets && dump->text[0] != '0')
 		session__lose_forgotten(controlled->session);
-	if (dump->is_checkpoint)
+	if (dump->is_checkpoint) {
 		plan_checkpoint(controlled);
-	else if (dump->held_ns && dump->text[0] == '0')
+	} else if (dump->why[0]) {
+		report_at_limit(controlled, dump->text[0] == '0', said);
+		if (dump->text[0] == '0') {
+			keep_dump(controlled, dump->path);
+			dump->path = NULL;
+		}
+	} else if (dump->held_ns && dump->text[0] == '0')
 		control__reply(controlled->control, dump->client, true,
 			       "%s, for which the target was held for %s", said,
 			       number__time(dump->held_ns).text);
@@ -349,7 +404,7 @@ static void abandon_checkpoint(struct controlled *controlled)
 }
 
 static int begin_dump(struct controlled *controlled, const char *asked, bool resets, bool may_hold,
-		      struct error *error)
+		      const char *why, struct error *error)
 {
 	struct dump *dump = &controlled->dump;
 	int err;
@@ -365,7 +420,8 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 		err = dump_path(controlled, asked, &dump->path);
 	if (err)
 		return err;
-	dump->is_checkpoint = false;
+	dump->is_checkpoint = dump->may_be_torn = false;
+	snprintf(dump->why, sizeof(dump->why), "%s", why);
 	dump->tries = may_hold ? DUMP_TRIES : UNHELD_TRIES;
 	dump->held_tries = may_hold ? HELD_TRIES : 0;
 	return begin(controlled, resets, error);
@@ -375,7 +431,7 @@ static void dump(struct controlled *controlled, __u64 client, const char *asked,
 		 bool may_hold)
 {
 	struct error error = { 0 };
-	int err = begin_dump(controlled, asked, resets, may_hold, &error);
+	int err = begin_dump(controlled, asked, resets, may_hold, "", &error);
 
 	if (err)
 		control__reply(controlled->control, client, false, "%s",
@@ -389,6 +445,8 @@ static void handle(void *context, __u64 client, const char *request)
 	struct controlled *controlled = context;
 	size_t word = strcspn(request, " ");
 
+	/* The memory is looked at before the next request is answered. */
+	controlled->look_ns = 0;
 	if (!strcmp(request, "who"))
 		answer_who(controlled, client);
 	else if (!strcmp(request, "status"))
@@ -436,7 +494,8 @@ static void attend_checkpoint(struct controlled *controlled)
 		return;
 	controlled->checkpoint_ns = now_ns;
 	dump->client = 0;
-	dump->is_checkpoint = true;
+	dump->is_checkpoint = dump->may_be_torn = true;
+	dump->why[0] = '\0';
 	dump->tries = 1;
 	dump->held_tries = 0;
 	dump->path = strdup(measure->checkpoint_path);
@@ -446,16 +505,51 @@ static void attend_checkpoint(struct controlled *controlled)
 		*measure->is_kept = true;
 }
 
+/* Looks at the memory, and begins a dump if a limit is reached. If another dump is being written,
+ * its end is awaited. */
+static void attend_limits(struct controlled *controlled)
+{
+	__u64 now_ns = clock__now_ns(), cost_ns;
+	struct error error = { 0 };
+	struct session_use use;
+	int err;
+
+	if (!controlled->limits.n)
+		return;
+	if (now_ns >= controlled->look_ns) {
+		session__use(controlled->session, &use);
+		dump_limits__add_reached(&controlled->limits, &use, now_ns, controlled->reached);
+		cost_ns = (clock__now_ns() - now_ns) * LOOK_COST;
+		controlled->look_ns = now_ns + (cost_ns > LOOK_NS ? cost_ns : LOOK_NS);
+	}
+	if (!controlled->reached[0] || (controlled->dump.pid && !controlled->dump.is_checkpoint))
+		return;
+	err = begin_dump(controlled, "", false, true, controlled->reached, &error);
+	if (err)
+		message__print("at %s no copy of the recording was written: %s",
+			       controlled->reached, error.text[0] ? error.text : strerror(-err));
+	controlled->reached[0] = '\0';
+}
+
 static int attend(struct session *session, void *context)
 {
 	struct controlled *controlled = context;
 
 	controlled->session = session;
 	attend_dump(controlled);
+	attend_limits(controlled);
 	attend_checkpoint(controlled);
 	if (controlled->control)
 		control__attend(controlled->control);
 	return 0;
+}
+
+static void free_controlled(struct controlled *controlled)
+{
+	for (__u64 i = 0; controlled->kept && i < controlled->measure->n_kept_dumps; i++)
+		free(controlled->kept[i]);
+	free(controlled->kept);
+	free(controlled);
 }
 
 int controlled__begin(const struct measure *measure, struct controlled **out, struct error *error)
@@ -466,11 +560,18 @@ int controlled__begin(const struct measure *measure, struct controlled **out, st
 	if (!controlled)
 		return -ENOMEM;
 	controlled->measure = measure;
+	controlled->limits = measure->dump_limits;
+	if (measure->n_kept_dumps)
+		controlled->kept = calloc(measure->n_kept_dumps, sizeof(*controlled->kept));
+	if (measure->n_kept_dumps && !controlled->kept) {
+		free(controlled);
+		return -ENOMEM;
+	}
 	controlled->start_ns = clock__now_ns();
 	controlled->due_ns = controlled->start_ns + CHECKPOINT_LEAST_NS;
 	err = control__open(handle, controlled, &controlled->control, error);
 	if (err && measure->session.window.paused) {
-		free(controlled);
+		free_controlled(controlled);
 		return error__wrap(error, err, "a recording that is --paused could not be started");
 	}
 	if (err && error)
@@ -498,6 +599,7 @@ void controlled__stop(struct controlled *controlled)
 	/* There is no further attempt, since a finished session cannot be cut into parts. */
 	controlled->dump.tries = 1;
 	controlled->dump.held_tries = 0;
+	controlled->dump.may_be_torn = true;
 }
 
 void controlled__end(struct controlled *controlled, int signal_fd)
@@ -518,5 +620,5 @@ void controlled__end(struct controlled *controlled, int signal_fd)
 		attend_dump(controlled);
 	}
 	control__close(controlled->control);
-	free(controlled);
+	free_controlled(controlled);
 }

@@ -4,6 +4,7 @@
 #include "measure.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include "message.h"
 #include "number.h"
 #include "options.h"
+#include "proc.h"
 #include "probed_file.h"
 #include "profile.h"
 #include "session.h"
@@ -298,6 +300,33 @@ static void say_memory(const struct measure *measure, const struct session *sess
 			  : "if that is too much, use --sample, or no --live");
 }
 
+#define LOOK_MS 100
+
+/* Waits until the process has the memory of --begin-at. */
+static int await_memory(const struct measure *measure,
+			const struct measure_surroundings *surroundings, struct error *error)
+{
+	struct number_text most = number__bytes(measure->begin_rss_bytes, false);
+	struct pollfd signals = { .fd = surroundings->signal_fd, .events = POLLIN };
+	struct proc_memory memory;
+
+	while (proc_memory__read(measure->pid, &memory) && memory.rss_bytes) {
+		if (memory.rss_bytes >= measure->begin_rss_bytes)
+			return 0;
+		if (poll(&signals, 1, LOOK_MS) > 0 &&
+		    measure_surroundings__was_interrupted(surroundings))
+			return error__set(
+				error, -EINTR,
+				"ended before process %d had %s of resident memory: nothing was "
+				"recorded",
+				measure->pid, most.text);
+	}
+	return error__set(
+		error, -ESRCH,
+		"process %d ended before it had %s of resident memory: nothing was recorded",
+		measure->pid, most.text);
+}
+
 static void close_session(struct session *session)
 {
 	progress__clear();
@@ -341,6 +370,10 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 		err = take_surroundings(surroundings, error);
 	if (!err && !measure->repeats)
 		err = controlled__begin(measure, &controlled, error);
+	if (err)
+		goto fail;
+	if (measure->begin_rss_bytes)
+		err = await_memory(measure, surroundings, error);
 	if (err)
 		goto fail;
 	if (measure->pid)

@@ -10,6 +10,7 @@
 
 #include "session.h"
 #include "definitions.h"
+#include "dump_limits.h"
 
 struct error;
 struct options_input;
@@ -55,6 +56,10 @@ struct measure {
 	 * one begins. */
 	const char *checkpoint_path;
 	bool *is_kept;
+	struct dump_limits dump_limits; /* of --dump-at */
+	__u64 n_kept_dumps;		/* how many of these copies are kept; 0: all */
+	/* Resident memory of the process from which on it is measured; 0: from the beginning. */
+	__u64 begin_rss_bytes;
 };
 
 /* Keys of the options in this file, and the first key for a command's own options. */

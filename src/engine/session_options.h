@@ -60,7 +60,10 @@ enum session_engine {
 
 struct session_options {
 	enum session_engine engine;
-	bool launches;	 /* a command is launched; else the session attaches to a process */
+	bool launches; /* a command is launched; else the session attaches to a process */
+	/* Bit N: signal N is meant for this process, and neither ends the session nor goes to the
+	 * command. */
+	__u32 own_signals;
 	bool stacks;	 /* count by stack into a profile; else by function */
 	__u64 functions; /* mask of enum ap_function to report */
 	bool live;	 /* follow blocks from allocation to free; needs all functions */

@@ -239,6 +239,7 @@ static void print_subject(const struct report_output *output)
 	const char *start = profile__meta(profile, "start_time");
 	/* The engine is only printed if it is not uprobe. */
 	const char *engine = profile__meta(profile, "engine");
+	const char *copied_at = profile__meta(profile, "dump_at");
 	size_t used = strlen(output->input) + (start ? strlen(start) : 0) + 16;
 
 	terminal__set_colour(terminal, COLOUR_BOLD);
@@ -263,6 +264,10 @@ static void print_subject(const struct report_output *output)
 		terminal__print(terminal, engine, 0);
 		if (profile__meta(profile, "uprobe_programs"))
 			fputs(" and uprobe", terminal->to);
+	}
+	if (copied_at) {
+		fputs(", copied at ", terminal->to);
+		terminal__print(terminal, copied_at, 0);
 	}
 	fputc('\n', terminal->to);
 }

@@ -3,6 +3,7 @@
 #include "session_internal.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -37,17 +38,6 @@ void session__take_shares(struct session_options *options, struct memory_group *
 	options->free_bytes = group->free_bytes;
 	if (group->free_bytes / 2 < options->memory_bytes)
 		options->memory_bytes = group->free_bytes / 2;
-}
-
-/* Notes the state of the target's control group, which may be another one than this process's. */
-static void watch_group(struct session *session)
-{
-	if (memory_group__read(session->target.pid, &session->target_group))
-		session->is_in_group = session->group.limit_bytes &&
-				       !strcmp(session->group.path, session->target_group.path);
-	session->kills_fd = memory_group__open_kills(session->target.pid);
-	if (session->kills_fd >= 0)
-		(void)memory_group__read_kills(session->kills_fd, &session->kills_before);
 }
 
 int session__open(const struct session_options *options, struct session **out, struct error *error)
@@ -171,7 +161,7 @@ int session__launch(struct session *session, char *const argv[],
 		err = engine->operations->launch(engine, argv, error);
 	if (err)
 		return err;
-	watch_group(session);
+	session__watch_group(session);
 	err = begin_window(session, error) ?: session__begin_memory(session);
 	if (err)
 		return err;
@@ -194,7 +184,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	if (!err && target__has_ended(&session->target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
 	if (!err)
-		watch_group(session);
+		session__watch_group(session);
 	if (!err)
 		err = session__begin_memory(session);
 	if (!err)
@@ -231,6 +221,15 @@ static bool is_of_command(const struct session *session, pid_t sender)
 	return false;
 }
 
+/* Counts a signal that is meant for this process. Returns whether it is one. */
+static bool is_own(struct session *session, __u32 signo)
+{
+	if (signo >= 32 || !(session->options.own_signals & 1U << signo))
+		return false;
+	session->n_own_signals[signo == SIGUSR2]++;
+	return true;
+}
+
 /* Handles signals. Returns whether the recording is to end. */
 static bool handle_signals(struct session *session, int signal_fd)
 {
@@ -241,6 +240,8 @@ static bool handle_signals(struct session *session, int signal_fd)
 		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGCHLD)
 			continue;
 		if (session->target.launched && is_of_command(session, info.ssi_pid))
+			continue;
+		if (is_own(session, info.ssi_signo))
 			continue;
 		session->n_signals++;
 		if (!session->target.launched || session->n_signals > 1) {

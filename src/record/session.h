@@ -54,6 +54,22 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 /* Fills @progress. Takes some tens of system calls, independently of the number of counters. */
 void session__progress(const struct session *session, struct session_progress *progress);
 
+/* What the processes of a session use. */
+struct session_use {
+	__u64 rss_bytes;  /* sum of their resident memory, in which shared pages count for each */
+	__u64 live_bytes; /* with --live */
+	/* Memory that the control group with the least free memory uses, without pages of files
+	 * that the kernel can drop, and its limit; 0: there is none. */
+	__u64 group_bytes, group_limit_bytes;
+	__u64 oom_kills; /* number of processes of the group that the kernel has killed since
+			  * the target is in it */
+	/* How often this process has got SIGUSR1 and SIGUSR2 of session_options.own_signals. */
+	__u64 signals[2];
+};
+
+/* Fills @use. Takes some system calls for each process. */
+void session__use(struct session *session, struct session_use *use);
+
 /* Calls @visit for each followed process that has not ended, until it returns true. Returns
  * whether it did. */
 bool session__visit_processes(const struct session *session,
@@ -79,7 +95,8 @@ int session__reset(struct session *session, struct error *error);
  * next profile.
  */
 int session__cut(struct session *session, struct error *error);
-void session__become_snapshot(struct session *session, bool may_be_torn);
+/* @why: the limit that was reached (record --dump-at), which the profile keeps, or NULL. */
+void session__become_snapshot(struct session *session, bool may_be_torn, const char *why);
 /* Holds all followed processes (hold.h) until session__let_go(), so that a cut with --live
  * succeeds. Waits at most @most_ns until all stand still. Returns -EPERM or another errno with
  * *@error set. */

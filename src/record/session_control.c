@@ -146,7 +146,7 @@ static void close_links(void)
 		closedir(directory);
 }
 
-void session__become_snapshot(struct session *session, bool may_be_torn)
+void session__become_snapshot(struct session *session, bool may_be_torn, const char *why)
 {
 	close_links();
 	for (size_t i = 0; i < session->n_engines; i++)
@@ -155,6 +155,7 @@ void session__become_snapshot(struct session *session, bool may_be_torn)
 	session->may_be_torn = may_be_torn;
 	session->log_stacks = session->profile->n_stacks;
 	session->marks.is_dump = true;
+	session->marks.dump_at = why;
 }
 
 int session__check_forget(const struct session *session, struct error *error)

@@ -395,9 +395,6 @@ static bool sees_all_births(const struct session *session)
 static int set_numbers(const struct session *session)
 {
 	const struct target *target = &session->target;
-	__u64 kills = 0;
-	bool has_kills =
-		session->kills_fd >= 0 && memory_group__read_kills(session->kills_fd, &kills);
 	const struct {
 		const char *key;
 		__u64 value;
@@ -407,13 +404,15 @@ static int set_numbers(const struct session *session)
 		{ "resets", session->marks.resets },
 		{ "dump", session->marks.is_dump },
 		{ "exit_signal", target__exit_signal(target) },
-		{ "oom_kills", has_kills ? kills - session->kills_before : 0 },
+		{ "oom_kills", session__count_kills(session) },
 		{ "group_limit_bytes", session->target_group.limit_bytes },
 		{ "own_in_group", session->is_in_group },
 		{ "checked_calls", session->checked.n_calls },
 	};
 	int err = 0;
 
+	if (session->marks.dump_at)
+		err = profile__set_meta(session->profile, "dump_at", session->marks.dump_at);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
 		if (numbers[i].value)
 			err = set_number(session->profile, numbers[i].key, numbers[i].value);

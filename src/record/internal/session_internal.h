@@ -14,7 +14,8 @@
 struct session_marks {
 	__u64 stops; /* how often the run's gate was closed */
 	__u64 resets;
-	bool is_dump; /* the recording went on after this profile was written */
+	bool is_dump;	     /* the recording went on after this profile was written */
+	const char *dump_at; /* the limit that was reached then; NULL: none */
 };
 
 #define SESSION_MAX_ENGINES 2
@@ -52,7 +53,8 @@ struct session {
 	struct bypass_result checked; /* of the check that has ended */
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
-	__u64 since_ns; /* time of the last reset, CLOCK_MONOTONIC; 0: none */
+	__u64 n_own_signals[2]; /* of SIGUSR1 and SIGUSR2 among options.own_signals */
+	__u64 since_ns;		/* time of the last reset, CLOCK_MONOTONIC; 0: none */
 	bool is_gate_open;
 	__u64 gate_realtime_ns;
 	/* CLOCK_MONOTONIC at which the window opens (--delay); 0: not scheduled. */
@@ -88,6 +90,12 @@ bool session__lacks_uprobes(int err);
 /* Sets at->file to the next file with known or defined allocators, probed or not. Returns false if
  * there are no more yet. */
 bool session__next_file(const struct session *session, struct session_files *at);
+
+/* session_use.c: notes the state of the target's control group, which may be another one than this
+ * process's, and another one than before. */
+void session__watch_group(struct session *session);
+/* Returns how many processes of the group the kernel has killed for want of memory. */
+__u64 session__count_kills(const struct session *session);
 
 /* session_bypass.c: begins to check whether the redirected calls of the process that was attached
  * to come to the engine. */

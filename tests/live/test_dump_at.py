@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copies of a recording at limits of memory (record --dump-at), and recordings that begin at one (--begin-at). The target
+allocates when it is told to, so that it is known what has happened before each copy."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from support import Obedient, Recording, TIMEOUT_SECONDS, wait_until, wait_until_counting
+from test_killed import in_group, limited_memory
+
+# Commands: keep N, drop N, child N: the last one keeps blocks in a child that lives until it is killed.
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define SIZE (1 << 20)
+static void *blocks[4096];
+static int n;
+static __attribute__((noinline)) void keep(void) { memset(blocks[n++] = malloc(SIZE), 1, SIZE); }
+static __attribute__((noinline)) void keep_in_child(int more)
+{
+    if (!fork()) {
+        while (more--) keep();
+        for (;;) pause();
+    }
+    wait(0);
+}
+int main(void)
+{
+    char word[16];
+    int times;
+    /* Blocks are returned to the kernel when they are freed. */
+    puts("ready"); fflush(stdout);
+    while (scanf("%15s %d", word, &times) == 2) {
+        if (!strcmp(word, "child")) keep_in_child(times);
+        while (!strcmp(word, "keep") && times--) keep();
+        while (!strcmp(word, "drop") && times--) free(blocks[--n]);
+        puts("done"); fflush(stdout);
+    }
+    return 0;
+}
+"""
+
+
+class Limited:
+    """A recording with --dump-at of the program."""
+
+    def __init__(self, runner, allocprof, program, directory, engine, *options, group=None):
+        self.run, self.allocprof = runner.run, allocprof
+        self.data = directory / "data"
+        self.messages = directory / "messages"
+        command = [program] if not group else in_group(group, program)
+        with open(self.messages, "wb") as stderr:
+            self.target = Obedient(runner, [allocprof, "record", "--live", f"--engine={engine}", "-o", self.data, *options, "--",
+                                            *command], stderr=stderr)
+
+    def wait_until_looked_at(self):
+        """A request has the memory looked at before the next one is answered."""
+        for _ in range(2):
+            self.run([self.allocprof, "ctl", "-p", self.target.pid, "status"], expect=0)
+
+    def copy(self, number):
+        path = self.data.with_name(f"data.{number}")
+        wait_until(lambda: f" calls in {path}" in self.messages.read_text(), f"{path} is written")
+        recording = Recording(path)
+        assert not recording.unbalanced()
+        return recording
+
+    def copies(self):
+        return sorted(int(path.suffix[1:]) for path in self.data.parent.glob("data.[0-9]*"))
+
+    def end(self):
+        self.target.exit()
+        return Recording(self.data)
+
+
+def kept(recording):
+    """Blocks of keep() that are live."""
+    ((n,),) = recording.sql(
+        "SELECT coalesce(sum(b.allocations - b.frees), 0) FROM blocks b JOIN uninlined u ON u.count = b.count "
+        "WHERE u.called_by = 'keep'")
+    return n
+
+
+@pytest.fixture
+def limited(runner, allocprof, compiled, tmp_path, engine):
+    program = compiled(PROGRAM)
+    return lambda *options, **more: Limited(runner, allocprof, program, tmp_path, engine, *options, **more)
+
+
+def wait_until_awaits(recorder):
+    """Until it has the descriptor on which it waits for signals while it looks at the memory."""
+    def awaits():
+        links = pathlib.Path(f"/proc/{recorder.pid}/fd").iterdir()
+        return any(os.path.islink(link) and os.readlink(link) == "anon_inode:[signalfd]" for link in links)
+
+    wait_until(awaits, "the recording waits")
+
+
+# A copy is of a moment at which the memory is looked at, which may be in the midst of a command.
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("limit", ["rss=50M", "live=50M"])
+def test_reached(limited, limit):
+    """One copy when the limit is reached, and another one only after the memory was a tenth below it."""
+    one = limited(f"--dump-at={limit}")
+    one.target.ask("keep 30")
+    one.target.ask("keep 25")
+    first = one.copy(1)
+    assert first.meta["dump_at"] == limit and 40 < kept(first) <= 55
+    for command in "keep 5", "drop 7", "keep 5", "drop 30":
+        one.target.ask(command)
+        one.wait_until_looked_at()
+    assert one.copies() == [1]
+    one.target.ask("keep 40")
+    assert 40 < kept(one.copy(2)) <= 68
+    whole = one.end()
+    assert one.copies() == [1, 2] and kept(whole) == 68 and "dump_at" not in whole.meta
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_last_are_kept(limited):
+    """A copy each time that so much has come within the time."""
+    one = limited("--dump-at=growth=20M/1h", "--keep=2")
+    one.wait_until_looked_at()
+    for number in range(1, 5):
+        one.target.ask("keep 24")
+        assert 20 * number - 4 < kept(one.copy(number)) <= 24 * number
+    one.end()
+    assert one.copies() == [3, 4]
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_control_group(limited):
+    """Before the group has used up what it may have, and after the kernel has killed one of its processes: that copy has what the
+    process had."""
+    with limited_memory(120 << 20) as (group, killed):
+        one = limited("--dump-at=cgroup=60%,oom", group=group)
+        one.target.ask("keep 20")
+        one.target.ask("keep 65")
+        first = one.copy(1)
+        assert first.meta["dump_at"] == "cgroup=60%" and 50 < kept(first) <= 85
+        one.target.ask("drop 70")
+        one.wait_until_looked_at()
+        one.target.ask("child 500")
+        assert killed() == 1
+        one.wait_until_looked_at()
+        wait_until(lambda: "oom: " in one.messages.read_text(), "the copy is written")
+        one.end()
+    last = Recording(one.data.with_name(f"data.{one.copies()[-1]}"))
+    assert last.meta["dump_at"].split(",")[-1] == "oom"
+    ((blocks,),) = last.sql("SELECT sum(b.allocations - b.frees) FROM blocks b JOIN uninlined u ON u.count = b.count "
+                            "JOIN counts c ON c.id = b.count JOIN processes p ON p.id = c.process "
+                            "WHERE u.called_by = 'keep' AND p.parent")
+    # The last one may not have been written to.
+    assert 80 < blocks <= 121
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_signal(limited):
+    """The signal is for allocprof, and does not reach the command, which would die of it."""
+    one = limited("--dump-at=signal=USR2")
+    for number in 1, 2:
+        one.target.ask("keep 3")
+        os.kill(one.target.pid, signal.SIGUSR2)
+        copy = one.copy(number)
+        assert copy.meta["dump_at"] == "signal=USR2" and kept(copy) == 3 * number
+    assert kept(one.end()) == 6
+
+
+@pytest.mark.parametrize("engine", ["uprobe", "inside"])
+def test_begins_at(runner, allocprof, compiled, tmp_path, engine):
+    """Nothing is probed before, and what was allocated until then is not in the recording."""
+    data = tmp_path / "data"
+    target = Obedient(runner, [compiled(PROGRAM)])
+    target.ask("keep 10")
+    recorder = runner.start([allocprof, "record", "-q", f"--engine={engine}", "--begin-at=rss=50M", "-o", data, "-p", target.pid])
+    wait_until_awaits(recorder)
+    target.ask("keep 10")
+    maps = pathlib.Path(f"/proc/{target.pid}/maps").read_text()
+    assert "[uprobes]" not in maps and "allocprof" not in maps
+    target.ask("keep 40")
+    wait_until_counting(allocprof, recorder)
+    target.ask("keep 3")
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(TIMEOUT_SECONDS) == 0
+    target.exit()
+    ((calls,),) = Recording(data).sql("SELECT sum(c.calls) FROM counts c JOIN uninlined u ON u.count = c.id WHERE u.called_by = 'keep'")
+    assert calls == 3
+
+
+def test_never_begins(runner, allocprof, compiled, tmp_path):
+    """The process ends before it has so much memory, or nobody waits any longer."""
+    for ends in True, False:
+        target = Obedient(runner, [compiled(PROGRAM)])
+        recorder = runner.start([allocprof, "record", "--begin-at=rss=50M", "-o", tmp_path / "data", "-p", target.pid],
+                                stderr=subprocess.PIPE)
+        wait_until_awaits(recorder)
+        if ends:
+            target.exit()
+        else:
+            recorder.send_signal(signal.SIGINT)
+        _, said = recorder.communicate(timeout=TIMEOUT_SECONDS)
+        assert recorder.returncode == 125 and b"before" in said and b"nothing was recorded" in said, said
+        assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--dump-at=rss"], "'rss' is no limit; --dump-at takes rss=SIZE"),
+    (["--dump-at=growth=5M"], "'growth=5M' is no limit"),
+    (["--dump-at=signal=KILL"], "'signal=KILL' is no limit"),
+    (["--dump-at=live=5M"], "--dump-at live= means nothing without --live"),
+    (["--keep=3"], "--keep means nothing without --dump-at"),
+    (["--dump-at=rss=5M", "-r3"], "--dump-at and -r cannot be used together"),
+    (["--begin-at=rss=5M"], "--begin-at means nothing without -p"),
+    (["--begin-at=live=5M", "-p1"], "'live=5M' is no limit; --begin-at takes rss=SIZE"),
+])
+def test_refused(run, allocprof, words, said):
+    result = run([allocprof, "record", *words, *([] if "-p1" in words else ["true"])])
+    assert result.status == 64 and said in result.stderr.decode()
