@@ -14,9 +14,9 @@ import subprocess
 
 import pytest
 
+from servers import NGINX, NOBODY, ask, cluster, directory  # noqa: F401
 from support import SOURCE, TIMEOUT_SECONDS, EveryHit, Recording, unavailable, wait_until
 
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
 
 
 def functions_of(definition):
@@ -67,13 +67,6 @@ def assert_all_hits(figures, hits, definition):
 
 
 @pytest.fixture
-def directory(public_directory):
-    """One that is another user's."""
-    shutil.chown(public_directory, 65534, 65534)
-    return public_directory
-
-
-@pytest.fixture
 def hits(runner):
     """hits(path, definition) counts while its block runs."""
     def make(path, definition):
@@ -94,18 +87,6 @@ def assert_sums(figures, slack=0):
     internal = {nesting: sum(entry["internal"] for entry in functions.values()) for nesting, functions in of.items()}
     more = events["outermost"] + internal["outermost"] - internal["beside"] - events["beside"]
     assert abs(more) <= slack * len(of["beside"]), (events, internal)
-
-
-@pytest.fixture
-def cluster(run, directory):
-    """PostgreSQL's programs, its server, and a directory of data. The server is a copy: nobody else runs it."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-    if not found:
-        unavailable("PostgreSQL is not installed: scripts/setup --test")
-    programs = pathlib.Path(found[-1]).parent
-    run([*NOBODY, found[-1], "-D", directory / "data", "-A", "trust", "-U", "test", "--no-sync", "--no-instructions",
-         "--locale=C"], expect=0, cwd="/")
-    return programs, shutil.copy(programs / "postgres", directory / "postgres"), directory / "data"
 
 
 # A query is a line. The last one fails, and PostgreSQL leaves what it was doing by siglongjmp().
@@ -211,43 +192,6 @@ def test_postgresql(run, runner, allocprof, cluster, hits, tmp_path, command):
     expected = counted_by_kernel(raw, "postgresql")
     for name in ("postgresql.alloc", "postgresql.realloc"):
         assert recording.functions.get(name, (0, 0))[0] == expected[name][0]
-
-
-NGINX = """
-daemon off;
-user nobody nogroup;
-worker_processes 2;
-pid {0}/pid;
-error_log stderr;
-events {{ worker_connections 64; }}
-http {{
-	access_log off;
-	client_body_temp_path {0}/body;
-	proxy_temp_path {0}/proxy;
-	fastcgi_temp_path {0}/fastcgi;
-	uwsgi_temp_path {0}/uwsgi;
-	scgi_temp_path {0}/scgi;
-	limit_req_zone $request_uri zone=requests:256k rate=1000000r/s;
-	server {{
-		listen unix:{0}/socket;
-		root {0};
-		limit_req zone=requests burst=1000000 nodelay;
-		location /hello {{ return 200 hello; }}
-	}}
-}}
-"""
-
-
-def ask(path, request):
-    """What comes back until the other side closes."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(TIMEOUT_SECONDS)
-        connection.connect(str(path))
-        connection.sendall(request)
-        answer = b""
-        while piece := connection.recv(65536):
-            answer += piece
-        return answer
 
 
 @pytest.mark.slow
