@@ -122,7 +122,8 @@ static void print_cause(const struct report_output *output, const struct residen
 	case RSS_FREE:
 		fprintf(to,
 			"Retained: %s on %s %s hold no live block: the allocator keeps them "
-			"(with glibc, malloc_trim(3) gives them back).\n",
+			"(malloc_trim(3) of glibc, arena.<i>.purge of jemalloc, "
+			"MallocExtension_ReleaseFreeMemory() of tcmalloc give them back).\n",
 			text.text, number__count(pages).text, plural__of("page{|s}", pages).text);
 		break;
 	case RSS_BEFORE:
