@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -310,8 +309,6 @@ int preload__move(struct preload *preload, int *memory_fd, int *tables_fd)
 	close_fd(&preload->memory_fd);
 	preload->memory_fd = *memory_fd;
 	*memory_fd = -1;
-	/* The lock shows other allocprofs that this process lives. */
-	(void)flock(preload->memory_fd, LOCK_EX);
 	if (preload->tables_fd < 0)
 		return 0;
 	err = copy_file(preload->tables_fd, *tables_fd);

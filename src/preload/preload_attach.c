@@ -29,8 +29,7 @@
 #include "proc.h"
 #include "remote.h"
 
-#define MEMORY_NAME "allocprof-memory"
-#define PAGE	    4096ULL
+#define PAGE 4096ULL
 
 /* The longest waits for threads to stop, for the library, and for the linker's lock. */
 #define STOP_NS (2 * NS_PER_S)
@@ -55,6 +54,7 @@ struct preload_attach {
 	struct inside_request request;
 	pid_t guard;  /* child that leaves the process if this allocprof is killed; 0: none */
 	int guard_fd; /* the guard ends when this is closed */
+	struct attach_left left;
 };
 
 /* Messages about the process. */
@@ -118,7 +118,7 @@ static int look_for_library(void *context, const struct proc_mapping *mapping)
 {
 	__u64 *base = context;
 
-	if (strcmp(mapping->path, "/memfd:" ATTACH_LIBRARY_NAME " (deleted)") != 0)
+	if (strcmp(mapping->path, ATTACH_PATH(ATTACH_LIBRARY_NAME)) != 0)
 		return 0;
 	*base = mapping->start;
 	return 1;
@@ -134,15 +134,20 @@ static int make_memory(struct preload_attach *attach, struct remote *remote)
 	struct inside_request *request = &attach->request;
 	size_t size = (sizeof(struct inside_header) + PAGE - 1) & ~(PAGE - 1);
 
-	attach->memory_fd = process__share_file(attach->pid, remote, MEMORY_NAME, size,
+	attach->memory_fd = process__share_file(attach->pid, remote, ATTACH_MEMORY_NAME, size,
 						PROT_READ | PROT_WRITE, &request->memory);
 	if (attach->memory_fd < 0)
 		return attach->memory_fd;
+	/* The locks show other allocprofs that this process lives. */
+	(void)flock(attach->memory_fd, LOCK_EX | LOCK_NB);
 	if (attach->preload->tables_fd < 0)
 		return 0;
-	attach->tables_fd = process__share_file(attach->pid, remote, "allocprof-tables", PAGE,
+	attach->tables_fd = process__share_file(attach->pid, remote, ATTACH_TABLES_NAME, PAGE,
 						PROT_READ, &request->tables);
-	return attach->tables_fd < 0 ? attach->tables_fd : 0;
+	if (attach->tables_fd < 0)
+		return attach->tables_fd;
+	(void)flock(attach->tables_fd, LOCK_EX | LOCK_NB);
+	return 0;
 }
 
 /* Choosing a thread that can be made to call something. */
@@ -454,6 +459,8 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		err = read_request(attach);
 	if (!err && action == INSIDE_ATTACH && attach->was_mapped)
 		err = begin_again(attach, hold, remote, may_be_within);
+	if (!err && action == INSIDE_ATTACH)
+		attach_left__remove(&attach->left, attach->pid, remote);
 	if (!err && action == INSIDE_CLEAN && may_be_within)
 		err = -EBUSY;
 	if (!err)
@@ -486,21 +493,6 @@ static int act_in_time(struct preload_attach *attach, enum inside_action action,
 	return err;
 }
 
-/* Returns whether another allocprof measures the process now. */
-static int look_for_memory(void *context, const struct proc_mapping *mapping)
-{
-	const struct preload_attach *attach = context;
-	_cleanup_(close_fd) int fd = -1;
-	char path[96];
-
-	if (strcmp(mapping->path, "/memfd:" MEMORY_NAME " (deleted)") != 0)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", attach->pid, mapping->start,
-		 mapping->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) ? 1 : 0;
-}
-
 /* Checks that the library of an earlier measurement is the same as this one. */
 static int check_mapped(struct preload_attach *attach, struct error *error)
 {
@@ -509,7 +501,7 @@ static int check_mapped(struct preload_attach *attach, struct error *error)
 	_cleanup_(free_ptr) unsigned char *code = malloc(size);
 	int err;
 
-	if (proc_maps__each(attach->pid, look_for_memory, attach) == 1)
+	if (attach_left__is_measured(attach->pid))
 		return refuse(error, -EBUSY, attach->pid, "another allocprof does so now");
 	if (!code)
 		return error__set(error, -ENOMEM, "no memory");
@@ -623,6 +615,8 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 		if (err)
 			goto fail;
 	}
+	if (!err)
+		attach_left__find(pid, &attach->left);
 	if (!err)
 		err = prepare_in_time(attach);
 	if (!err)

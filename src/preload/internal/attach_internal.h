@@ -13,8 +13,13 @@
 struct hold;
 struct remote;
 
-/* Name of the file in memory from which the library is mapped, as /proc/PID/maps shows it after "/memfd:". */
+/* Names of files in memory that the process makes: the library's, the shared memory's, and that of
+ * the tables. A living allocprof has locks on the latter two (flock(2)). */
 #define ATTACH_LIBRARY_NAME "allocprof-inside"
+#define ATTACH_MEMORY_NAME  "allocprof-memory"
+#define ATTACH_TABLES_NAME  "allocprof-tables"
+/* As /proc/PID/maps shows them. */
+#define ATTACH_PATH(name) "/memfd:" name " (deleted)"
 
 /* The library's file, as read from the installation. */
 struct library_file {
@@ -67,6 +72,24 @@ int process__share_file(pid_t pid, struct remote *remote, const char *name, size
  * their own registers.
  */
 bool mapped_library__may_be_used(const struct mapped_library *library, const struct hold *hold);
+
+#define ATTACH_MOST_LEFT 32
+
+/* Mappings and descriptors of such files in a process, maybe of no living allocprof. */
+struct attach_left {
+	__u64 starts[ATTACH_MOST_LEFT], ends[ATTACH_MOST_LEFT]; /* addresses */
+	size_t n;
+	int fds[ATTACH_MOST_LEFT];
+	size_t n_fds;
+};
+
+/* Finds the first of them. */
+void attach_left__find(pid_t pid, struct attach_left *out);
+/* Removes those that no living allocprof has. All threads must be held, and none may use the
+ * library's memory. */
+void attach_left__remove(const struct attach_left *left, pid_t pid, struct remote *remote);
+/* Returns whether another allocprof measures the process from inside now. */
+bool attach_left__is_measured(pid_t pid);
 
 /* Finds the address of the dynamic linker's struct r_debug. Returns 0; -ENOTSUP if the program has
  * none; -EPERM if this user may not trace the process; or another negative errno of reading. */

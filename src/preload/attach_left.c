@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds and removes what an allocprof has left in a process that was killed while it attached. */
+#include "attach_internal.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "proc.h"
+#include "remote.h"
+
+static bool is_memory(const char *path)
+{
+	return !strcmp(path, ATTACH_PATH(ATTACH_MEMORY_NAME)) ||
+	       !strcmp(path, ATTACH_PATH(ATTACH_TABLES_NAME));
+}
+
+/* Opens the file of a link in the process's directory, if an allocprof has made it. Returns -1 if
+ * it is another's, or has ended. */
+static int open_ours(pid_t pid, const char *link, bool *is_library)
+{
+	char path[96], target[96];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/%.64s", pid, link);
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len < 0)
+		return -1;
+	target[len] = '\0';
+	*is_library = !strcmp(target, ATTACH_PATH(ATTACH_LIBRARY_NAME));
+	return *is_library || is_memory(target) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+/* Opens the memory or tables that are mapped there. */
+static int open_mapped(pid_t pid, __u64 start, __u64 end)
+{
+	bool is_library;
+	char link[64];
+
+	snprintf(link, sizeof(link), "map_files/%llx-%llx", start, end);
+	return open_ours(pid, link, &is_library);
+}
+
+static int add_left_mapping(void *context, const struct proc_mapping *mapping)
+{
+	struct attach_left *left = context;
+
+	if (is_memory(mapping->path)) {
+		left->starts[left->n] = mapping->start;
+		left->ends[left->n++] = mapping->end;
+	}
+	return left->n == ATTACH_MOST_LEFT;
+}
+
+void attach_left__find(pid_t pid, struct attach_left *out)
+{
+	_cleanup_(close_directory) DIR *files = NULL;
+	const struct dirent *entry;
+	char path[64];
+
+	out->n = out->n_fds = 0;
+	(void)proc_maps__each(pid, add_left_mapping, out);
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	files = opendir(path);
+	while (files && out->n_fds < ATTACH_MOST_LEFT && (entry = readdir(files))) {
+		_cleanup_(close_fd) int fd = -1;
+		bool is_library;
+		char link[64];
+
+		snprintf(link, sizeof(link), "fd/%.32s", entry->d_name);
+		fd = open_ours(pid, link, &is_library);
+		if (fd >= 0)
+			out->fds[out->n_fds++] = atoi(entry->d_name);
+	}
+}
+
+void attach_left__remove(const struct attach_left *left, pid_t pid, struct remote *remote)
+{
+	for (size_t i = 0; i < left->n; i++) {
+		_cleanup_(close_fd) int fd = open_mapped(pid, left->starts[i], left->ends[i]);
+
+		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+			remote__system_call(remote, SYS_munmap, left->starts[i],
+					    left->ends[i] - left->starts[i], 0, 0, 0, 0);
+	}
+	for (size_t i = 0; i < left->n_fds; i++) {
+		_cleanup_(close_fd) int fd = -1;
+		bool is_library;
+		char link[64];
+
+		snprintf(link, sizeof(link), "fd/%d", left->fds[i]);
+		fd = open_ours(pid, link, &is_library);
+		if (fd >= 0 && (is_library || !flock(fd, LOCK_EX | LOCK_NB)))
+			remote__system_call(remote, SYS_close, left->fds[i], 0, 0, 0, 0, 0);
+	}
+}
+
+static int look_for_lock(void *context, const struct proc_mapping *mapping)
+{
+	const pid_t *pid = context;
+	_cleanup_(close_fd) int fd = -1;
+
+	if (strcmp(mapping->path, ATTACH_PATH(ATTACH_MEMORY_NAME)) != 0)
+		return 0;
+	fd = open_mapped(*pid, mapping->start, mapping->end);
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) ? 1 : 0;
+}
+
+bool attach_left__is_measured(pid_t pid)
+{
+	return proc_maps__each(pid, look_for_lock, &pid) == 1;
+}
