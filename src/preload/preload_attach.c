@@ -25,6 +25,7 @@
 #include "error.h"
 #include "hold.h"
 #include "inside_abi.h"
+#include "memory_group.h"
 #include "preload_internal.h"
 #include "proc.h"
 #include "remote.h"
@@ -603,6 +604,10 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 			error, -EPERM, pid,
 			"its threads have forbidden themselves different system calls, or nearly "
 			"all (seccomp(2))");
+		goto fail;
+	}
+	if (memory_group__is_frozen(pid)) {
+		err = refuse(error, -EBUSY, pid, "its control group is frozen; thaw it");
 		goto fail;
 	}
 	err = process__find_linker(pid, &attach->request.linker);

@@ -239,6 +239,17 @@ bool memory_group__read_kills(int fd, __u64 *kills)
 	return find_number(text, "oom_kill", kills);
 }
 
+bool memory_group__is_frozen(pid_t pid)
+{
+	char directory[PATH_MAX];
+	__u64 is_frozen = 0, is_freezing = 0;
+	size_t top;
+
+	return find_directory(pid, &hierarchies[0], directory, &top) &&
+	       ((read_number(directory, "cgroup.events", "frozen", &is_frozen) && is_frozen) ||
+		(read_number(directory, "cgroup.freeze", "", &is_freezing) && is_freezing));
+}
+
 __u64 memory_group__own_bytes(void)
 {
 	_cleanup_(free_ptr) char *status = read_text("/proc/self", "status");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads limits of memory that control groups (v2 and v1) set, and how much memory a process and
- * the kernel use for it. */
+/* Reads limits of memory that control groups (v2 and v1) set, how much memory a process and the
+ * kernel use for it, and whether a group is frozen. */
 #ifndef ALLOCPROF_MEMORY_GROUP_H
 #define ALLOCPROF_MEMORY_GROUP_H
 
@@ -26,6 +26,10 @@ int memory_group__open_kills(pid_t pid);
 
 /* Reads that count. Returns false if it cannot be read, as when the group has been removed. */
 bool memory_group__read_kills(int fd, __u64 *kills);
+
+/* Returns whether the process's control group is frozen (v2), or is being frozen, so that no thread
+ * runs until it is thawed. */
+bool memory_group__is_frozen(pid_t pid);
 
 /* Returns the memory of this process without mapped files, plus the memory of its BPF maps and
  * programs, in bytes. */

@@ -4,6 +4,7 @@ as without, whenever it is entered and left. ALLOCPROF_TRIES says how often it i
 
 import contextlib
 import os
+import pathlib
 import sqlite3
 import subprocess
 
@@ -83,6 +84,38 @@ def test_other_probes(measure, runner, target):
     counted = [read_report(one.output)["functions"]["malloc"]["calls"] for one in (inside, probes)]
     assert counted == [1000, 1500], counted
     process.exit()
+
+
+@contextlib.contextmanager
+def group_to_freeze():
+    """A control group of version 2 in which processes can be frozen."""
+    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
+    groups = [pathlib.Path(words[1], f"allocprof-test-{os.getpid()}") for words in mounts if words[2] == "cgroup2"]
+    try:
+        groups[0].mkdir()
+    except (IndexError, OSError) as error:
+        unavailable(f"no control group of version 2 can be made: {error}")
+    try:
+        yield groups[0]
+    finally:
+        (groups[0] / "cgroup.freeze").write_text("0")
+        wait_until(lambda: not (groups[0] / "cgroup.procs").read_text(), "the group is empty")
+        groups[0].rmdir()
+
+
+def test_frozen(run, allocprof, runner, target):
+    """A process of a frozen control group runs nothing; it is left alone, and can be measured when it is thawed."""
+    process = Obedient(runner, [target("sleeper")])
+    with group_to_freeze() as group:
+        (group / "cgroup.procs").write_text(str(process.pid))
+        (group / "cgroup.freeze").write_text("1")
+        wait_until(lambda: "frozen 1" in (group / "cgroup.events").read_text(), "the group is frozen")
+        done = run([allocprof, "stat", "--engine=inside", "-p", process.pid], expect=125)
+        assert b"its control group is frozen; thaw it" in done.stderr
+        (group / "cgroup.freeze").write_text("0")
+        run([allocprof, "stat", "--engine=inside", "--duration", "10ms", "-p", process.pid], expect=0)
+        process.ask("alloc 10")
+        process.exit()
 
 
 def test_another_from_inside(measure, run, allocprof, runner, target):
