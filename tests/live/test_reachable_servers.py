@@ -20,6 +20,12 @@ REQUESTS = 40
 LOOKS = 4
 
 
+def is_listening(path):
+    """The file of a socket is there before that."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return not connection.connect_ex(str(path))
+
+
 class Nginx:
     """Connections whose request is not complete stay."""
 
@@ -32,7 +38,7 @@ class Nginx:
         process = runner.start(["/usr/sbin/nginx", "-p", directory, "-c", directory / "conf", "-e", "stderr"], cwd="/",
                                stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        self.pid = int(wait_until(lambda: self.socket.exists() and children.read_text().split(), "it has a worker")[0])
+        self.pid = int(wait_until(lambda: is_listening(self.socket) and children.read_text().split(), "it has a worker")[0])
 
     def ask(self, number):
         answer = ask(self.socket, b"GET /%s?%d HTTP/1.0\r\n\r\n" % ([b"hello", b"file", b"none"][number % 3], number))
@@ -58,7 +64,7 @@ class Redis:
         self.socket, self.kept = directory / "socket", 0
         self.pid = runner.start(["redis-server", "--port", "0", "--unixsocket", self.socket, "--dir", directory, "--save", "",
                                  "--daemonize", "no"], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).pid
-        wait_until(lambda: self.socket.exists() and self.say("PING") == 1, "it answers")
+        wait_until(lambda: is_listening(self.socket) and self.say("PING") == 1, "it answers")
 
     def say(self, *commands):
         return sum(line.startswith((b"+", b":")) for line in ask(self.socket, "\r\n".join([*commands, "QUIT", ""]).encode()).splitlines()) - 1
@@ -99,7 +105,7 @@ class Node:
         self.socket = directory / "socket"
         (directory / "server.js").write_text(NODE)
         self.pid = runner.start([node, directory / "server.js", self.socket], stdin=subprocess.DEVNULL).pid
-        wait_until(self.socket.exists, "it listens")
+        wait_until(lambda: is_listening(self.socket), "it listens")
 
     def ask(self, number):
         assert ask(self.socket, b"GET /%d HTTP/1.0\r\n\r\n" % (number + 1)).startswith(b"HTTP/1.1 200 OK")
