@@ -42,7 +42,7 @@
 
 struct heap {
 	const struct reach_range *range;
-	struct heap_lists *lists;
+	const struct heap_lists *lists;
 	const struct reach_blocks *blocks;
 	int memory;
 	__u64 end;	/* where the last chunk ends */
@@ -89,22 +89,13 @@ static bool is_chunk(const struct heap *heap, __u64 address, __u64 size, __u64 l
 	       bytes <= limit - address && !(size & heap->no_flags);
 }
 
-/* Returns whether the chunk is in a list of free chunks that count as used. */
-static bool is_listed(struct heap *heap, __u64 address, __u64 bytes)
-{
-	const __u64 *words = words_at(heap, address, LEAST_CHUNK / WORD);
-
-	return words && bytes >= LEAST_CHUNK &&
-	       heap_lists__has(heap->lists, address, bytes, words + MEMORY);
-}
-
 static bool is_free(struct heap *heap, __u64 address, __u64 bytes)
 {
 	const __u64 *next;
 
 	if (address + bytes == heap->end)
 		return true; /* the top, from which chunks are cut */
-	if (is_listed(heap, address, bytes))
+	if (heap_lists__has(heap->lists, address))
 		return true;
 	next = words_at(heap, address + bytes, MEMORY);
 	return next && !(next[SIZE] & PREVIOUS_IN_USE) && next[PREVIOUS_SIZE] == bytes;
@@ -255,7 +246,7 @@ static void walk(struct heap *heap)
 }
 
 int heap_chunks__visit_used(const struct reach_range *range, const struct reach_blocks *blocks,
-			    struct heap_lists *lists, heap_visit_fn visit, void *context)
+			    const struct heap_lists *lists, heap_visit_fn visit, void *context)
 {
 	struct heap *heap = calloc(1, sizeof(*heap));
 

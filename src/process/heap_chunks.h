@@ -28,6 +28,6 @@ typedef void (*heap_visit_fn)(void *context, const struct heap_part *part);
  * @lists is left out. Returns 0 or -ENOMEM.
  */
 int heap_chunks__visit_used(const struct reach_range *heap, const struct reach_blocks *blocks,
-			    struct heap_lists *lists, heap_visit_fn visit, void *context);
+			    const struct heap_lists *lists, heap_visit_fn visit, void *context);
 
 #endif

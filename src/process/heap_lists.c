@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads glibc's lists of free chunks: fastbins from the arenas' struct malloc_state, and what the
- * threads' tcaches have by the key that is in such chunks (glibc's malloc/malloc.c). */
+/* Reads glibc's lists of free chunks: fastbins from the arenas' struct malloc_state, and the threads'
+ * tcaches (glibc's malloc/malloc.c). What is in a chunk alone does not tell that it is in a tcache:
+ * when a thread ends its chunks go to fastbins with all they have, and from there to callers. */
 #include "heap_lists.h"
 
 #include <errno.h>
@@ -32,6 +33,23 @@
 #define MOST_DATA (1 << 20)
 /* So many words are looked for before it is given up: there is no key. */
 #define MOST_TRIES 100
+
+/* struct tcache_perthread_struct: number and first one of the chunks of each size, by the addresses
+ * of their memory. It is in a chunk, to which a thread-local variable of the C library points. */
+#define TCACHE_BINS 64
+
+struct tcache {
+	__u16 counts[TCACHE_BINS];
+	__u64 entries[TCACHE_BINS];
+};
+
+#define TCACHE_BYTES ((sizeof(struct tcache) + WORD + ALIGNMENT - 1) & ~(ALIGNMENT - 1ULL))
+/* A thread may just be putting a chunk into a list, or taking one. */
+#define MOST_CHANGING 1
+
+/* Thread-local variables are looked for in so many pages. */
+#define PAGE	  4096ULL
+#define TLS_PAGES 16
 
 static bool is_empty_bin(const __u64 *words, __u64 address, size_t at)
 {
@@ -91,24 +109,30 @@ static bool read_chunk(const struct heap_lists *lists, __u64 address, __u64 byte
 	return true;
 }
 
-/* A list that is not one, of a process that writes what it likes, ends at @most chunks. */
-static int add_list(struct heap_lists *lists, __u64 address, __u64 bytes, __u64 most)
+static int add_chunk(struct heap_lists *lists, __u64 address)
 {
-	__u64 words[2];
-
-	while (address && lists->n < most && read_chunk(lists, address, bytes, words)) {
-		if (array__reserve(&lists->chunks, &lists->room, lists->n + 1,
-				   sizeof(*lists->chunks)))
-			return -ENOMEM;
-		lists->chunks[lists->n++] = address;
-		address = words[0] ^ (address + HEADER_BYTES) >> POINTER_SHIFT;
-	}
+	if (array__reserve(&lists->chunks, &lists->room, lists->n + 1, sizeof(*lists->chunks)))
+		return -ENOMEM;
+	lists->chunks[lists->n++] = address;
 	return 0;
 }
 
+/* A list that is not one, of a process that writes what it likes, ends at the most chunks. */
+static int add_fastbin(struct heap_lists *lists, __u64 address, __u64 bytes)
+{
+	__u64 words[2];
+	int err = 0;
+
+	while (!err && address && lists->n < lists->most &&
+	       read_chunk(lists, address, bytes, words)) {
+		err = add_chunk(lists, address);
+		address = words[0] ^ (address + HEADER_BYTES) >> POINTER_SHIFT;
+	}
+	return err;
+}
+
 /* Adds the chunks of the fastbins that are described in the beginning of @range. */
-static int add_fastbins(struct heap_lists *lists, const struct reach_range *range, size_t size,
-			__u64 most)
+static int add_fastbins(struct heap_lists *lists, const struct reach_range *range, size_t size)
 {
 	size_t n, at;
 	__u64 *words = read_begin(lists, range, size, &n);
@@ -116,49 +140,9 @@ static int add_fastbins(struct heap_lists *lists, const struct reach_range *rang
 
 	at = err ? n : find_state(words, range->begin, n);
 	for (size_t i = 0; at < n && i < FASTBINS && !err; i++)
-		err = add_list(lists, words[at + i], LEAST_CHUNK + i * ALIGNMENT, most);
+		err = add_fastbin(lists, words[at + i], LEAST_CHUNK + i * ALIGNMENT);
 	free(words);
 	return err;
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-	const __u64 *first = a, *second = b;
-
-	return *first < *second ? -1 : *first > *second;
-}
-
-int heap_lists__read(const struct reach_ranges *ranges, int memory, struct heap_lists *out)
-{
-	struct heap_lists lists = { .ranges = ranges, .memory = memory };
-	__u64 most = 0;
-	int err = 0;
-
-	for (size_t i = 0; i < ranges->n; i++)
-		if (ranges->ranges[i].is_heap)
-			most += (ranges->ranges[i].end - ranges->ranges[i].begin) / LEAST_CHUNK;
-	for (size_t i = 0; i < ranges->n && !err; i++) {
-		const struct reach_range *range = &ranges->ranges[i];
-
-		if (range->is_c_library)
-			err = add_fastbins(&lists, range, MOST_DATA, most);
-		else if (range->is_arena)
-			err = add_fastbins(&lists, range, ARENA_HEAD, most);
-	}
-	if (err) {
-		heap_lists__release(&lists);
-		return err;
-	}
-	if (lists.n)
-		qsort(lists.chunks, lists.n, sizeof(*lists.chunks), compare_addresses);
-	*out = lists;
-	return 0;
-}
-
-void heap_lists__release(struct heap_lists *lists)
-{
-	free(lists->chunks);
-	*lists = (struct heap_lists){ 0 };
 }
 
 static bool has_word(const struct heap_lists *lists, const struct reach_range *range, __u64 word)
@@ -188,20 +172,114 @@ static bool is_key(struct heap_lists *lists, __u64 word)
 	return lists->key;
 }
 
-/* The first word of a chunk in a tcache is the address of the next one's memory XOR its own. */
-static bool is_in_tcache(struct heap_lists *lists, __u64 address, __u64 bytes, const __u64 *words)
+static bool is_tcache(const struct tcache *tcache)
 {
-	__u64 next = words[0] ^ (address + HEADER_BYTES) >> POINTER_SHIFT, of_next[2];
+	size_t n = 0, n_changing = 0;
 
-	if (next && !read_chunk(lists, next - HEADER_BYTES, bytes, of_next))
-		return false;
-	return is_key(lists, words[1]);
+	for (size_t i = 0; i < TCACHE_BINS; i++) {
+		if (tcache->entries[i] % ALIGNMENT)
+			return false;
+		n += tcache->counts[i] != 0;
+		n_changing += !tcache->counts[i] != !tcache->entries[i];
+	}
+	return n && n_changing <= MOST_CHANGING;
 }
 
-bool heap_lists__has(struct heap_lists *lists, __u64 address, __u64 bytes, const __u64 *words)
+static int add_bin(struct heap_lists *lists, __u64 entry, __u64 bytes, size_t count)
+{
+	__u64 words[2];
+	int err = 0;
+
+	for (; !err && entry && count && lists->n < lists->most; count--) {
+		if (!read_chunk(lists, entry - HEADER_BYTES, bytes, words) ||
+		    !is_key(lists, words[1]))
+			break;
+		err = add_chunk(lists, entry - HEADER_BYTES);
+		entry = words[0] ^ entry >> POINTER_SHIFT;
+	}
+	return err;
+}
+
+/* Adds the chunks of the tcache at @address, if there is one. */
+static int add_tcache(struct heap_lists *lists, __u64 address)
+{
+	struct tcache tcache;
+	__u64 words[2];
+	int err = 0;
+
+	if (!read_chunk(lists, address - HEADER_BYTES, TCACHE_BYTES, words) ||
+	    pread(lists->memory, &tcache, sizeof(tcache), address) != sizeof(tcache) ||
+	    !is_tcache(&tcache))
+		return 0;
+	for (size_t i = 0; i < TCACHE_BINS && !err; i++)
+		err = add_bin(lists, tcache.entries[i], LEAST_CHUNK + i * ALIGNMENT,
+			      tcache.counts[i]);
+	return err;
+}
+
+/* Adds the tcache of the thread whose thread-local variables are below @end. */
+static int add_thread(struct heap_lists *lists, __u64 end)
+{
+	__u64 words[PAGE / WORD], page = (end - 1) & ~(PAGE - 1);
+	size_t before = lists->n;
+	int err = 0;
+
+	for (int i = 0; i < TLS_PAGES && !err && lists->n == before; i++, page -= PAGE) {
+		if (pread(lists->memory, words, PAGE, page) != PAGE)
+			break;
+		for (size_t at = PAGE / WORD; at-- > 0 && !err && lists->n == before;)
+			if (page + at * WORD < end)
+				err = add_tcache(lists, words[at]);
+	}
+	return err;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const __u64 *first = a, *second = b;
+
+	return *first < *second ? -1 : *first > *second;
+}
+
+int heap_lists__read(const struct reach_roots *roots, int memory, struct heap_lists *out)
+{
+	const struct reach_ranges *ranges = &roots->memory;
+	struct heap_lists lists = { .ranges = ranges, .memory = memory };
+	int err = 0;
+
+	for (size_t i = 0; i < ranges->n; i++)
+		if (ranges->ranges[i].is_heap)
+			lists.most +=
+				(ranges->ranges[i].end - ranges->ranges[i].begin) / LEAST_CHUNK;
+	for (size_t i = 0; i < ranges->n && !err; i++) {
+		const struct reach_range *range = &ranges->ranges[i];
+
+		if (range->is_c_library)
+			err = add_fastbins(&lists, range, MOST_DATA);
+		else if (range->is_arena)
+			err = add_fastbins(&lists, range, ARENA_HEAD);
+	}
+	for (size_t i = 0; i < roots->n_threads && !err; i++)
+		err = add_thread(&lists, roots->threads[i]);
+	if (err) {
+		heap_lists__release(&lists);
+		return err;
+	}
+	if (lists.n)
+		qsort(lists.chunks, lists.n, sizeof(*lists.chunks), compare_addresses);
+	*out = lists;
+	return 0;
+}
+
+void heap_lists__release(struct heap_lists *lists)
+{
+	free(lists->chunks);
+	*lists = (struct heap_lists){ 0 };
+}
+
+bool heap_lists__has(const struct heap_lists *lists, __u64 address)
 {
 	size_t at = ARRAY_LOWER_BOUND(lists->n, i, lists->chunks[i] < address);
 
-	return (at < lists->n && lists->chunks[at] == address) ||
-	       is_in_tcache(lists, address, bytes, words);
+	return at < lists->n && lists->chunks[at] == address;
 }

@@ -13,19 +13,18 @@
 struct heap_lists {
 	const struct reach_ranges *ranges;
 	int memory;
-	__u64 *chunks; /* addresses of headers of chunks in fastbins, ascending */
-	size_t n, room;
+	__u64 *chunks; /* addresses of the headers of chunks in the lists, ascending */
+	size_t n, room, most;
 	__u64 key; /* in the second word of each chunk in a tcache; 0: not known yet */
 	int n_tries;
 };
 
-/* Reads the fastbins of the arenas in @ranges, from glibc 2.32 on. @memory: /proc/PID/mem; both are
- * used until heap_lists__release(). Returns 0 or -ENOMEM. */
-int heap_lists__read(const struct reach_ranges *ranges, int memory, struct heap_lists *out);
+/* Reads the fastbins of the arenas, from glibc 2.32 on, and the tcaches of the threads, of glibc 2.34
+ * to 2.41. @memory: /proc/PID/mem; both are used until heap_lists__release(). Returns 0 or -ENOMEM. */
+int heap_lists__read(const struct reach_roots *roots, int memory, struct heap_lists *out);
 void heap_lists__release(struct heap_lists *lists);
 
-/* Returns whether the chunk with its header at @address is free. @bytes: its size. @words: the first
- * two words of its memory. */
-bool heap_lists__has(struct heap_lists *lists, __u64 address, __u64 bytes, const __u64 *words);
+/* Returns whether the chunk with its header at @address is in one of the lists. */
+bool heap_lists__has(const struct heap_lists *lists, __u64 address);
 
 #endif

@@ -75,6 +75,23 @@ struct roots_reader {
 	const struct reach_ranges *own;
 };
 
+static int add_thread(struct reach_roots *roots, __u64 address)
+{
+	if (array__reserve(&roots->threads, &roots->threads_room, roots->n_threads + 1,
+			   sizeof(*roots->threads)))
+		return -ENOMEM;
+	roots->threads[roots->n_threads++] = address;
+	return 0;
+}
+
+static bool has_thread(const struct roots_reader *reader, const struct memory_mapping *mapping)
+{
+	for (size_t i = 0; i < reader->n_tops; i++)
+		if (reader->tops[i].data >= mapping->begin && reader->tops[i].data < mapping->end)
+			return true;
+	return false;
+}
+
 /* Returns where the used part of a stack begins. A mapping with more than a stack, such as a pool
  * of coroutines' stacks, is used from its beginning. */
 static __u64 used_begin(const struct roots_reader *reader, const struct memory_mapping *mapping)
@@ -136,6 +153,9 @@ static int add_mapping(const struct roots_reader *reader, const struct memory_ma
 		err = add_range(&roots->files, range);
 	if (!err && mapping->is_code)
 		err = add_range(&roots->code, range);
+	if (!err && mapping->kind == MEMORY_STACK && mapping->is_guarded &&
+	    !has_thread(reader, mapping))
+		err = add_thread(roots, mapping->end);
 	if (err || is_without_roots(mapping) || (mapping->is_code && !mapping->is_writable))
 		return err;
 	if (extend_heap(&roots->memory, mapping))
@@ -153,7 +173,8 @@ static int add_registers(struct reach_roots *roots, pid_t tid, struct stack_top 
 		return -ENOMEM;
 	err = remote__registers(tid, roots->words + roots->n_words, &n) ?:
 	      remote__position(tid, NULL, &top->pointer)		?:
-	      remote__thread_data(tid, &top->data);
+	      remote__thread_data(tid, &top->data)			?:
+	      add_thread(roots, top->data);
 	if (!err)
 		roots->n_words += n;
 	return err;
@@ -204,5 +225,6 @@ void reach_roots__release(struct reach_roots *roots)
 	reach_ranges__release(&roots->files);
 	reach_ranges__release(&roots->code);
 	free(roots->words);
+	free(roots->threads);
 	*roots = (struct reach_roots){ 0 };
 }

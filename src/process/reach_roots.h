@@ -34,6 +34,10 @@ struct reach_roots {
 	struct reach_ranges files, code; /* mappings of files, and of these the executable ones */
 	__u64 *words;			 /* contents of registers */
 	size_t n_words, words_room;
+	/* Addresses above which no thread-local variable of a thread is: of its data, or of the end
+	 * of its stack if it is not among those that are given. */
+	__u64 *threads;
+	size_t n_threads, threads_room;
 };
 
 /*

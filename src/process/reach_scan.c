@@ -543,7 +543,7 @@ static void follow_roots(struct scan *scan)
 {
 	const struct reach_roots *roots = scan->roots;
 
-	scan->err = heap_lists__read(&roots->memory, scan->memory, &scan->lists);
+	scan->err = heap_lists__read(roots, scan->memory, &scan->lists);
 	scan->is_definite = true;
 	for (size_t i = 0; i < roots->n_words; i++)
 		follow_pointer(scan, roots->words[i]);

@@ -132,6 +132,51 @@ def test_stacks_of_threads(runner, run, allocprof, compiled, tmp_path, engine):
     assert held == {"lost": 0, "indirectly_lost": 0, "possibly_lost": 0, "reachable": 8}
 
 
+# A thread gives back a block and ends; what its cache wrote into the block is still there when it is in use again.
+USED_AGAIN = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void **kept;
+static void *give_back(void *block) { free(block); return 0; }
+static __attribute__((noinline)) void add(void) { kept[3] = malloc(77); }
+static __attribute__((noinline)) void clear(void) { volatile char b[9999]; memset((void *)b, 0, sizeof(b)); }
+int main(void)
+{
+    pthread_t thread;
+    void *block = malloc(100);
+    pthread_create(&thread, 0, give_back, block);
+    pthread_join(thread, 0);
+    kept = malloc(100);
+    puts(kept == block ? "ready" : "another block"); fflush(stdout);
+    getchar();
+    add();
+    clear();
+    puts("added"); fflush(stdout);
+    getchar();
+    return 0;
+}
+"""
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_block_that_looks_free(runner, run, allocprof, compiled, tmp_path, engine):
+    """A block from before, of which the first words are not used yet, has what glibc writes into free ones."""
+    data = tmp_path / "data"
+    program = runner.start([compiled(USED_AGAIN)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert program.stdout.readline() == b"ready\n"
+    recording = Measured(runner, allocprof, program.pid, data, "record", "-q", "--reachable", engine=engine)
+    program.stdin.write(b"\n")
+    program.stdin.flush()
+    assert program.stdout.readline() == b"added\n"
+    recording.finish()
+    program.stdin.close()
+    assert program.wait() == 0
+    added, _ = lost_by(leaks_of(run, allocprof, data), "add")
+    assert added == {"lost": 0, "indirectly_lost": 0, "possibly_lost": 0, "reachable": 1}
+
+
 ENDS = {
     "exit": ("exit(3)", 3),
     "_exit": ("_exit(4)", 4),

@@ -37,7 +37,8 @@ struct state {
 	__u64 begins[MOST], sizes[MOST];
 	struct part parts[4 * MOST];
 	size_t n;
-	pid_t pid; /* which has the heap: this process, or a copy that stands still */
+	pid_t pid;    /* which has the heap: this process, or a copy that stands still */
+	__u64 thread; /* address of the data of the thread that made the heap */
 };
 
 static int set_up(void **out)
@@ -91,12 +92,14 @@ static void visit(struct state *state)
 
 	assert_true(memory >= 0);
 	assert_int_equal(reach_roots__read(state->pid, NULL, 0, &own, &roots), 0);
+	roots.threads = realloc(roots.threads, (roots.n_threads + 1) * sizeof(*roots.threads));
+	roots.threads[roots.n_threads++] = state->thread;
 	/* A written heap is among the ranges as if it had been found there. */
 	for (size_t i = 0; i < ranges->n; i++)
 		if (ranges->ranges[i].begin == state->range.begin)
 			ranges->ranges[i] = state->range;
 	state->n = 0;
-	assert_int_equal(heap_lists__read(ranges, memory, &lists), 0);
+	assert_int_equal(heap_lists__read(&roots, memory, &lists), 0);
 	assert_int_equal(
 		heap_chunks__visit_used(&state->range, &state->blocks, &lists, add_part, state), 0);
 	heap_lists__release(&lists);
@@ -233,6 +236,7 @@ struct drawn {
 
 struct copy {
 	pid_t pid;
+	__u64 thread;
 	struct drawn drawn[MOST];
 };
 
@@ -304,6 +308,7 @@ static void *draw_copy(void *context)
 	pid_t parent = getpid();
 
 	draw_blocks(copy->drawn);
+	copy->thread = (__u64)__builtin_thread_pointer();
 	copy->pid = fork();
 	while (!copy->pid && getppid() == parent)
 		usleep(1000);
@@ -322,6 +327,7 @@ static void assert_heaps(struct state *state, const struct copy *copy, enum memo
 
 	assert_true(copy->pid > 0);
 	state->pid = copy->pid;
+	state->thread = copy->thread;
 	assert_int_equal(memory_mappings__read(copy->pid, false, &memory), 0);
 	for (size_t i = 0; i < memory.n; i++)
 		if (memory.mappings[i].kind == kind)
