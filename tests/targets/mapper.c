@@ -153,6 +153,10 @@ static void move(struct region *region)
 	}
 	if (!more)
 		more = 1;
+	/* From Linux 6.17 on a call that changes no size may move several mappings. What is at the new
+	 * place of the gaps between them stays, which is not followed (docs/mappings.md). */
+	if (more == n)
+		more++;
 	memcpy(kept, region->owners + first, n);
 	if (next(region, 4) == 0) {
 		n = 1;
