@@ -4,6 +4,7 @@ ALLOCPROF the program to test where it is not the build's."""
 
 import collections
 import contextlib
+import glob
 import itertools
 import os
 import pathlib
@@ -21,6 +22,7 @@ import measured
 import events
 import memory
 from containers import in_container
+from servers import NOBODY
 from support import read_report, unavailable, without_summary
 
 # Of root: the files are still its own.
@@ -299,3 +301,22 @@ def same(run, allocprof, tmp_path):
         assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
         return bare, read_report(output) if mode == "stat" else ledger(output)
     return ran
+
+
+@pytest.fixture
+def directory(public_directory):
+    """One that is another user's."""
+    shutil.chown(public_directory, 65534, 65534)
+    return public_directory
+
+
+@pytest.fixture
+def cluster(run, directory):
+    """PostgreSQL's programs, its server, and a directory of data. The server is a copy: nobody else runs it."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+    if not found:
+        unavailable("PostgreSQL is not installed: scripts/setup --test")
+    programs = pathlib.Path(found[-1]).parent
+    run([*NOBODY, found[-1], "-D", directory / "data", "-A", "trust", "-U", "test", "--no-sync", "--no-instructions",
+         "--locale=C"], expect=0, cwd="/")
+    return programs, shutil.copy(programs / "postgres", directory / "postgres"), directory / "data"

@@ -1,36 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Servers of Debian that tests start, and requests to them."""
 
-import glob
-import pathlib
-import shutil
 import socket
 
-import pytest
-
-from support import TIMEOUT_SECONDS, unavailable
+from support import TIMEOUT_SECONDS
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
-
-
-@pytest.fixture
-def directory(public_directory):
-    """One that is another user's."""
-    shutil.chown(public_directory, 65534, 65534)
-    return public_directory
-
-
-@pytest.fixture
-def cluster(run, directory):
-    """PostgreSQL's programs, its server, and a directory of data. The server is a copy: nobody else runs it."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-    if not found:
-        unavailable("PostgreSQL is not installed: scripts/setup --test")
-    programs = pathlib.Path(found[-1]).parent
-    run([*NOBODY, found[-1], "-D", directory / "data", "-A", "trust", "-U", "test", "--no-sync", "--no-instructions",
-         "--locale=C"], expect=0, cwd="/")
-    return programs, shutil.copy(programs / "postgres", directory / "postgres"), directory / "data"
-
 
 NGINX = """
 daemon off;

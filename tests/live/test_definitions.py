@@ -9,12 +9,11 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 
 import pytest
 
-from servers import NGINX, NOBODY, ask, cluster, directory  # noqa: F401
+from servers import NGINX, NOBODY, ask
 from support import SOURCE, TIMEOUT_SECONDS, EveryHit, Recording, unavailable, wait_until
 
 

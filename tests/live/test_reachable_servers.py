@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from measured import Measured
-from servers import NGINX, NOBODY, ask, cluster, directory  # noqa: F401
+from servers import NGINX, NOBODY, ask
 from support import TIMEOUT_SECONDS, Recording, unavailable, wait_until
 
 # Requests of the load between two looks, and looks before the recording's end.
@@ -195,7 +195,7 @@ class Load(contextlib.AbstractContextManager):
 
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.parametrize("server", [Nginx, Node, Postgresql, Redis])
-def test_nothing_is_lost(request, runner, run, allocprof, directory, tmp_path, engine, server):  # noqa: F811
+def test_nothing_is_lost(request, runner, run, allocprof, directory, tmp_path, engine, server):
     served = server(runner, directory, request.getfixturevalue("cluster") if server is Postgresql else None)
     data, dumps = tmp_path / "data", [tmp_path / f"dump{number}" for number in range(LOOKS)]
     with Load(served) as load:
