@@ -208,7 +208,8 @@ int reach_roots__read(pid_t pid, const pid_t *tids, size_t n_tids, struct reach_
 	struct stack_top *tops = calloc(n_tids + 1, sizeof(*tops));
 	int err;
 
-	qsort(own->ranges, own->n, sizeof(*own->ranges), compare_ranges);
+	if (own->n)
+		qsort(own->ranges, own->n, sizeof(*own->ranges), compare_ranges);
 	err = tops ? read_roots(pid, tids, tops, n_tids, &reader) : -ENOMEM;
 
 	free(tops);
