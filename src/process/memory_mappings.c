@@ -99,15 +99,16 @@ static enum memory_kind memory_kind_of(const struct memory_reader *reader,
 static int add_mapping(struct memory_reader *reader, const struct proc_mapping *mapping)
 {
 	struct memory_mappings *memory = reader->memory;
-	const struct memory_mapping *last = memory->n ? &memory->mappings[memory->n - 1] : NULL;
+	const struct memory_mapping *last;
 	enum memory_kind kind;
 
-	/* The kernel lists mappings by their addresses; a file that does not is not smaps. */
-	if (mapping->start >= mapping->end || (last && last->end > mapping->start))
-		return -EINVAL;
 	if (array__reserve(&memory->mappings, &memory->room, memory->n + 1,
 			   sizeof(*memory->mappings)))
 		return -ENOMEM;
+	last = memory->n ? &memory->mappings[memory->n - 1] : NULL;
+	/* The kernel lists mappings by their addresses; a file that does not is not smaps. */
+	if (mapping->start >= mapping->end || (last && last->end > mapping->start))
+		return -EINVAL;
 	reader->follows_guard = last && last->end == mapping->start &&
 				last->kind == MEMORY_ANONYMOUS && !reader->mapping.is_readable &&
 				last->end - last->begin <= MOST_GUARD_BYTES;
