@@ -541,9 +541,12 @@ static int run_record(char **argv)
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
 	if (options.measure.quiet)
 		progress__forbid();
-	for (unsigned int i = 0; i < options.measure.dump_limits.n; i++)
-		options.measure.session.own_signals |=
-			1U << options.measure.dump_limits.limits[i].signal_number & ~1U;
+	for (unsigned int i = 0; i < options.measure.dump_limits.n; i++) {
+		int number = options.measure.dump_limits.limits[i].signal_number;
+
+		if (number)
+			options.measure.session.own_signals |= 1U << number;
+	}
 	options.measure.dump = write_dump;
 	options.measure.dump_context = &options;
 	options.measure.dump_path = options.output;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -273,6 +274,22 @@ static int start_held(struct controlled *controlled, struct error *error)
 	return err;
 }
 
+/* At a limit a copy that can be off is worth more than none; it says by how much. */
+static int start_torn(struct controlled *controlled, struct error *error)
+{
+	controlled->dump.may_be_torn = true;
+	return cut_and_start(controlled, error);
+}
+
+static int start_held_or_torn(struct controlled *controlled, struct error *error)
+{
+	int err = start_held(controlled, error);
+
+	return err && controlled->dump.why[0] && !controlled->dump.pid
+		       ? start_torn(controlled, error)
+		       : err;
+}
+
 /* Begins to write a dump to dump->path, which is freed then. */
 static int begin(struct controlled *controlled, bool resets, struct error *error)
 {
@@ -282,7 +299,7 @@ static int begin(struct controlled *controlled, bool resets, struct error *error
 	dump->held_ns = 0;
 	if (!err)
 		err = session__searches(controlled->session) && dump->held_tries
-			      ? start_held(controlled, error)
+			      ? start_held_or_torn(controlled, error)
 			      : cut_and_start(controlled, error);
 	if (err) {
 		free(dump->path);
@@ -307,12 +324,10 @@ static bool try_again(struct controlled *controlled)
 	if (dump->tries && --dump->tries)
 		err = cut_and_start(controlled, &error);
 	else if (dump->held_tries && dump->held_tries--)
-		err = start_held(controlled, &error);
-	else if (dump->why[0] && !dump->may_be_torn) {
-		/* Such a copy is worth more than none, and says by how much it can be off. */
-		dump->may_be_torn = true;
-		err = cut_and_start(controlled, &error);
-	} else
+		err = start_held_or_torn(controlled, &error);
+	else if (dump->why[0] && !dump->may_be_torn)
+		err = start_torn(controlled, &error);
+	else
 		return false;
 	if (err)
 		dump->len = snprintf(dump->text, sizeof(dump->text),
@@ -602,6 +617,18 @@ void controlled__stop(struct controlled *controlled)
 	controlled->dump.may_be_torn = true;
 }
 
+/* Returns whether a signal has come that is not for a dump. */
+static bool is_to_end(const struct controlled *controlled, int signal_fd)
+{
+	__u32 own = controlled->measure->session.own_signals;
+	struct signalfd_siginfo info;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo >= 32 || !(own & 1U << info.ssi_signo))
+			return true;
+	return false;
+}
+
 void controlled__end(struct controlled *controlled, int signal_fd)
 {
 	if (!controlled)
@@ -615,7 +642,7 @@ void controlled__end(struct controlled *controlled, int signal_fd)
 		};
 
 		poll(fds, 2, -1);
-		if (fds[1].revents)
+		if (fds[1].revents && is_to_end(controlled, signal_fd))
 			kill(controlled->dump.pid, SIGKILL);
 		attend_dump(controlled);
 	}

@@ -44,6 +44,17 @@ static int parse_signal(struct dump_limit *limit, const char *value, struct erro
 	return limit->signal_number ? 0 : fail_limit(limit->text, error);
 }
 
+/* A limit of 0 would be reached at each look. */
+static int check_limit(const struct dump_limit *limit, struct error *error)
+{
+	bool has_bytes = limit->kind == DUMP_AT_RSS || limit->kind == DUMP_AT_LIVE ||
+			 limit->kind == DUMP_AT_GROWTH;
+
+	if ((has_bytes && !limit->bytes) || (limit->kind == DUMP_AT_GROUP && limit->share <= 0))
+		return fail_limit(limit->text, error);
+	return 0;
+}
+
 static int parse_value(struct dump_limit *limit, char *value, struct error *error)
 {
 	switch (limit->kind) {
@@ -87,7 +98,7 @@ static int parse_limit(const char *text, struct dump_limit *limit, struct error 
 			continue;
 		limit->kind = names[i].kind;
 		strcpy(value, text + len);
-		return parse_value(limit, value, error);
+		return parse_value(limit, value, error) ?: check_limit(limit, error);
 	}
 	return fail_limit(text, error);
 }
@@ -148,24 +159,43 @@ static bool counts_on(struct dump_limit *limit, __u64 count)
 	return count > last;
 }
 
+/* Forgets parts of which all is longer ago than the time. A part ends where the next one begins. */
+static void forget_parts(struct dump_limit *limit, __u64 now_ns)
+{
+	while (limit->n_parts > 1 &&
+	       limit->begins_ns[(limit->part_index + 1) % DUMP_LIMIT_PARTS] + limit->window_ns <
+		       now_ns) {
+		limit->part_index = (limit->part_index + 1) % DUMP_LIMIT_PARTS;
+		limit->n_parts--;
+	}
+}
+
+static void add_part(struct dump_limit *limit, __u64 bytes, __u64 now_ns)
+{
+	unsigned int newest;
+
+	if (limit->n_parts == DUMP_LIMIT_PARTS) {
+		limit->part_index = (limit->part_index + 1) % DUMP_LIMIT_PARTS;
+		limit->n_parts--;
+	}
+	newest = (limit->part_index + limit->n_parts++) % DUMP_LIMIT_PARTS;
+	limit->least[newest] = bytes;
+	limit->begins_ns[newest] = now_ns;
+}
+
 /* Returns the least resident memory within the time, and adds the present one to its newest part. */
 static __u64 least_within(struct dump_limit *limit, __u64 bytes, __u64 now_ns)
 {
-	unsigned int newest;
+	unsigned int newest =
+		(limit->part_index + limit->n_parts + DUMP_LIMIT_PARTS - 1) % DUMP_LIMIT_PARTS;
 	__u64 least = bytes;
 
-	if (!limit->n_parts || now_ns >= limit->part_end_ns) {
-		if (limit->n_parts < DUMP_LIMIT_PARTS)
-			limit->n_parts++;
-		else
-			limit->part_index = (limit->part_index + 1) % DUMP_LIMIT_PARTS;
-		limit->part_end_ns = now_ns + limit->window_ns / DUMP_LIMIT_PARTS;
-		newest = (limit->part_index + limit->n_parts - 1) % DUMP_LIMIT_PARTS;
+	if (!limit->n_parts ||
+	    now_ns >= limit->begins_ns[newest] + limit->window_ns / (DUMP_LIMIT_PARTS - 1))
+		add_part(limit, bytes, now_ns);
+	else if (bytes < limit->least[newest])
 		limit->least[newest] = bytes;
-	}
-	newest = (limit->part_index + limit->n_parts - 1) % DUMP_LIMIT_PARTS;
-	if (bytes < limit->least[newest])
-		limit->least[newest] = bytes;
+	forget_parts(limit, now_ns);
 	for (unsigned int i = 0; i < limit->n_parts; i++) {
 		__u64 of_part = limit->least[(limit->part_index + i) % DUMP_LIMIT_PARTS];
 

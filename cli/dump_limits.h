@@ -34,10 +34,10 @@ struct dump_limit {
 	/* State: whether the limit was reached and has not been left since, or the last count. */
 	bool is_over;
 	__u64 count;
-	/* The least resident memory in each part of the time, the oldest at part_index. */
-	__u64 least[DUMP_LIMIT_PARTS];
+	/* The least resident memory in each part of the time, the oldest at part_index, and when a
+	 * part began. */
+	__u64 least[DUMP_LIMIT_PARTS], begins_ns[DUMP_LIMIT_PARTS];
 	unsigned int part_index, n_parts;
-	__u64 part_end_ns;
 };
 
 struct dump_limits {

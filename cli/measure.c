@@ -241,7 +241,7 @@ bool measure_surroundings__was_interrupted(const struct measure_surroundings *su
 
 	while (surroundings->has_signal_fd &&
 	       read(surroundings->signal_fd, &info, sizeof(info)) == sizeof(info))
-		was = true;
+		was |= info.ssi_signo >= 32 || !(surroundings->own_signals & 1U << info.ssi_signo);
 	return was;
 }
 
@@ -310,6 +310,9 @@ static int await_memory(const struct measure *measure,
 	struct pollfd signals = { .fd = surroundings->signal_fd, .events = POLLIN };
 	struct proc_memory memory;
 
+	if (!measure->quiet)
+		message__print("waits until process %d has %s of resident memory", measure->pid,
+			       most.text);
 	while (proc_memory__read(measure->pid, &memory) && memory.rss_bytes) {
 		if (memory.rss_bytes >= measure->begin_rss_bytes)
 			return 0;
@@ -349,6 +352,7 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 	int err;
 
 	*status = EXIT_OURS;
+	surroundings->own_signals = measure->session.own_signals;
 	block_write_signals(surroundings);
 	if (!surroundings->has_signal_fd)
 		allow_many_files(&surroundings->inheritance);
@@ -368,12 +372,10 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 		say_memory(measure, session);
 	if (!err)
 		err = take_surroundings(surroundings, error);
+	if (!err && measure->begin_rss_bytes)
+		err = await_memory(measure, surroundings, error);
 	if (!err && !measure->repeats)
 		err = controlled__begin(measure, &controlled, error);
-	if (err)
-		goto fail;
-	if (measure->begin_rss_bytes)
-		err = await_memory(measure, surroundings, error);
 	if (err)
 		goto fail;
 	if (measure->pid)

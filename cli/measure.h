@@ -24,7 +24,8 @@ struct session;
 struct measure_surroundings {
 	bool has_mask;
 	bool has_signal_fd;
-	int signal_fd; /* descriptor that the signals which end the measurement are read from */
+	int signal_fd;	   /* descriptor that the signals which end the measurement are read from */
+	__u32 own_signals; /* as in struct session_options: these do not end it */
 	struct target_inheritance inheritance;
 	struct target_user user; /* the user of --user */
 };

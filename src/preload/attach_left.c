@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,12 +26,18 @@ static bool is_memory(const char *path)
  * it is another's, or has ended. */
 static int open_ours(pid_t pid, const char *link, bool *is_library)
 {
+	_cleanup_(close_fd) int path_fd = -1;
 	char path[96], target[96];
+	struct stat status;
 	ssize_t len;
 
+	/* The process may put something else there at any time, such as a pipe that nobody writes to:
+	 * what is opened is what has been looked at. */
 	snprintf(path, sizeof(path), "/proc/%d/%.64s", pid, link);
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len < 0)
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	len = path_fd < 0 ? -1 : readlink(path, target, sizeof(target) - 1);
+	if (len < 0 || fstat(path_fd, &status) || !S_ISREG(status.st_mode))
 		return -1;
 	target[len] = '\0';
 	*is_library = !strcmp(target, ATTACH_PATH(ATTACH_LIBRARY_NAME));

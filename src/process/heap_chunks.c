@@ -64,7 +64,7 @@ static const __u64 *find_in_window(const struct heap *heap, __u64 address, size_
 	return &heap->window[at];
 }
 
-/* Returns @n words at @address, which ascends from call to call, or NULL if they cannot be read. */
+/* Returns @n words at @address, or NULL if they cannot be read. They stay until the next call. */
 static const __u64 *words_at(struct heap *heap, __u64 address, size_t n)
 {
 	const __u64 *words = find_in_window(heap, address, n);

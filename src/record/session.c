@@ -239,9 +239,9 @@ static bool handle_signals(struct session *session, int signal_fd)
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGCHLD)
 			continue;
-		if (session->target.launched && is_of_command(session, info.ssi_pid))
-			continue;
 		if (is_own(session, info.ssi_signo))
+			continue;
+		if (session->target.launched && is_of_command(session, info.ssi_pid))
 			continue;
 		session->n_signals++;
 		if (!session->target.launched || session->n_signals > 1) {

@@ -9,6 +9,8 @@
 #include "cleanup.h"
 #include "proc.h"
 
+#define PROCESS_IS_EXITING 4UL /* PF_EXITING of the kernel's include/linux/sched.h */
+
 struct use_reading {
 	pid_t target;
 	bool has_target; /* it may be visited twice, as itself and as one of the profile's processes */
@@ -28,6 +30,15 @@ static bool add_process(pid_t pid, void *context)
 	return false;
 }
 
+/* A process that ends leaves its group, and with version 1 seems to be in the topmost one. */
+static bool is_ending(pid_t pid)
+{
+	struct proc_stat stat;
+
+	return proc_stat__read(pid, &stat) || strchr("ZXx", stat.state) ||
+	       stat.flags & PROCESS_IS_EXITING;
+}
+
 /* Opens the count of the group's processes that the kernel has killed. What was killed before the
  * target came into the group does not count. */
 static void watch_kills(struct session *session)
@@ -38,6 +49,10 @@ static void watch_kills(struct session *session)
 
 	if (fd < 0)
 		return;
+	if (is_ending(session->target.pid) && session->kills_fd >= 0) {
+		close(fd);
+		return;
+	}
 	if (session->kills_fd >= 0 && !fstat(fd, &now) && !fstat(session->kills_fd, &before) &&
 	    now.st_dev == before.st_dev && now.st_ino == before.st_ino) {
 		close(fd);
@@ -52,7 +67,7 @@ void session__watch_group(struct session *session)
 {
 	struct memory_group group;
 
-	if (memory_group__read(session->target.pid, &group)) {
+	if (memory_group__read(session->target.pid, &group) && !is_ending(session->target.pid)) {
 		session->target_group = group;
 		session->is_in_group =
 			session->group.limit_bytes && !strcmp(session->group.path, group.path);

@@ -174,6 +174,27 @@ def test_signal(limited):
     assert kept(one.end()) == 6
 
 
+@pytest.mark.engines("uprobe", "preload")
+def test_command_that_is_killed(limited):
+    """What the kernel did to the command is known, though the command leaves its control group when it ends."""
+    with limited_memory(60 << 20) as (group, killed):
+        one = limited("--dump-at=oom,cgroup=95%", group=group)
+        one.target.ask("keep 1")
+        one.wait_until_looked_at()
+        one.target.send("keep 500")
+        assert one.target.process.wait(TIMEOUT_SECONDS) == 128 + signal.SIGKILL
+        assert killed() == 1
+    assert Recording(one.data).meta["oom_kills"] == "1"
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_signal_of_the_command(run, allocprof, tmp_path, engine):
+    data = tmp_path / "data"
+    result = run([allocprof, "record", f"--engine={engine}", "--dump-at=signal=USR2", "-o", data, "--",
+                  "sh", "-c", "kill -USR2 $PPID; while ! [ -e $0.1 ]; do sleep 0.1; done", data], expect=0)
+    assert b"at signal=USR2: " in result.stderr
+
+
 @pytest.mark.parametrize("engine", ["uprobe", "inside"])
 def test_begins_at(runner, allocprof, compiled, tmp_path, engine):
     """Nothing is probed before, and what was allocated until then is not in the recording."""

@@ -64,6 +64,16 @@ static void test_growth(void **state)
 	assert_reached(&limits, RSS(30), 360, "growth=10M/1m");
 }
 
+/* A time that is shorter than the parts' number times the looks' distance looks no farther back. */
+static void test_short_growth(void **state)
+{
+	struct dump_limits limits = parse("growth=50M/1s");
+
+	for (__u64 s = 0; s < 40; s++)
+		assert_reached(&limits, RSS(100 + 20 * s), s, "");
+	assert_reached(&limits, RSS(100 + 20 * 39 + 55), 40, "growth=50M/1s");
+}
+
 static void test_group(void **state)
 {
 	struct dump_limits limits = parse("cgroup=90%,oom");
@@ -119,7 +129,7 @@ static void test_bad_limits(void **state)
 		"signal=SIGKILL",
 		"signal=",
 		"oom=1",
-		"OOM",
+		"OOM", "rss=0", "live=0", "growth=0/1s", "cgroup=0%",
 		"rss=00000000000000000000000000000000000000000000000000000000000000001",
 	};
 	struct error error = { 0 };
@@ -141,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_level),	   cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_short_growth),
 		cmocka_unit_test(test_group),	   cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_named_once), cmocka_unit_test(test_bad_limits),
 	};

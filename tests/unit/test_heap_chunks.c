@@ -19,7 +19,6 @@
 /* glibc's malloc, also where a sanitizer has another one. */
 void *__libc_malloc(size_t size);
 void __libc_free(void *block);
-void *__libc_memalign(size_t alignment, size_t size);
 
 #define WORD  sizeof(__u64)
 #define WORDS 512 /* of a written heap */
@@ -253,7 +252,7 @@ static void draw_blocks(struct drawn *drawn)
 		size_t size = random() % 10 ? random() % 300 : random() % 9000;
 
 		drawn[i] = (struct drawn){
-			.block = random() % 20 ? __libc_malloc(size) : __libc_memalign(64, size),
+			.block = __libc_malloc(size),
 			.size = size,
 			.is_freed = random() % 3 == 0,
 			.is_known = random() % 2,

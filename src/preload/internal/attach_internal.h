@@ -75,7 +75,7 @@ bool mapped_library__may_be_used(const struct mapped_library *library, const str
 
 #define ATTACH_MOST_LEFT 32
 
-/* Mappings and descriptors of such files in a process, maybe of no living allocprof. */
+/* Mappings and descriptors of such files in a process; some may be of an allocprof that has ended. */
 struct attach_left {
 	__u64 starts[ATTACH_MOST_LEFT], ends[ATTACH_MOST_LEFT]; /* addresses */
 	size_t n;
