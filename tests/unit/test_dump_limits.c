@@ -129,7 +129,11 @@ static void test_bad_limits(void **state)
 		"signal=SIGKILL",
 		"signal=",
 		"oom=1",
-		"OOM", "rss=0", "live=0", "growth=0/1s", "cgroup=0%",
+		"OOM",
+		"rss=0",
+		"live=0",
+		"growth=0/1s",
+		"cgroup=0%",
 		"rss=00000000000000000000000000000000000000000000000000000000000000001",
 	};
 	struct error error = { 0 };
@@ -150,10 +154,10 @@ static void test_bad_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_level),	   cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_short_growth),
-		cmocka_unit_test(test_group),	   cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_named_once), cmocka_unit_test(test_bad_limits),
+		cmocka_unit_test(test_level),	     cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_short_growth), cmocka_unit_test(test_group),
+		cmocka_unit_test(test_signals),	     cmocka_unit_test(test_named_once),
+		cmocka_unit_test(test_bad_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
