@@ -108,6 +108,23 @@ void attach_left__remove(const struct attach_left *left, pid_t pid, struct remot
 	}
 }
 
+/* Returns whether somebody has a lock on the mapped file (proc_locks(5)). Only root may open what is
+ * mapped in a process. */
+static bool is_locked(const struct proc_mapping *mapping)
+{
+	_cleanup_(close_file) FILE *locks = fopen("/proc/locks", "re");
+	unsigned int major, minor;
+	unsigned long long inode;
+	char line[256];
+
+	while (locks && fgets(line, sizeof(line), locks))
+		if (sscanf(line, "%*d: FLOCK %*s WRITE %*d %x:%x:%llu", &major, &minor, &inode) ==
+			    3 &&
+		    major == mapping->major && minor == mapping->minor && inode == mapping->inode)
+			return true;
+	return false;
+}
+
 static int look_for_lock(void *context, const struct proc_mapping *mapping)
 {
 	const pid_t *pid = context;
@@ -116,7 +133,7 @@ static int look_for_lock(void *context, const struct proc_mapping *mapping)
 	if (strcmp(mapping->path, ATTACH_PATH(ATTACH_MEMORY_NAME)) != 0)
 		return 0;
 	fd = open_mapped(*pid, mapping->start, mapping->end);
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) ? 1 : 0;
+	return fd >= 0 ? flock(fd, LOCK_EX | LOCK_NB) != 0 : is_locked(mapping);
 }
 
 bool attach_left__is_measured(pid_t pid)

@@ -5,6 +5,7 @@ as without, whenever it is entered and left. ALLOCPROF_TRIES says how often it i
 import contextlib
 import os
 import pathlib
+import signal
 import sqlite3
 import subprocess
 
@@ -126,6 +127,23 @@ def test_another_from_inside(measure, run, allocprof, runner, target):
     process.ask("alloc 10")
     first.finish()
     assert read_report(first.output)["functions"]["malloc"]["calls"] == 10
+    process.exit()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root becomes another user")
+def test_another_without_privileges(run, allocprof, runner, target, public_directory):
+    """Who is not root sees that another allocprof measures its process, too."""
+    user = ["setpriv", "--reuid=65531", "--regid=65531", "--clear-groups"]
+    os.chmod(public_directory, 0o777)
+    process = Obedient(runner, [*user, target("sleeper")])
+    words = [*user, allocprof, "stat", "--json", "--engine=inside", "-o"]
+    first = runner.start([*words, public_directory / "first", "--duration", "60s", "-p", process.pid], stderr=subprocess.DEVNULL)
+    wait_until(lambda: MEMORY in "".join(maps_of(process.pid)), "the first one is there")
+    # While the first one attaches it traces the process.
+    second = [*words, public_directory / "second", "--duration", "10ms", "-p", process.pid]
+    wait_until(lambda: b"another allocprof does so now" in run(second, expect=125).stderr, "the second one is refused")
+    first.send_signal(signal.SIGINT)
+    assert first.wait(TIMEOUT_SECONDS) == 0
     process.exit()
 
 
