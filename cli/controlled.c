@@ -620,11 +620,10 @@ void controlled__stop(struct controlled *controlled)
 /* Returns whether a signal has come that is not for a dump. */
 static bool is_to_end(const struct controlled *controlled, int signal_fd)
 {
-	__u32 own = controlled->measure->session.own_signals;
 	struct signalfd_siginfo info;
 
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo >= 32 || !(own & 1U << info.ssi_signo))
+		if (!own_signals__have(controlled->measure->session.own_signals, info.ssi_signo))
 			return true;
 	return false;
 }

@@ -209,7 +209,7 @@ static bool has_grown(struct dump_limit *limit, __u64 bytes, __u64 now_ns)
 {
 	if (bytes - least_within(limit, bytes, now_ns) < limit->bytes)
 		return false;
-	/* What comes from now on counts anew. */
+	/* The next growth is measured from here on. */
 	limit->n_parts = 0;
 	(void)least_within(limit, bytes, now_ns);
 	return true;

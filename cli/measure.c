@@ -241,7 +241,7 @@ bool measure_surroundings__was_interrupted(const struct measure_surroundings *su
 
 	while (surroundings->has_signal_fd &&
 	       read(surroundings->signal_fd, &info, sizeof(info)) == sizeof(info))
-		was |= info.ssi_signo >= 32 || !(surroundings->own_signals & 1U << info.ssi_signo);
+		was |= !own_signals__have(surroundings->own_signals, info.ssi_signo);
 	return was;
 }
 

@@ -21,6 +21,12 @@ struct window_options {
 	bool paused;	      /* all windows are closed until `allocprof ctl start` */
 };
 
+/* Returns whether a signal, of signalfd_siginfo.ssi_signo, is among session_options.own_signals. */
+static inline bool own_signals__have(__u32 own_signals, __u32 signo)
+{
+	return signo < 32 && own_signals & 1U << signo;
+}
+
 /* Returns whether any of them is set. */
 static inline bool window_options__any(const struct window_options *options)
 {

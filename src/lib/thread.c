@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Starts threads that take no signals. */
 #include "thread.h"
 
 #include <signal.h>

@@ -141,8 +141,8 @@ static __u64 find_limit(struct heap *heap, __u64 address)
 	return blocks->begins[heap->block] - MEMORY_BYTES;
 }
 
-/* Walks to the header of the next block. Returns true if chunks lead there. */
-static bool walk_to(struct heap *heap, __u64 address, __u64 limit)
+/* Walks to the header of the next block, and visits the rest where chunks do not lead there. */
+static void walk_to(struct heap *heap, __u64 address, __u64 limit)
 {
 	while (address < limit) {
 		const __u64 *words = words_at(heap, address, MEMORY);
@@ -150,13 +150,12 @@ static bool walk_to(struct heap *heap, __u64 address, __u64 limit)
 
 		if (!words || !is_chunk(heap, address, size, limit)) {
 			visit_unread(heap, address, limit, false);
-			return false;
+			return;
 		}
 		if (!is_free(heap, address, bytes))
 			visit_chunk(heap, address, bytes);
 		address += bytes;
 	}
-	return true;
 }
 
 /* Returns the size of the chunk of a block with its header at @address, or 0: that is none, or it

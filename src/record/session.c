@@ -224,7 +224,7 @@ static bool is_of_command(const struct session *session, pid_t sender)
 /* Counts a signal that is meant for this process. Returns whether it is one. */
 static bool is_own(struct session *session, __u32 signo)
 {
-	if (signo >= 32 || !(session->options.own_signals & 1U << signo))
+	if (!own_signals__have(session->options.own_signals, signo))
 		return false;
 	session->n_own_signals[signo == SIGUSR2]++;
 	return true;

@@ -54,7 +54,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 /* Fills @progress. Takes some tens of system calls, independently of the number of counters. */
 void session__progress(const struct session *session, struct session_progress *progress);
 
-/* What the processes of a session use. */
+/* Memory that the processes of a session use, and events at which a copy is written. */
 struct session_use {
 	__u64 rss_bytes;  /* sum of their resident memory, in which shared pages count for each */
 	__u64 live_bytes; /* with --live */

@@ -39,20 +39,15 @@ static bool is_ending(pid_t pid)
 	       stat.flags & PROCESS_IS_EXITING;
 }
 
-/* Opens the count of the group's processes that the kernel has killed. What was killed before the
- * target came into the group does not count. */
-static void watch_kills(struct session *session)
+/* Takes over @fd, the count of the group's processes that the kernel has killed. What was killed
+ * before the target came into the group does not count. */
+static void watch_kills(struct session *session, int fd)
 {
-	int fd = memory_group__open_kills(session->target.pid);
 	struct stat now, before;
 	__u64 kills;
 
 	if (fd < 0)
 		return;
-	if (is_ending(session->target.pid) && session->kills_fd >= 0) {
-		close(fd);
-		return;
-	}
 	if (session->kills_fd >= 0 && !fstat(fd, &now) && !fstat(session->kills_fd, &before) &&
 	    now.st_dev == before.st_dev && now.st_ino == before.st_ino) {
 		close(fd);
@@ -65,14 +60,19 @@ static void watch_kills(struct session *session)
 
 void session__watch_group(struct session *session)
 {
+	_cleanup_(close_fd) int fd = memory_group__open_kills(session->target.pid);
 	struct memory_group group;
+	bool has_group = memory_group__read(session->target.pid, &group);
 
-	if (memory_group__read(session->target.pid, &group) && !is_ending(session->target.pid)) {
+	if (is_ending(session->target.pid))
+		return;
+	if (has_group) {
 		session->target_group = group;
 		session->is_in_group =
 			session->group.limit_bytes && !strcmp(session->group.path, group.path);
 	}
-	watch_kills(session);
+	watch_kills(session, fd);
+	fd = -1;
 }
 
 __u64 session__count_kills(const struct session *session)

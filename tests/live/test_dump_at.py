@@ -35,7 +35,6 @@ int main(void)
 {
     char word[16];
     int times;
-    /* Blocks are returned to the kernel when they are freed. */
     puts("ready"); fflush(stdout);
     while (scanf("%15s %d", word, &times) == 2) {
         if (!strcmp(word, "child")) keep_in_child(times);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What of glibc's heaps counts as in use: of heaps that glibc's malloc has made in this process, and
- * of memory with chunks as each case writes them. */
+/* Tests which parts of glibc's heaps count as in use, on heaps that glibc's malloc has made in this
+ * process, and on memory with chunks as each case writes them. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -196,7 +196,7 @@ static void test_foreign_memory(void **out)
 	assert_true(state->parts[state->n - 1].end == address(state, 100));
 }
 
-/* What is before a block is no header of glibc's: what is behind it may be in use. */
+/* No header of glibc's is before the block, so that memory behind the block may be in use. */
 static void test_other_blocks(void **out)
 {
 	struct state *state = *out;
