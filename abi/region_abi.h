@@ -7,6 +7,8 @@
 
 /* The function that marks call. Only the preloaded library defines it. */
 #define AP_REGION_MARK_FUNCTION "allocprof_mark_"
+/* And the one by which a program reads its figures. */
+#define AP_REGION_READ_FUNCTION "allocprof_read_"
 
 /* Maximum number of regions of a program, of distinct sets of open regions (set 0 is empty), and
  * of regions that one thread has open, where nested begins of one region count each. */
@@ -26,6 +28,9 @@ enum ap_region_mark {
 	AP_REGION_ENTER, /* open the region until a mark or the return of its frame ends it */
 	AP_REGION_END,
 	AP_REGION_LEAVE, /* end the region of the last AP_REGION_ENTER, whichever region that is */
+	/* None: it is where the program reads its figures, and its semaphore says that probes are
+	 * set. */
+	AP_REGION_READ,
 };
 
 /* Events that leave the regions of a call unknown. region_gap__name() has the printable names. */

@@ -144,7 +144,7 @@ int region_event(struct pt_regs *ctx)
 		return 0;
 	if (mark == AP_REGION_BEGIN || mark == AP_REGION_ENTER)
 		regions__begin(arch__sp(ctx), arch__ip(ctx), region, mark);
-	else
+	else if (mark != AP_REGION_READ)
 		regions__end(arch__sp(ctx), region, mark);
 	return 0;
 }

@@ -15,9 +15,51 @@
  * are statements, both to be passed by the same function. Names are string literals without a colon. The marks
  * are the USDT probes allocprof_begin:parse and allocprof_end:parse, for --start-on and --stop-on; in C the end
  * of an ALLOCPROF_REGION is allocprof_leave:scope, whatever the region.
+ *
+ *	struct allocprof_figures figures;
+ *
+ *	if (allocprof_read("parse", &figures) > 0)
+ *		assert(figures.allocations == 0);
+ *
+ * reads what was counted so far: allocprof-targets(7), FIGURES IN THE PROGRAM.
  */
 #ifndef ALLOCPROF_H
 #define ALLOCPROF_H
+
+/* What all threads of this process have done in a region, or since the process is measured. The words are those
+ * of `allocprof stat`. Fields may be added at the end: a program is told no more than it was compiled for. */
+struct allocprof_figures {
+	unsigned long long allocations, reallocations, deallocations;
+	/* Without ALLOCPROF_READ_LIVE the bytes that allocations and reallocations asked for. With it
+	 * reallocations count by what they add to blocks or take from them, and are in all three
+	 * sums, as the crate stats_alloc has it. */
+	unsigned long long bytes_allocated;
+	long long bytes_reallocated;
+	/* The fields from here to @entered are 0 without ALLOCPROF_READ_LIVE. */
+	unsigned long long bytes_deallocated;
+	/* Allocated and not freed yet. Negative where more was freed than allocated, as a region may. */
+	long long live, live_bytes;
+	/* For the process only; 0 for a region. @peak_bytes is the most that was live in all measured
+	 * processes together. */
+	unsigned long long peak_bytes, temporary, temporary_bytes;
+	/* How often the region was begun; 0 for the process. */
+	unsigned long long entered;
+};
+
+/* What allocprof_read() returns: more than 0 where the figures are exact. */
+enum allocprof_answer {
+	/* Nobody measures this process. All figures are 0. */
+	ALLOCPROF_READ_NOBODY = 0,
+	ALLOCPROF_READ_COUNTS = 1, /* calls are counted */
+	ALLOCPROF_READ_LIVE = 2,   /* blocks are followed, too: --live, or check */
+	/* Probes in the kernel count, which the program cannot read. All figures are 0.
+	 * --engine=preload counts where it can. */
+	ALLOCPROF_READ_PROBES = -1,
+	/* This command counts no regions: stat and check do. All figures are 0. */
+	ALLOCPROF_READ_NO_REGIONS = -2,
+	/* Calls were missed, so the figures may be too low; the report says which. */
+	ALLOCPROF_READ_INCOMPLETE = -3
+};
 
 #if defined(__linux__) && defined(__LP64__) && defined(__GNUC__)
 
@@ -117,10 +159,80 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 	})
 #endif
 
+/* clang-format off */
+/* While a probe is set at this note, the kernel has incremented its counter: so the program knows that probes count. */
+#if defined(__x86_64__) && !defined(__code_model_large__)
+#define ALLOCPROF_SOURCE_(function, probed)                                                                 \
+	__asm__ __volatile__(                                                                      \
+		"990:	nop\n"                                                                       \
+		".pushsection .note.stapsdt,\"?\",\"note\"\n"                                      \
+		".balign 4\n"                                                                      \
+		".4byte 992f-991f, 994f-993f, 3\n"                                                 \
+		"991:	.asciz \"stapsdt\"\n"                                                        \
+		"992:	.balign 4\n"                                                                 \
+		"993:	.8byte 990b, _.stapsdt.base, allocprof_probed_\n"                            \
+		"	.asciz \"allocprof_read\"\n"                                                 \
+		"	.asciz \"figures\"\n"                                                        \
+		"	.asciz \"\"\n"                                                               \
+		"994:	.balign 4\n"                                                                 \
+		".popsection\n"                                                                    \
+		".ifndef _.stapsdt.base\n"                                                         \
+		".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"            \
+		".weak _.stapsdt.base\n"                                                           \
+		".hidden _.stapsdt.base\n"                                                         \
+		"_.stapsdt.base: .space 1\n"                                                       \
+		".size _.stapsdt.base, 1\n"                                                        \
+		".popsection\n"                                                                    \
+		".endif\n"                                                                         \
+		".ifndef allocprof_probed_\n"                                                      \
+		".pushsection .probes,\"awG\",\"progbits\",allocprof_probed_,comdat\n"             \
+		".weak allocprof_probed_\n"                                                        \
+		".hidden allocprof_probed_\n"                                                      \
+		".balign 2\n"                                                                      \
+		"allocprof_probed_: .2byte 0\n"                                                    \
+		".size allocprof_probed_, 2\n"                                                     \
+		".popsection\n"                                                                    \
+		".endif\n"                                                                         \
+		".weak allocprof_read_\n"                                                          \
+		"mov{q	allocprof_read_@GOTPCREL(%%rip), %0|	%0, QWORD PTR allocprof_read_@GOTPCREL[rip]}\n" \
+		"movz{wl	allocprof_probed_(%%rip), %1|x	%1, WORD PTR allocprof_probed_[rip]}\n"         \
+		: "=&r"(function), "=r"(probed)                                                    \
+		:                                                                                  \
+		: "memory")
+#else
+#define ALLOCPROF_SOURCE_(function, probed) ((void)0)
+#endif
+/* clang-format on */
+
+/*
+ * Stores in *@figures what was counted in the region of this name by all threads of this process, or in the
+ * process if it is a null pointer. Returns an enum allocprof_answer. It allocates nothing.
+ */
+static inline int allocprof_read(const char *region, struct allocprof_figures *figures)
+{
+	int (*function)(const char *, void *, unsigned long) = 0;
+	int probed = 0;
+
+	ALLOCPROF_SOURCE_(function, probed);
+	__builtin_memset(figures, 0, sizeof(*figures));
+	if (function)
+		return function(region, figures, sizeof(*figures));
+	return probed ? ALLOCPROF_READ_PROBES : ALLOCPROF_READ_NOBODY;
+}
+
 #else
 
 #define ALLOCPROF_JOIN_(a, b)	a##b
 #define ALLOCPROF_UNIQUE_(a, b) ALLOCPROF_JOIN_(a, b)
+
+static inline int allocprof_read(const char *region, struct allocprof_figures *figures)
+{
+	static const struct allocprof_figures none = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+
+	(void)region;
+	*figures = none;
+	return ALLOCPROF_READ_NOBODY;
+}
 
 #define ALLOCPROF_BEGIN(name)  ((void)0)
 #define ALLOCPROF_END(name)    ((void)0)

@@ -30,7 +30,9 @@ static int kind_of(const struct usdt_probe *probe)
 		return strcmp(probe->arguments, "-4@$1") != 0 ? AP_REGION_BEGIN : AP_REGION_ENTER;
 	if (!strcmp(probe->provider, "allocprof_end"))
 		return AP_REGION_END;
-	return strcmp(probe->provider, "allocprof_leave") != 0 ? -ENOENT : AP_REGION_LEAVE;
+	if (!strcmp(probe->provider, "allocprof_leave"))
+		return AP_REGION_LEAVE;
+	return strcmp(probe->provider, "allocprof_read") != 0 ? -ENOENT : AP_REGION_READ;
 }
 
 bool region_name__is_good(const char *name)
@@ -54,8 +56,8 @@ static bool mark_is_sound(const void *object, const void *context)
 	const struct executable_parts *parts = context;
 	const struct region_mark *mark = object;
 
-	return parts->n && mark->kind <= AP_REGION_LEAVE &&
-	       (mark->kind == AP_REGION_LEAVE || region_name__is_good(mark->name)) &&
+	return parts->n && mark->kind <= AP_REGION_READ && mark->semaphore < parts->file_bytes &&
+	       (!region_mark__is_named(mark->kind) || region_name__is_good(mark->name)) &&
 	       (!mark->is_at_nop || executable_parts__have_offset(parts, mark->offset));
 }
 
@@ -65,6 +67,7 @@ static const struct wire_struct mark_type = {
 		{ WIRE_NUMBER(struct region_mark, kind) },
 		{ WIRE_FLAG(struct region_mark, is_at_nop) },
 		{ WIRE_NUMBER(struct region_mark, offset) },
+		{ WIRE_NUMBER(struct region_mark, semaphore) },
 		{ WIRE_TEXT(struct region_mark, name) },
 	},
 };
@@ -87,7 +90,7 @@ static int add_mark(const struct usdt_probe *probe, void *arg)
 
 	if (kind < 0)
 		return 0;
-	if (kind != AP_REGION_LEAVE && !region_name__is_good(probe->name)) {
+	if (region_mark__is_named(kind) && !region_name__is_good(probe->name)) {
 		marks->n_unnamed++;
 		return 0;
 	}
@@ -99,7 +102,10 @@ static int add_mark(const struct usdt_probe *probe, void *arg)
 		return 1;
 	mark.kind = kind;
 	mark.is_at_nop = !function_code__nop_offset(search->elf, probe->vaddr, &mark.offset);
-	if (kind != AP_REGION_LEAVE)
+	if (kind == AP_REGION_READ &&
+	    elf_file__vaddr_to_offset(search->elf, probe->semaphore, &mark.semaphore))
+		return 0;
+	if (region_mark__is_named(kind))
 		snprintf(mark.name, sizeof(mark.name), "%s", probe->name);
 	marks->list[marks->n++] = mark;
 	return 0;
@@ -110,7 +116,8 @@ static int read_marks(struct parser_task *task, Elf *notes, struct elf_file *elf
 	struct search search = { .elf = elf };
 
 	search.marks.has_more = usdt__for_each(notes, add_mark, &search);
-	search.marks.has_calls = elf_file__imports(elf, AP_REGION_MARK_FUNCTION);
+	search.marks.has_calls = elf_file__imports(elf, AP_REGION_MARK_FUNCTION) ||
+				 elf_file__imports(elf, AP_REGION_READ_FUNCTION);
 	wire__put_struct(task->result, &marks_type, &search.marks, NULL);
 	region_marks__release(&search.marks);
 	return search.err;

@@ -21,7 +21,8 @@ struct region_mark {
 	/* A nop is at the mark; a probe on another instruction might damage it. */
 	bool is_at_nop;
 	__u64 offset;			     /* file offset of the nop */
-	char name[AP_REGION_NAME_BYTES + 1]; /* printable; "" for AP_REGION_LEAVE */
+	__u64 semaphore;		     /* file offset of the semaphore; 0: none */
+	char name[AP_REGION_NAME_BYTES + 1]; /* printable; "" for those that name no region */
 };
 
 struct region_marks {
@@ -31,6 +32,12 @@ struct region_marks {
 	bool has_more;	/* there are more than REGION_MARKS_MAX */
 	bool has_calls; /* the file imports the function that the marks call */
 };
+
+/* Returns whether marks of this kind have a region's name. */
+static inline bool region_mark__is_named(enum ap_region_mark kind)
+{
+	return kind < AP_REGION_LEAVE;
+}
 
 /* Has a worker read the marks in the file @fd. Returns 0; -ENOEXEC if the file is no ELF file;
  * -ECHILD, with *@error set, if it could not be read safely; or -ENOMEM. */

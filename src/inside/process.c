@@ -504,10 +504,15 @@ static void add_published(const struct thread *thread, __s64 *blocks, __s64 *siz
 	}
 }
 
+const struct thread *process__first_thread(void)
+{
+	return __atomic_load_n(&local.threads, __ATOMIC_ACQUIRE);
+}
+
 void process__sum_published(__s64 *blocks, __s64 *size_bytes)
 {
 	*blocks = *size_bytes = 0;
-	add_published(__atomic_load_n(&local.threads, __ATOMIC_ACQUIRE), blocks, size_bytes);
+	add_published(process__first_thread(), blocks, size_bytes);
 	add_published(stand_ins__first(), blocks, size_bytes);
 }
 

@@ -234,7 +234,10 @@ void process__renamed(void);
 /* To be called in the child of a fork, also if it never allocates. */
 void process__forked(void);
 
-/* Functions that process.c and stand_ins.c share. */
+/* Returns the first of all threads of the process that were measured, which are linked by next. */
+const struct thread *process__first_thread(void);
+
+/* Functions that process.c, stand_ins.c and figures.c share. */
 
 /* Returns the first of all stand-ins of the process, which are linked by next. */
 struct thread *stand_ins__first(void);

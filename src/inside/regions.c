@@ -100,6 +100,11 @@ static __u32 number_of(const char *name, bool begins)
 	return number;
 }
 
+__u32 region__number(const char *name)
+{
+	return number_of(name, false);
+}
+
 /* Asks the kernel whether this function, and so its caller, runs on the alternate signal stack,
  * which may be above all frames of the thread, and below those that the handler interrupted. */
 static bool is_alternate_stack(void)

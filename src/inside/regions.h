@@ -40,6 +40,9 @@ static inline const struct ap_region_thread *regions__open(const struct thread *
  * its regions are not known. */
 struct inside_region_counts *regions__at_call(struct thread *thread, __u64 sp);
 
+/* Returns the number of the region that is called @name, or AP_MAX_REGIONS if none was begun. */
+__u32 region__number(const char *name);
+
 /* Returns the counters of the set of regions that the thread has open; NULL if it has none open. */
 static inline struct inside_region_counts *regions__counts(const struct thread *thread)
 {

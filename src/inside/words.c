@@ -146,9 +146,12 @@ static __u64 replacement(const struct object_span *span, const char *name, __u64
 
 	if (!object__defines(&own_object, name, &own) || is_left_alone(name))
 		return 0;
-	/* A program's references to allocprof_mark_() are weak, and only this library defines it. */
+	/* A program's references to these functions are weak, and only this library defines them. */
 	if (!value)
-		return text__equal(name, "allocprof_mark_") ? (__u64)own.address : 0;
+		return text__equal(name, AP_REGION_MARK_FUNCTION) ||
+				       text__equal(name, AP_REGION_READ_FUNCTION)
+			       ? (__u64)own.address
+			       : 0;
 	if (!objects__find_function(name, &first))
 		return 0;
 	return is_unbound || value == (__u64)first.address ? (__u64)own.address : 0;

@@ -36,9 +36,9 @@ static int index_of(struct engine_regions *regions, const char *name)
 static int note_names(struct engine_regions *regions, const struct region_marks *marks)
 {
 	for (size_t i = 0; i < marks->n && regions->n < AP_MAX_REGIONS; i++) {
-		int index = marks->list[i].kind == AP_REGION_LEAVE
-				    ? 0
-				    : index_of(regions, marks->list[i].name);
+		int index = region_mark__is_named(marks->list[i].kind)
+				    ? index_of(regions, marks->list[i].name)
+				    : 0;
 
 		if (index < 0)
 			return index;

@@ -73,9 +73,9 @@ struct marks {
 	struct regions *regions;
 	const char *path;
 	int fd;
-	size_t n, n_not_code;
+	size_t n, n_not_code, n_reads;
 	char unnumbered[AP_REGION_NAME_BYTES + 1]; /* the first region beyond AP_MAX_REGIONS */
-	__u64 offsets[REGION_MARKS_MAX], cookies[REGION_MARKS_MAX];
+	__u64 offsets[REGION_MARKS_MAX], cookies[REGION_MARKS_MAX], semaphores[REGION_MARKS_MAX];
 };
 
 /* Returns the number of the region, which is added if it is new; -E2BIG if there are too many,
@@ -103,7 +103,7 @@ static int add_mark(struct marks *marks, const struct region_mark *mark)
 		marks->n_not_code++;
 		return 0;
 	}
-	if (mark->kind != AP_REGION_LEAVE)
+	if (region_mark__is_named(mark->kind))
 		number = number_of(marks->regions, mark->name);
 	if (number == -E2BIG) {
 		if (!marks->unnumbered[0])
@@ -112,7 +112,9 @@ static int add_mark(struct marks *marks, const struct region_mark *mark)
 	}
 	if (number < 0)
 		return number;
+	marks->n_reads += mark->kind == AP_REGION_READ;
 	marks->offsets[marks->n] = mark->offset;
+	marks->semaphores[marks->n] = mark->semaphore;
 	marks->cookies[marks->n++] = (__u64)mark->kind * AP_MAX_REGIONS + number;
 	return 0;
 }
@@ -128,6 +130,7 @@ static void attach(struct marks *marks, struct region_file *file)
 		.n = marks->n,
 		.offsets = marks->offsets,
 		.cookies = marks->cookies,
+		.semaphores = marks->n_reads ? marks->semaphores : NULL,
 	};
 	int err;
 
@@ -156,7 +159,7 @@ static void tell(const struct marks *marks, const struct region_marks *found, pi
 		{ GAP_REGION_MARKS_NO_NOP, marks->n_not_code, marks->n_not_code },
 		{ GAP_REGION_MARKS_UNNAMED, found->n_unnamed, found->n_unnamed },
 		{ GAP_REGION_MANY, marks->unnumbered[0], 0 },
-		{ GAP_REGION_LATE, late_pid && marks->n, 0 },
+		{ GAP_REGION_LATE, late_pid && marks->n > marks->n_reads, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
