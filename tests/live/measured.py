@@ -16,6 +16,31 @@ def maps_of(pid):
     return pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
 
 
+def code_of(pid):
+    """What the files' mappings that cannot be written hold, code and relocated words: (start, end, rights, path, bytes), without
+    allocprof's own."""
+    found = []
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps_of(pid):
+            addresses, rights, _, _, inode, *path = line.split(maxsplit=5)
+            start, end = (int(address, 16) for address in addresses.split("-"))
+            if inode == "0" or "w" in rights or line.split()[5].startswith(MEMORY):
+                continue
+            memory.seek(start)
+            content = memory.read(end - start)
+            # The kernel may split a mapping and join it again elsewhere.
+            if found and (found[-1][1], *found[-1][2:4]) == (start, rights, path[0]):
+                start, content = found[-1][0], found.pop()[4] + content
+            found.append((start, end, rights, path[0], content))
+    return found
+
+
+def writable_of(pid):
+    """Where the files' mappings are that can be written, without allocprof's own."""
+    return [(line.split()[0], line.split()[1], line.split()[5]) for line in maps_of(pid)
+            if line.split()[4] != "0" and line.split()[1][1] == "w" and not line.split()[5].startswith(MEMORY)]
+
+
 def states_of(pid):
     """Those of its threads; one may end meanwhile."""
     states = set()

@@ -5,13 +5,14 @@ as without, whenever it is entered and left. ALLOCPROF_TRIES says how often it i
 import contextlib
 import os
 import pathlib
+import random
 import signal
 import sqlite3
 import subprocess
 
 import pytest
 
-from measured import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
+from measured import CHECKING, LATER, LIBRARY, MEMORY, code_of, maps_of, states_of, writable_of
 from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
@@ -54,9 +55,14 @@ def test_restless(run, allocprof, runner, target, compiled, tmp_path, what):
 
 
 def test_many_times(run, allocprof, runner, compiled, tmp_path):
-    """Threads that check their blocks, and every fifth allocprof is killed at some moment."""
-    process = Obedient(runner, [compiled(CHECKING, "-pthread", name="checking")])
+    """Threads that check their blocks, and every fifth allocprof is killed at some moment: nothing is left but the named mapping, each
+    word is as it was, and no instruction has changed."""
+    # With -z now no word is bound later, so that all of them are in pages that cannot be written.
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", "-Wl,-z,now", name="checking")])
     descriptors = len(os.listdir(f"/proc/{process.pid}/fd"))
+    before = code_of(process.pid), writable_of(process.pid)
+    moments = random.Random(7919)
+    assert any(path.endswith("/checking") and rights == "r--p" for _, _, rights, path, _ in before[0])
     for number in range(TRIES):
         words = [allocprof, *KINDS[number % len(KINDS)], "--engine=inside", "-o", tmp_path / "out", "-p", process.pid]
         if number % 5 < 4:
@@ -66,10 +72,12 @@ def test_many_times(run, allocprof, runner, compiled, tmp_path):
         else:
             recorder = runner.start(words, stderr=subprocess.DEVNULL)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                recorder.wait(number * 7919 % 400 / 1000)
+                recorder.wait(moments.random() * 0.4)
             recorder.kill()
             recorder.wait(TIMEOUT_SECONDS)
             wait_until(lambda: b"another allocprof" not in run([*words, "--duration", "1ms"]).stderr, "its guard has left the process")
+        after = code_of(process.pid), writable_of(process.pid)
+        assert after == before, [(number, *(part[:4] for part in set(after[i]) ^ set(before[i]))) for i in (0, 1)]
     process.exit()
 
 
