@@ -13,6 +13,8 @@
 #include "diff.h"
 #include "diff_output.h"
 #include "error.h"
+#include "growth_text.h"
+#include "message.h"
 #include "options.h"
 #include "profile.h"
 #include "stack_groups.h"
@@ -21,6 +23,9 @@
 
 #define DEFAULT_TOP	 10
 #define DEFAULT_JSON_TOP 1000
+
+/* The exit status where AFTER costs more than --fail-over allows. */
+#define EXIT_OVER 3
 
 enum {
 	OPT_COST = 256,
@@ -32,6 +37,7 @@ enum {
 	OPT_NO_PAIRING,
 	OPT_FOLDED,
 	OPT_PER,
+	OPT_FAIL_OVER,
 };
 
 static const struct argp_option diff_options[] = {
@@ -50,6 +56,8 @@ static const struct argp_option diff_options[] = {
 	{ "per", OPT_PER, "second|FUNCTION|N:M", 0,
 	  "Compare what was allocated per second, per call of FUNCTION that allocates, or per piece of "
 	  "work that was done N times before and M times after" },
+	{ "fail-over", OPT_FAIL_OVER, "N%|N", 0,
+	  "Exit with status 3 where the total grew by more than this share, or number" },
 	{ "json", OPT_JSON, NULL, 0, "Print JSON" },
 	{ "folded", OPT_FOLDED, NULL, 0,
 	  "Print folded stacks with both numbers, for differential flame graphs" },
@@ -68,8 +76,9 @@ struct diff_command {
 	struct diff_options diff;
 	const char *per; /* NULL: not given, so the totals are compared */
 	struct diff_rate rate;
+	struct growth_limit fail_over;
 	__u64 top;
-	bool top_is_given, alike, all, folded;
+	bool top_is_given, alike, all, folded, judges;
 };
 
 static int parse_depth(const char *text, struct diff_options *options, struct error *error)
@@ -141,6 +150,9 @@ static int parse_diff(int key, char *arg, struct options_input *input)
 	case OPT_PER:
 		options->per = arg;
 		return 0;
+	case OPT_FAIL_OVER:
+		options->judges = true;
+		return growth_limit__parse(arg, &options->fail_over, input->error);
 	case OPTIONS_OPERAND:
 		if (options->n_inputs == DIFF_SIDES)
 			return options__reject_operand(arg, input->error);
@@ -358,6 +370,29 @@ static int prepare_diff(void *context, struct error *error)
 	return err ? err : diff__new(inputs, &options->diff, &options->made, error);
 }
 
+/* Two ranges of runs, or of samples, that overlap are no growth. */
+static int judge_diff(const void *context)
+{
+	const struct diff_command *options = context;
+	const struct diff_profile *before = &options->made->profiles[DIFF_BEFORE];
+	const struct diff_profile *after = &options->made->profiles[DIFF_AFTER];
+
+	if (!options->judges ||
+	    growth_limit__allows(&options->fail_over, before->total, after->total))
+		return EXIT_GOOD;
+	if ((diff_profile__has_range(before) || diff_profile__has_range(after)) &&
+	    after->min <= before->max) {
+		message__print("%s: %s, within the noise of the runs",
+			       cost__name(options->diff.cost),
+			       growth__difference(before->total, after->total).text);
+		return EXIT_GOOD;
+	}
+	message__print("%s: %s, where --fail-over allows %s", cost__name(options->diff.cost),
+		       growth__difference(before->total, after->total).text,
+		       growth_limit__text(&options->fail_over).text);
+	return EXIT_OVER;
+}
+
 static void release_diff(void *context)
 {
 	diff__free(((struct diff_command *)context)->made);
@@ -370,6 +405,7 @@ static int run_diff(char **argv)
 		.parse = parse_diff,
 		.prepare = prepare_diff,
 		.write = write_diff,
+		.judge = judge_diff,
 		.release = release_diff,
 	};
 	struct diff_command options = { 0 };
@@ -382,7 +418,8 @@ const struct command cmd_diff = {
 	.summary = "Print what changed between two recordings, by stack",
 	.args_doc = "BEFORE AFTER",
 	.doc = "Print what changed between two recordings, by stack.\v"
-	       "For example: allocprof diff allocprof.data.old allocprof.data",
+	       "For example: allocprof diff allocprof.data.old allocprof.data\n"
+	       "In CI: allocprof diff --fail-over=1% base.data head.data >diff.txt || cat diff.txt",
 	.options = diff_options,
 	.run = run_diff,
 };

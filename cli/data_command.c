@@ -246,7 +246,7 @@ static int report_completeness(const struct data_command *command, const struct 
 static int do_run(const struct data_command *command, struct data_run *run)
 {
 	struct error error = { 0 };
-	int err = command->prepare(run, &error);
+	int err = command->prepare(run, &error), status;
 
 	if (!err)
 		err = write_output(command, run, &error);
@@ -257,7 +257,8 @@ static int do_run(const struct data_command *command, struct data_run *run)
 		filter_choice__report_exit(&run->choice.filter);
 	if (command->tell)
 		command->tell(run);
-	return report_completeness(command, run);
+	status = report_completeness(command, run);
+	return status == EXIT_GOOD && command->judge ? command->judge(run) : status;
 }
 
 int data_command__run(const struct data_command *command, void *context, char **argv)

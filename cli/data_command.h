@@ -135,8 +135,10 @@ struct data_command {
 	int (*prepare)(void *run, struct error *error);
 	int (*write)(FILE *to, const void *run);
 	void (*tell)(const void *run); /* prints further messages; NULL: there are none */
-	void (*release)(void *run);    /* releases what the command has for itself; NULL: nothing */
-	bool hides_run;		       /* the output does not say which run it shows */
+	/* Returns the exit status where nothing is missing; NULL: EXIT_GOOD. */
+	int (*judge)(const void *run);
+	void (*release)(void *run); /* releases what the command has for itself; NULL: nothing */
+	bool hides_run;		    /* the output does not say which run it shows */
 	bool tells_all; /* the output says what was sampled, and what was left out at the exit */
 };
 

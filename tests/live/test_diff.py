@@ -124,3 +124,53 @@ def test_per(run, runner, allocprof, target, tmp_path):
     assert "before 1.000, after 2.000" in text and "sleeper" in text.splitlines()[0], text
     assert b"nothing is known to divide by" in run([allocprof, "diff", "--per=none_such", *paths], expect=2).stderr
     assert b"leave one out" in run([allocprof, "diff", "--per=second", "--cost=peak", *paths], expect=64).stderr
+
+
+def test_fail_over(run, allocprof, recordings, tmp_path):
+    """4,004 allocations before, 7,004 after: 3,000 more, or 74.9 %."""
+    before, after = recordings
+    totals = [diff(allocprof, before, after)[side]["total"] for side in ("before", "after")]
+    assert totals[1] - totals[0] == 3000
+    share = 100 * 3000 / totals[0]
+    said = {}
+    for allowed, status in (("2999", 3), ("3000", 0), ("0", 3), (f"{share - 0.01:.2f}%", 3), (f"{share + 0.01:.2f}%", 0)):
+        result = run([allocprof, "diff", f"--fail-over={allowed}", before, after], expect=status)
+        said[allowed] = result.stderr.decode()
+        assert b"only in AFTER: +3,000" in result.stdout
+    assert said["2999"] == f"allocprof: allocations: +3,000 (+{share:.1f} %), where --fail-over allows a growth of 2,999\n"
+    assert said["0"].endswith("allows no growth\n") and said["3000"] == ""
+    # What became less is not over, nor is another cost that did not grow.
+    run([allocprof, "diff", "--fail-over=0", after, before], expect=0)
+    run([allocprof, "diff", "--fail-over=0", before, before], expect=0)
+    run([allocprof, "diff", "--fail-over=0", "--through=parse_headers", before, after], expect=0)
+    # Half as much work before: for the same, it was twice as much.
+    run([allocprof, "diff", "--fail-over=0", "--per=1:2", before, after], expect=0)
+    for wrong in ("1.5", "-1", "", "%", "1%%", "many"):
+        result = run([allocprof, "diff", f"--fail-over={wrong}", before, after], expect=64)
+        assert b"is no limit of growth; write a share such as 1% or a whole number such as 1000" in result.stderr
+
+
+@pytest.mark.engines("preload")
+def test_fail_over_noise(run, allocprof, compiled, tmp_path):
+    """Runs whose ranges overlap did not grow; those that are apart did."""
+    program = compiled("""
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        int main(int argc, char **argv)
+        {
+            char run = 0;
+            int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+            read(fd, &run, 1);
+            run++;
+            pwrite(fd, &run, 1, 0);
+            for (int i = atoi(argv[2]) + run % 2 * 8; i > 0; i--)
+                free(malloc(100));
+            return 0;
+        }
+    """)
+    for name, n in ("base", 1000), ("noise", 1004), ("grown", 1100):
+        run([allocprof, "record", "-r4", "--warmup=0", "-o", tmp_path / name, "--", program, tmp_path / "run", n], expect=0)
+    noise = run([allocprof, "diff", "--fail-over=0", tmp_path / "base", tmp_path / "noise"], expect=0)
+    assert noise.stderr == b"allocprof: allocations: +4 (+0.4 %), within the noise of the runs\n"
+    run([allocprof, "diff", "--fail-over=0", tmp_path / "base", tmp_path / "grown"], expect=3)
