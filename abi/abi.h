@@ -423,6 +423,9 @@ struct ap_blocks {
 	__u64 slots[AP_SLOTS];
 	__u32 histograms; /* 1 + index of a struct ap_histograms with further buckets, or 0 */
 	__u32 pad;	  /* 0 */
+	/* Blocks for which a realloc by the same thread from the same stack returned a larger one. */
+	__u64 grown, grown_bytes;
+	__u64 freed_by_others; /* frees by other threads than the one that has allocated */
 	/* Estimates of calls, allocations, frees and temporary; records have none without
 	 * sampling. */
 	struct ap_estimate of_calls, of_allocations, of_frees, of_temporary;

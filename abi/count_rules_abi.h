@@ -106,6 +106,28 @@ AP_COUNT_RULE void ap_blocks__end_temporary(struct ap_blocks *record, AP_CALLER 
 	AP_ADD_STAT(caller, AP_STAT_TEMPORARY_BYTES, bytes);
 }
 
+/* Counts a block that the thread @thread has freed; 0: it has never allocated. */
+AP_COUNT_RULE void ap_blocks__end_by(struct ap_blocks *record, const struct ap_block *block,
+				     __u32 thread, __u64 n, enum ap_block_end how)
+{
+	if (how == AP_BLOCK_FREED && thread != block->thread)
+		AP_ADD(&record->freed_by_others, n);
+}
+
+/* Returns whether the block @now, which realloc has returned for @old, is one of the same stack and
+ * thread that has grown. */
+AP_COUNT_RULE int ap_block__has_grown(const struct ap_block *old, const struct ap_block *now)
+{
+	return now->record == old->record && now->thread == old->thread &&
+	       now->size_bytes > old->size_bytes;
+}
+
+AP_COUNT_RULE void ap_blocks__grow(struct ap_blocks *record, __u64 n, __u64 old_bytes)
+{
+	AP_ADD(&record->grown, n);
+	AP_ADD(&record->grown_bytes, old_bytes);
+}
+
 AP_COUNT_RULE void ap_blocks__fail(struct ap_blocks *record, AP_CALLER caller, __u64 n)
 {
 	AP_ADD(&record->failed, n);

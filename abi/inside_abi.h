@@ -26,7 +26,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 12
+#define INSIDE_VERSION 13
 
 /* File name of the library as it is installed. */
 #define INSIDE_FILE "liballocprof-inside.so"
@@ -514,7 +514,7 @@ struct inside_header {
 
 _Static_assert(sizeof(struct inside_program) == 224, "inside_program is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
-_Static_assert(sizeof(struct inside_record) == 192, "inside_record is ABI");
+_Static_assert(sizeof(struct inside_record) == 216, "inside_record is ABI");
 _Static_assert(sizeof(struct inside_sampled_record) ==
 		       sizeof(struct inside_record) + sizeof(struct ap_blocks) - AP_BLOCKS_BYTES,
 	       "the estimates follow the blocks as they do in struct ap_blocks");

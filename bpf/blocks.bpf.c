@@ -136,6 +136,7 @@ __noinline int block__end(struct process *process, const struct ap_block *block,
 		return 0;
 	}
 	thread = bpf_map_lookup_elem(&threads, &id);
+	ap_blocks__end_by(record, block, thread ? thread->number : 0, n, how);
 	if (thread && thread->number == block->thread && thread->sequence == block->sequence) {
 		kind |= EVENT_TEMPORARY;
 		ap_blocks__end_temporary(record, 0, block, n, size_bytes);
@@ -146,6 +147,21 @@ __noinline int block__end(struct process *process, const struct ap_block *block,
 		event__block(block, address, now, process->id, kind);
 	record__add_to_histogram(record, AP_LIFETIME_TAG, now - block->birth_ns, n);
 	lifetime__count(block, now);
+	return 0;
+}
+
+__noinline int block__grow(const struct ap_block *old, const struct ap_block *now)
+{
+	struct ap_blocks *record;
+	__u64 n;
+
+	if (!old || !now || !ap_block__has_grown(old, now))
+		return 0;
+	record = record__get(old->record);
+	if (!record)
+		return 0;
+	n = sample__times(old->weight);
+	ap_blocks__grow(record, n, n * old->size_bytes);
 	return 0;
 }
 

@@ -291,6 +291,9 @@ int block__begin(struct process *process, const struct ap_block *block);
 int block__end(struct process *process, const struct ap_block *block, __u64 address, __u64 now,
 	       __u32 how);
 
+/* Counts @old, for which realloc has returned @now, if it has grown. */
+int block__grow(const struct ap_block *old, const struct ap_block *now);
+
 /* Removes the block at @key from the tables; 0 if there is none. */
 int blocks__take(const struct ap_block_key *key, struct ap_block *out);
 

@@ -304,6 +304,8 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	thread->sequence++;
 	if (!added)
 		return;
+	if (pending->has_old)
+		block__grow(&pending->old, &block);
 	block__begin(process, &block);
 	if (event_config.enabled)
 		event__block(&block, result, block.birth_ns, process->id, AP_EVENT_ALLOC);

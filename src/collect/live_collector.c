@@ -400,6 +400,9 @@ static void make_plausible(struct live_collector *live, struct profile_blocks *b
 	bound(&blocks->discarded_bytes, blocks->size_bytes - blocks->freed_bytes, &was_more);
 	bound(&blocks->temporary, blocks->frees, &was_more);
 	bound(&blocks->temporary_bytes, blocks->freed_bytes, &was_more);
+	bound(&blocks->grown, blocks->frees, &was_more);
+	bound(&blocks->grown_bytes, blocks->freed_bytes, &was_more);
+	bound(&blocks->freed_by_others, blocks->frees - blocks->grown, &was_more);
 	bound(&blocks->peak, PROFILE_MAX, &was_more);
 	bound(&blocks->peak_bytes, PROFILE_MAX, &was_more);
 	bound(&blocks->oldest_ns, PROFILE_MAX, &was_more);
@@ -460,6 +463,9 @@ static void read_blocks(const struct live_collector *live, const struct ap_block
 	blocks->discarded_bytes = note->discarded_bytes;
 	blocks->temporary = record->temporary;
 	blocks->temporary_bytes = record->temporary_bytes;
+	blocks->grown = record->grown;
+	blocks->grown_bytes = record->grown_bytes;
+	blocks->freed_by_others = record->freed_by_others;
 	if (note->reached)
 		memcpy(blocks->reached, note->reached, sizeof(blocks->reached));
 	if (note->oldest_ns > live->start_ns)

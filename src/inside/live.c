@@ -482,6 +482,7 @@ static void end_block(struct thread *thread, const struct ap_block *block, __u64
 	live_sum__add(thread, -(__s64)n, -(__s64)size_bytes);
 	if (how == AP_BLOCK_UNSEEN)
 		return;
+	ap_blocks__end_by(blocks, block, owner->number, n, how);
 	if (owner->number == block->thread && owner->sequence == block->sequence)
 		ap_blocks__end_temporary(blocks, thread, block, n, size_bytes);
 	add_to_histogram(thread, blocks, AP_LIFETIME_TAG, now - block->birth_ns, n);
@@ -552,6 +553,22 @@ static void count_block(struct thread *thread, struct live_mark mark, __u64 size
 	add_to_histogram(thread, blocks, AP_SIZE_TAG, size_bytes, n);
 	live_sum__add(thread, n, n * size_bytes);
 	ap_regions__begin_block(thread, size_bytes);
+}
+
+/* Counts @old, for which realloc has returned a block of @size_bytes, if it has grown. */
+static void count_growth(struct thread *thread, const struct ap_block *old, struct live_mark mark,
+			 __u64 size_bytes)
+{
+	const struct ap_block block = { .size_bytes = size_bytes,
+					.record = mark.record,
+					.thread = thread->owner->number };
+	struct inside_record *entry;
+
+	if (!ap_block__has_grown(old, &block))
+		return;
+	entry = entry_of_record(thread, mark.record);
+	if (entry)
+		ap_blocks__grow(blocks_of(entry), old->weight, old->weight * old->size_bytes);
 }
 
 static void fail(struct thread *thread, struct live_mark mark)
@@ -655,8 +672,11 @@ void live__moved(struct thread *thread, const struct live_move *move, struct liv
 		end_old(thread, move, added ? AP_BLOCK_MOVED : AP_BLOCK_FREED, size_bytes,
 			mark.weight);
 	thread->owner->sequence++;
-	if (added)
-		count_block(thread, mark, size_bytes);
+	if (!added)
+		return;
+	count_block(thread, mark, size_bytes);
+	if (move->has_old)
+		count_growth(thread, &move->old, mark, size_bytes);
 }
 
 void live__lose(struct thread *current, struct live_mark mark, const struct ap_block *ended)

@@ -143,6 +143,9 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 	record->blocks.freed_bytes += share.freed_bytes;
 	record->blocks.temporary += share.temporary;
 	record->blocks.temporary_bytes += share.temporary_bytes;
+	record->blocks.grown += share.grown;
+	record->blocks.grown_bytes += share.grown_bytes;
+	record->blocks.freed_by_others += share.freed_by_others;
 	/* The share has not changed since before the last generation of the peak began. */
 	if (share.generation != reading->generation) {
 		bool was_gone = reading->was_gone[thread->program - 1];

@@ -63,7 +63,7 @@ union table_row {
 	struct data_sample_row sample;
 	struct profile_lifetime lifetime;
 	struct timeline_sample timeline_sample;
-	struct profile_blocks resident, reach;
+	struct profile_blocks ends, resident, reach;
 	struct data_rss_row rss;
 	struct data_mapping_row mapping;
 };
@@ -512,6 +512,23 @@ static int add_timeline_sample(struct data_reader *reader, const union table_row
 		       : -EINVAL;
 }
 
+static int add_ends(struct data_reader *reader, const union table_row *row)
+{
+	const struct profile_blocks *ends = &row->ends;
+	struct profile_blocks blocks;
+
+	if (!ends->count || ends->count > reader->n_counts)
+		return -EINVAL;
+	if (reader->only_checks)
+		return 0;
+	(void)profile__count_blocks(reader->profile, &reader->profile->counts[ends->count - 1],
+				    &blocks);
+	if (profile__add_up(ends->grown, ends->freed_by_others) > blocks.frees ||
+	    ends->grown_bytes > blocks.freed_bytes)
+		return -EINVAL;
+	return profile__add_blocks(reader->profile, ends);
+}
+
 static int add_resident(struct data_reader *reader, const union table_row *row)
 {
 	const struct profile_blocks *resident = &row->resident;
@@ -610,6 +627,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "samples", add_sample },
 		{ "lifetimes", add_lifetime },
 		{ "timeline", add_timeline_sample },
+		{ "ends", add_ends },
 		{ "resident", add_resident },
 		{ "rss", add_rss },
 		{ "reach", add_reach },

@@ -298,17 +298,38 @@ static int write_lifetimes(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
-static int write_resident(sqlite3 *db, const struct profile *profile)
+/* Writes the rows of @table for the counts whose blocks @has. */
+static int write_of_blocks(sqlite3 *db, const struct profile *profile, const char *table,
+			   bool (*has)(const struct profile_blocks *blocks))
 {
-	_cleanup_(data_insert__release) struct data_insert insert = { db, "resident" };
+	_cleanup_(data_insert__release) struct data_insert insert = { db, table };
 	struct profile_blocks row;
 	int err = 0;
 
 	for (size_t i = 0; i < profile->n_counts && !err; i++)
-		if (profile__count_blocks(profile, &profile->counts[i], &row) &&
-		    (row.resident_bytes || row.pages))
+		if (profile__count_blocks(profile, &profile->counts[i], &row) && has(&row))
 			err = data_insert__row(&insert, &row);
 	return err;
+}
+
+static bool has_ends(const struct profile_blocks *blocks)
+{
+	return blocks->grown || blocks->freed_by_others;
+}
+
+static int write_ends(sqlite3 *db, const struct profile *profile)
+{
+	return write_of_blocks(db, profile, "ends", has_ends);
+}
+
+static bool has_resident(const struct profile_blocks *blocks)
+{
+	return blocks->resident_bytes || blocks->pages;
+}
+
+static int write_resident(sqlite3 *db, const struct profile *profile)
+{
+	return write_of_blocks(db, profile, "resident", has_resident);
 }
 
 static bool has_reach(const struct profile_blocks *blocks)
@@ -321,14 +342,7 @@ static bool has_reach(const struct profile_blocks *blocks)
 
 static int write_reach(sqlite3 *db, const struct profile *profile)
 {
-	_cleanup_(data_insert__release) struct data_insert insert = { db, "reach" };
-	struct profile_blocks row;
-	int err = 0;
-
-	for (size_t i = 0; i < profile->n_counts && !err; i++)
-		if (profile__count_blocks(profile, &profile->counts[i], &row) && has_reach(&row))
-			err = data_insert__row(&insert, &row);
-	return err;
+	return write_of_blocks(db, profile, "reach", has_reach);
 }
 
 static int write_rss(sqlite3 *db, const struct profile *profile)
@@ -375,9 +389,9 @@ static int write_frames(sqlite3 *db, const struct profile *profile)
 static int write_all(sqlite3 *db, const struct profile *profile)
 {
 	int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_names,  write_ledger,  write_runs,      write_frames, write_counts,
-		write_blocks, write_samples, write_lifetimes, write_gaps,   write_resident,
-		write_rss,    write_reach,   write_mappings,
+		write_names,	write_ledger,  write_runs,	write_frames,	write_counts,
+		write_blocks,	write_samples, write_lifetimes, write_gaps,	write_ends,
+		write_resident, write_rss,     write_reach,	write_mappings,
 	};
 	char application_id[64];
 	int err;

@@ -79,6 +79,7 @@ COLUMNS(blocks) = {
 	NUMBER(discarded), NUMBER(discarded_bytes), NUMBER(temporary), NUMBER(temporary_bytes), NUMBER(peak),
 	NUMBER(peak_bytes), NUMBER(oldest_ns), { 0 },
 };
+COLUMNS(ends) = { ID(count), NUMBER(grown), NUMBER(grown_bytes), NUMBER(freed_by_others), { 0 } };
 COLUMNS(resident) = {
 	ID(count), NUMBER(resident_bytes), NUMBER(pages), NUMBER(unique_pages), NUMBER(unique_slack_bytes), { 0 },
 };
@@ -230,6 +231,11 @@ const struct data_table data_tables[] = {
 	  "where a command was launched, and else when a process's memory was measured "
 	  "first.",
 	  .columns = timeline, .key = "run, time_ns" },
+	{ "ends",
+	  "With record --live: how freed blocks of a count have ended, where any did in one of these ways. grown: a "
+	  "realloc by the same thread from the same stack has returned a larger block for them, grown_bytes are the "
+	  "bytes that they had; freed_by_others: another thread has freed them than the one that has allocated them.",
+	  .columns = ends, .may_lack = true },
 	{ "resident",
 	  "With record --resident: what the live blocks of a count have of the resident memory at the end of the "
 	  "recording, or of their process. resident_bytes are those of the blocks, pages the pages of 4 KiB on which "

@@ -142,6 +142,9 @@ struct profile_blocks {
 	__u64 frees, freed_bytes;	  /* of these blocks, wherever they were freed */
 	__u64 discarded, discarded_bytes; /* ended with their address space by an exec */
 	__u64 temporary, temporary_bytes; /* freed before the same thread's next allocation */
+	/* Blocks for which a realloc of the same thread and stack returned a larger one; part of frees. */
+	__u64 grown, grown_bytes;
+	__u64 freed_by_others; /* frees by other threads than the one that has allocated the block */
 	__u64 peak, peak_bytes; /* live at the high-water mark of all processes together */
 	__u64 oldest_ns;	/* birth of the oldest live block, since the recording's start */
 	/*
@@ -490,6 +493,8 @@ const struct profile_samples *profile__count_samples(const struct profile *profi
 /* Adds estimates of disjoint samples; results below 0 become 0. */
 void profile_estimate__add(struct profile_estimate *to, const struct profile_estimate *more);
 void profile_estimate__subtract(struct profile_estimate *from, const struct profile_estimate *less);
+/* Adds the numbers of @more to *@to; sums saturate at PROFILE_MAX. */
+void profile_blocks__add(struct profile_blocks *to, const struct profile_blocks *more);
 __u64 profile_blocks__live(const struct profile_blocks *blocks);
 __u64 profile_blocks__live_bytes(const struct profile_blocks *blocks);
 /* Returns @a + @b, which saturates at PROFILE_MAX. */

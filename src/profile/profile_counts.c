@@ -102,6 +102,9 @@ static const size_t number_offsets[] = {
 	offsetof(struct profile_blocks, discarded_bytes),
 	offsetof(struct profile_blocks, temporary),
 	offsetof(struct profile_blocks, temporary_bytes),
+	offsetof(struct profile_blocks, grown),
+	offsetof(struct profile_blocks, grown_bytes),
+	offsetof(struct profile_blocks, freed_by_others),
 	offsetof(struct profile_blocks, peak),
 	offsetof(struct profile_blocks, peak_bytes),
 	offsetof(struct profile_blocks, oldest_ns),
@@ -120,7 +123,7 @@ static const size_t number_offsets[] = {
 };
 
 /* A bitmap of so many bytes says which of them follow. */
-#define BITMAP_BYTES 3
+#define BITMAP_BYTES 4
 _Static_assert(sizeof(number_offsets) / sizeof(number_offsets[0]) <= 8 * BITMAP_BYTES,
 	       "more numbers than bits");
 
@@ -185,9 +188,11 @@ static size_t pack_blocks(struct profile_blocks *blocks, unsigned char packed[MA
 /* Returns the number of bytes read. */
 static size_t unpack_blocks(const unsigned char *packed, struct profile_blocks *blocks)
 {
-	unsigned int set = packed[0] | packed[1] << 8 | packed[2] << 16;
 	const unsigned char *from = packed + BITMAP_BYTES;
+	unsigned int set = 0;
 
+	for (int i = 0; i < BITMAP_BYTES; i++)
+		set |= (unsigned int)packed[i] << 8 * i;
 	for (size_t i = 0; i < N_BLOCK_NUMBERS; i++)
 		if (set >> i & 1)
 			from = leb128__get(from, number(blocks, i));
@@ -196,14 +201,15 @@ static size_t unpack_blocks(const unsigned char *packed, struct profile_blocks *
 	return from - packed;
 }
 
-static void add_up(struct profile_blocks *to, struct profile_blocks *more)
+void profile_blocks__add(struct profile_blocks *to, const struct profile_blocks *more)
 {
 	__u64 oldest_ns = to->oldest_ns;
 
 	if (!oldest_ns || (more->oldest_ns && more->oldest_ns < oldest_ns))
 		oldest_ns = more->oldest_ns;
 	for (size_t i = 0; i < N_BLOCK_NUMBERS; i++)
-		*number(to, i) = profile__add_up(*number(to, i), *number(more, i));
+		*number(to, i) = profile__add_up(
+			*number(to, i), *(const __u64 *)((const char *)more + number_offsets[i]));
 	to->oldest_ns = oldest_ns;
 	for (size_t i = 0; i < PROFILE_BUCKETS; i++) {
 		to->sizes[i] = profile__add_up(to->sizes[i], more->sizes[i]);
@@ -242,7 +248,7 @@ int profile__add_blocks(struct profile *profile, const struct profile_blocks *mo
 		struct profile_blocks old = { 0 };
 
 		old_size = unpack_blocks(profile->index->blocks + count->blocks - 1, &old);
-		add_up(&sum, &old);
+		profile_blocks__add(&sum, &old);
 	}
 	size = pack_blocks(&sum, packed);
 	if (size > old_size)

@@ -303,6 +303,34 @@ static void test_round_trip_of_resident_memory(void **state)
 	profile__free(read);
 }
 
+static void test_round_trip_of_ends(void **state)
+{
+	const struct profile_blocks more = {
+		.count = 1, .grown = 1, .grown_bytes = 1, .freed_by_others = 1
+	};
+	const struct profile_blocks too_many = { .count = 1, .grown = PROFILE_MAX };
+	struct profile *wrote = fixture__new(), *read;
+	struct profile_blocks before, found;
+	struct error error = { 0 };
+
+	assert_true(profile__count_blocks(wrote, &wrote->counts[0], &before));
+	assert_true(before.frees >= 2);
+	assert_int_equal(profile__add_blocks(wrote, &more), 0);
+	assert_int_equal(data_file__write(wrote, "ends.data", &error), 0);
+	assert_int_equal(data_file__read("ends.data", &read, &error), 0);
+	assert_same(wrote, read);
+	assert_true(profile__count_blocks(read, &read->counts[0], &found));
+	assert_int_equal(found.grown, 1);
+	assert_int_equal(found.grown_bytes, 1);
+	assert_int_equal(found.freed_by_others, 1);
+	assert_true(found.frees == before.frees);
+	profile__free(read);
+	assert_int_equal(profile__add_blocks(wrote, &too_many), 0);
+	assert_int_equal(data_file__write(wrote, "ends.data", &error), 0);
+	assert_int_equal(data_file__read("ends.data", &read, &error), -EINVAL);
+	profile__free(wrote);
+}
+
 static void test_round_trip_of_reachable_blocks(void **state)
 {
 	struct profile *wrote = fixture__new(), *read;
@@ -894,6 +922,7 @@ int main(void)
 		IN_DIRECTORY(test_round_trip_of_exits),
 		IN_DIRECTORY(test_round_trip_of_gaps),
 		IN_DIRECTORY(test_round_trip_of_resident_memory),
+		IN_DIRECTORY(test_round_trip_of_ends),
 		IN_DIRECTORY(test_round_trip_of_reachable_blocks),
 		IN_DIRECTORY(test_files_from_before_gaps),
 		IN_DIRECTORY(test_odd_paths),
