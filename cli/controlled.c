@@ -24,6 +24,7 @@
 #include "measure_options.h"
 #include "message.h"
 #include "number.h"
+#include "text.h"
 
 /* Number of attempts to read the live blocks while the target neither allocates nor frees; then
  * number of attempts while the target is held. */
@@ -177,8 +178,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 		len = snprintf(text, sizeof(text), "1%s",
 			       error.text[0] ? error.text : strerror(-err));
 	else
-		len = snprintf(text, sizeof(text), "0%s calls in %s", number__count(calls).text,
-			       path);
+		len = snprintf(text, sizeof(text), "0%s %s in %s", number__count(calls).text,
+			       plural__of("call{|s}", calls).text, path);
 	if (len >= (int)sizeof(text))
 		len = sizeof(text) - 1;
 	_exit(write(fd, text, len) != len);
