@@ -2,8 +2,10 @@
 /* `allocprof report`: prints what a recording says. */
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "advice.h"
 #include "command.h"
 #include "completeness.h"
 #include "completeness_messages.h"
@@ -28,6 +30,7 @@ enum {
 	OPT_MIN_SHARE,
 	OPT_HISTOGRAM,
 	OPT_RESIDENT,
+	OPT_ADVICE,
 };
 
 static const struct argp_option report_options[] = {
@@ -44,6 +47,8 @@ static const struct argp_option report_options[] = {
 	{ "histogram", OPT_HISTOGRAM, NULL, 0, "Print sizes and lifetimes" },
 	{ "resident", OPT_RESIDENT, NULL, 0,
 	  "Print what the resident memory consists of, and by stack what would come back" },
+	{ "advice", OPT_ADVICE, NULL, 0,
+	  "Print where calls or memory can be saved, as far as the numbers tell" },
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
 	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
@@ -58,7 +63,8 @@ struct report_options {
 	__u64 top;
 	double min_share;
 	bool min_share_is_given;
-	bool top_is_given, tree, bottom_up, histogram, resident;
+	bool top_is_given, tree, bottom_up, histogram, resident, advice;
+	struct advice *found;
 	struct report_output output;
 };
 
@@ -85,6 +91,8 @@ static int choose_sort(const struct report_options *options)
 		return options->sort;
 	if (options->resident)
 		return COST_UNIQUE;
+	if (options->advice)
+		return COST_ALLOCATIONS;
 	return filter->leaks || filter->older.is_given ? COST_LIVE_BYTES : COST_BYTES;
 }
 
@@ -119,6 +127,13 @@ static int check_options(const struct report_options *options, struct error *err
 		return error__set(error, -EINVAL,
 				  "a tree adds up its branches, and ages cannot be added; give "
 				  "another --sort");
+	if (options->advice && (options->tree || options->bottom_up || options->histogram ||
+				options->resident || options->sort != SORT_UNSET ||
+				filter__selects_blocks(&options->data.choice.filter.options)))
+		return error__set(
+			error, -EINVAL,
+			"--advice is on all blocks of stacks and has an order of its own; leave out "
+			"--sort, --tree, --bottom-up, --histogram, --resident, and what selects blocks");
 	if (options->resident && !cost__needs_resident(choose_cost(options)))
 		return error__set(
 			error, -EINVAL,
@@ -153,6 +168,9 @@ static int parse_report(int key, char *arg, struct options_input *input)
 	case OPT_RESIDENT:
 		options->resident = true;
 		return 0;
+	case OPT_ADVICE:
+		options->advice = true;
+		return 0;
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
@@ -177,6 +195,10 @@ static int print_text(const struct report_output *output)
 		return err;
 	if (output->resident)
 		report_output__resident(output);
+	if (output->with_advice) {
+		report_output__advice(output);
+		return 0;
+	}
 	report_output__title(output);
 	if (output->tree)
 		err = report_output__tree(output);
@@ -224,6 +246,22 @@ static bool knows_reach(const struct selected *selected, const struct filter_opt
 	       !filter->older.is_given && !filter__needs_times(filter);
 }
 
+static int find_advice(struct report_options *options, const struct selected *selected,
+		       struct error *error)
+{
+	struct report_output *output = &options->output;
+
+	if (!filter__has_live(selected->profile))
+		return error__set(
+			error, -EINVAL,
+			"--advice needs to know what becomes of blocks, and this was recorded "
+			"without --live; record it with --live");
+	if (advice__find(output->report, &options->found, &output->n_advice))
+		return error__set(error, -ENOMEM, "cannot report: out of memory");
+	output->advice = options->found;
+	return 0;
+}
+
 static int prepare_report(void *context, struct error *error)
 {
 	struct report_options *options = context;
@@ -235,8 +273,9 @@ static int prepare_report(void *context, struct error *error)
 	output->sort = choose_sort(options);
 	output->cost = choose_cost(options);
 	output->resident = options->resident;
-	output->with_growth = options->resident || choice->filter.options.leaks ||
-			      choice->filter.options.older.is_given;
+	output->with_advice = options->advice;
+	output->with_growth = options->resident || options->advice ||
+			      choice->filter.options.leaks || choice->filter.options.older.is_given;
 	err = selected__open(selected, choice, output->cost, error);
 	if (err)
 		return err;
@@ -249,6 +288,11 @@ static int prepare_report(void *context, struct error *error)
 				     output->with_growth);
 	if (!output->report)
 		return error__set(error, -ENOMEM, "cannot report: out of memory");
+	if (options->advice) {
+		err = find_advice(options, selected, error);
+		if (err)
+			return err;
+	}
 	output->profile = selected->profile;
 	output->groups = selected->groups;
 	output->filtered = &selected->filtered;
@@ -276,7 +320,10 @@ static void tell_runtimes(const void *context)
 
 static void release_report(void *context)
 {
-	report__free(((struct report_options *)context)->output.report);
+	struct report_options *options = context;
+
+	report__free(options->output.report);
+	free(options->found);
 }
 
 static int run_report(char **argv)

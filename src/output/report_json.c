@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "advice.h"
 #include "array.h"
 #include "completeness.h"
 #include "json.h"
@@ -241,6 +242,29 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	return object;
 }
 
+/* Returns the advice; its stacks are in the list of stacks, too. */
+static json_object *json_advice(const struct report_output *output)
+{
+	json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < output->n_advice; i++) {
+		const struct advice *advice = &output->advice[i];
+		const struct report_entry *entry = &output->report->entries[advice->entry];
+		json_object *object = json_object_new_object();
+
+		json__add(object, "kind", json_object_new_string(advice__name(advice->kind)));
+		json__add(object, "stack", json__count(output->groups->groups[entry->group].id));
+		json__add(object, "saved_calls", json__count(advice->saved_calls));
+		json__add(object, "saved_bytes", json__count(advice->saved_bytes));
+		json__add(object, "allocations", json__count(advice->allocations));
+		json__add(object, "least_bytes", json__count(advice->least_bytes));
+		json__add(object, "most_bytes", json__count(advice->most_bytes));
+		json__add(object, "share", json__seconds(advice->share));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
 struct cursor {
 	const struct report_output *output;
 	size_t at;
@@ -400,6 +424,8 @@ int report_output__json(const struct report_output *output)
 		json__add(root, "exit_frees", json_exit_frees(output->report));
 		json__add(root, "growing_functions", json_growing(output));
 	}
+	if (output->with_advice)
+		json__add(root, "advice", json_advice(output));
 	json__add(root, "size_histogram", json_histogram(sizes));
 	json__add(root, "lifetime_histogram_ns", json_histogram(lifetimes));
 	json__add(root, "suppressions", json_suppressions(output));

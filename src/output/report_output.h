@@ -11,6 +11,7 @@
 #include "report.h"
 #include "terminal.h"
 
+struct advice;
 struct profile;
 struct stack_groups;
 
@@ -30,6 +31,9 @@ struct report_output {
 	bool with_growth; /* print whether stacks were still growing */
 	bool knows_reach; /* what of the selected blocks can be reached is known */
 	bool with_reach;  /* and is printed */
+	bool with_advice; /* print what the recording's numbers advise */
+	const struct advice *advice;
+	size_t n_advice;
 	struct terminal terminal;
 };
 
@@ -41,6 +45,8 @@ void report_output__title(const struct report_output *output);
 void report_output__table(const struct report_output *output);
 /* Prints what the resident memory consists of, and what holds most of it. */
 void report_output__resident(const struct report_output *output);
+/* Prints what the numbers of the recording advise. */
+void report_output__advice(const struct report_output *output);
 /* Prints how much of the selected blocks is lost, and how much can be reached. */
 void report_output__reach(const struct report_output *output);
 /* Prints the tree of functions. Returns 0 or -ENOMEM. */
@@ -59,6 +65,8 @@ void report_output__exit_frees(const struct report_output *output);
 void report_output__growth(const struct report_output *output);
 /* Returns a number of bytes in the form for a sentence. */
 struct number_text report_output__bytes(const struct report_output *output, __u64 bytes);
+/* Prints the function and the frames of an entry, a line each. */
+void report_output__frames(const struct report_output *output, const struct report_entry *entry);
 /* Prints a frame, truncated to @columns (0: no limit); returns the columns of all of it. */
 void report_output__frame(const struct report_output *output, __u32 frame, size_t columns);
 size_t report_output__frame_columns(const struct report_output *output, __u32 frame);

@@ -572,7 +572,7 @@ static void print_doubt(const struct report_output *output, const struct stack_g
 	fputc('\n', terminal->to);
 }
 
-static void print_frames(const struct report_output *output, const struct report_entry *entry)
+void report_output__frames(const struct report_output *output, const struct report_entry *entry)
 {
 	const struct terminal *terminal = &output->terminal;
 	const struct stack_group *group = &output->groups->groups[entry->group];
@@ -633,7 +633,7 @@ void report_output__table(const struct report_output *output)
 		fputc('\n', output->terminal.to);
 		table__print_row(row.columns, row.n, row.cells, &output->terminal);
 		fputc('\n', output->terminal.to);
-		print_frames(output, &report->entries[i]);
+		report_output__frames(output, &report->entries[i]);
 	}
 	print_rest(output, shown);
 }

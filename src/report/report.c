@@ -370,6 +370,18 @@ void report_entry__whole(const struct report *report, const struct report_entry 
 	}
 }
 
+void report_entry__add_blocks(const struct report *report, const struct report_entry *entry,
+			      struct profile_blocks *sum)
+{
+	for (__u32 id = entry->count; id; id = report->previous[id - 1]) {
+		struct profile_blocks blocks;
+
+		if (profile__count_blocks(report->profile, &report->profile->counts[id - 1],
+					  &blocks))
+			profile_blocks__add(sum, &blocks);
+	}
+}
+
 void report_entry__add_mappings(const struct report *report, const struct report_entry *entry,
 				struct mapping_sums *sums)
 {

@@ -87,6 +87,10 @@ void report__free(struct report *report);
 void report_entry__whole(const struct report *report, const struct report_entry *entry,
 			 enum cost cost, struct selection *whole);
 
+/* Adds the blocks of the entry's counts to *@sum, unfiltered. */
+void report_entry__add_blocks(const struct report *report, const struct report_entry *entry,
+			      struct profile_blocks *sum);
+
 /* Adds the live mappings of the entry's calls to *@sums, unfiltered. */
 void report_entry__add_mappings(const struct report *report, const struct report_entry *entry,
 				struct mapping_sums *sums);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Prints what the numbers of a recording advise: a sentence with what would be saved, the numbers
+ * that say so, and the stack. */
+#include "advice.h"
+
+#include "number.h"
+#include "report_output.h"
+#include "stack_groups.h"
+#include "terminal.h"
+#include "text.h"
+
+/* What is to be done, by kind. */
+static const char *const remedies[ADVICE_KINDS] = {
+	[ADVICE_RESERVE] = "Reserve space before it is needed",
+	[ADVICE_CAPACITY] = "Reserve the container's capacity",
+	[ADVICE_REUSE] = "Keep a buffer in place of a new block each time",
+	[ADVICE_ONE_BLOCK] = "Allocate many at once, as an array or from an arena",
+	[ADVICE_HAND_BACK] = "Give blocks back to the thread that allocates them",
+	[ADVICE_BOUND] = "Bound what is kept, or free it",
+};
+
+/* Prints " of 32 to 63 bytes". */
+static void print_sizes(FILE *to, const struct advice *advice)
+{
+	fprintf(to, " of %s to %s bytes", number__count(advice->least_bytes).text,
+		number__count(advice->most_bytes).text);
+}
+
+static void print_reason(const struct report_output *output, const struct advice *advice)
+{
+	const struct report *report = output->report;
+	struct number_text calls = number__count(advice->saved_calls);
+	struct number_text all = number__count(advice->allocations);
+	FILE *to = output->terminal.to;
+
+	switch (advice->kind) {
+	case ADVICE_RESERVE:
+		fprintf(to, "%s of %s blocks", calls.text, all.text);
+		print_sizes(to, advice);
+		fputs(" were made larger by realloc here again", to);
+		break;
+	case ADVICE_CAPACITY:
+		fprintf(to, "%s buffers", all.text);
+		print_sizes(to, advice);
+		fprintf(to, ", of which each container needs one; there are at least %s",
+			number__count(advice->allocations - advice->saved_calls).text);
+		break;
+	case ADVICE_REUSE:
+		fprintf(to, "%s of %s blocks", calls.text, all.text);
+		print_sizes(to, advice);
+		fputs(" were freed before their thread allocated again", to);
+		break;
+	case ADVICE_ONE_BLOCK:
+		fprintf(to, "%s of %s blocks", calls.text, all.text);
+		print_sizes(to, advice);
+		fputs(" stay until the end", to);
+		break;
+	case ADVICE_HAND_BACK:
+		fprintf(to, "%s of %s blocks", calls.text, all.text);
+		print_sizes(to, advice);
+		fputs(" were freed by another thread than had allocated them", to);
+		break;
+	case ADVICE_BOUND:
+		fprintf(to,
+			"live bytes grow by %s a second until the end, and of %s blocks hardly any was freed",
+			report_output__bytes(
+				output,
+				number__of(report->entries[advice->entry].growth.bytes_per_second))
+				.text,
+			all.text);
+		break;
+	case ADVICE_KINDS:
+		break;
+	}
+	fputc('\n', to);
+}
+
+/* Prints what is saved: "up to 11,160 calls, 9.0 % of all, and 1.1 GiB that realloc copies". */
+static void print_saved(const struct report_output *output, const struct advice *advice)
+{
+	const struct report *report = output->report;
+	FILE *to = output->terminal.to;
+
+	if (advice->kind == ADVICE_BOUND) {
+		fprintf(to, ": %s, %s of all live bytes\n",
+			report_output__bytes(output, advice->saved_bytes).text,
+			number__share(advice->saved_bytes, report->left_bytes).text);
+		return;
+	}
+	fprintf(to, ": saves up to %s %s, %s of all", number__count(advice->saved_calls).text,
+		plural__of("allocation{|s}", advice->saved_calls).text,
+		number__share(advice->saved_calls, report->whole.allocations).text);
+	if (advice->saved_bytes)
+		fprintf(to, ", and copies of %s",
+			report_output__bytes(output, advice->saved_bytes).text);
+	fputc('\n', to);
+}
+
+static void print_advice(const struct report_output *output, const struct advice *advice)
+{
+	const struct report_entry *entry = &output->report->entries[advice->entry];
+	const struct terminal *terminal = &output->terminal;
+
+	fputc('\n', terminal->to);
+	terminal__set_colour(terminal, COLOUR_BOLD);
+	fputs(remedies[advice->kind], terminal->to);
+	terminal__set_colour(terminal, COLOUR_NONE);
+	print_saved(output, advice);
+	fprintf(terminal->to, "  stack %u: ", output->groups->groups[entry->group].id);
+	print_reason(output, advice);
+	report_output__frames(output, entry);
+}
+
+void report_output__advice(const struct report_output *output)
+{
+	size_t shown = output->top < output->n_advice ? output->top : output->n_advice;
+	FILE *to = output->terminal.to;
+
+	fputc('\n', to);
+	terminal__set_colour(&output->terminal, COLOUR_BOLD);
+	fputs("Advice", to);
+	terminal__set_colour(&output->terminal, COLOUR_NONE);
+	if (!output->n_advice) {
+		fputs(": none; no stack would save a hundredth of the allocations or of what is live\n",
+		      to);
+		return;
+	}
+	fprintf(to, " on %s %s, by what it saves\n", number__count(output->n_advice).text,
+		plural__of("point{|s}", output->n_advice).text);
+	for (size_t i = 0; i < shown && !ferror(to); i++)
+		print_advice(output, &output->advice[i]);
+	if (shown < output->n_advice)
+		fprintf(to, "\n%s more; --top=0 prints %s too\n",
+			number__count(output->n_advice - shown).text,
+			plural__of("{it|them}", output->n_advice - shown).text);
+}
