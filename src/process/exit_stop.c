@@ -48,30 +48,41 @@ static bool is_alone(pid_t pid)
 	return true;
 }
 
-static void go_on(const struct exit_stop *stop, int signal)
+/* Handles a stop for another reason than the end. */
+static void handle(const struct exit_stop *stop, int status)
 {
-	(void)ptrace(PTRACE_CONT, stop->pid, NULL, (void *)(long)signal);
+	int event = status >> 8, signal = status & 0xff;
+
+	/* SIGSTOP or the like has stopped the process, which stays stopped. */
+	if (event == PTRACE_EVENT_STOP && signal != SIGTRAP)
+		(void)ptrace(PTRACE_LISTEN, stop->pid, NULL, NULL);
+	else
+		(void)ptrace(PTRACE_CONT, stop->pid, NULL, (void *)(long)(event ? 0 : signal));
 }
 
 bool exit_stop__attend(struct exit_stop *stop)
 {
 	int status;
 
-	while (stop->pid && (status = next_stop(stop))) {
-		int event = status >> 8, signal = status & 0xff;
-
-		if (event == PTRACE_EVENT_EXIT) {
-			if (is_alone(stop->pid))
-				return true;
-			exit_stop__release(stop);
-		} else if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) {
-			/* SIGSTOP or the like has stopped the process, which stays stopped. */
-			(void)ptrace(PTRACE_LISTEN, stop->pid, NULL, NULL);
-		} else {
-			go_on(stop, event ? 0 : signal);
+	while (stop->pid && (status = stop->status ?: next_stop(stop))) {
+		stop->status = 0;
+		if (status >> 8 != PTRACE_EVENT_EXIT) {
+			handle(stop, status);
+			continue;
 		}
+		if (is_alone(stop->pid))
+			return true;
+		exit_stop__release(stop);
 	}
 	return false;
+}
+
+void exit_stop__resume(struct exit_stop *stop, int status)
+{
+	if (status >> 8 == PTRACE_EVENT_EXIT)
+		stop->status = status;
+	else if (status)
+		handle(stop, status);
 }
 
 void exit_stop__release(struct exit_stop *stop)
@@ -91,7 +102,7 @@ void exit_stop__end(struct exit_stop *stop)
 		return;
 	}
 	/* A process that has ended has no further stop. */
-	while (!(status = next_stop(stop))) {
+	while (!(status = stop->status ?: next_stop(stop))) {
 		info.si_pid = 0;
 		if (waitid(P_PID, stop->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ||
 		    info.si_pid)

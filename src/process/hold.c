@@ -32,8 +32,9 @@
 struct held_thread {
 	pid_t tid;
 	bool is_stopped;
-	/* Signal that the stop has kept from the thread, to be delivered when it goes on. */
-	int signal;
+	/* si_status of the stop. Without an event above it, it is a signal that the stop has kept
+	 * from the thread, to be delivered when it goes on. */
+	int status;
 };
 
 struct hold {
@@ -144,10 +145,7 @@ static bool look(struct held_thread *thread)
 	if (waitid(P_PID, thread->tid, &info, WSTOPPED | WNOHANG | __WALL) || !info.si_pid)
 		return false;
 	thread->is_stopped = true;
-	/* si_status has a ptrace event above the signal. Without an event the thread stopped
-	 * before a signal was delivered. */
-	if (!(info.si_status >> 8))
-		thread->signal = info.si_status;
+	thread->status = info.si_status;
 	return true;
 }
 
@@ -238,6 +236,41 @@ int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns)
 	return hold->n > before && hold->threads[before].is_stopped;
 }
 
+/* A thread in an uninterruptible sleep stops by itself after it, which its tracer sees. */
+int hold__borrow(struct hold *hold, pid_t tid, __u64 until_ns)
+{
+	struct proc_stat stat;
+	int n_more = 0;
+
+	if (array__reserve(&hold->threads, &hold->room, hold->n + 1, sizeof(*hold->threads)))
+		return -ENOMEM;
+	if (!hold->begin_ns)
+		hold->begin_ns = clock__now_ns();
+	hold->threads[hold->n++] = (struct held_thread){ .tid = tid };
+	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	while (!look(&hold->threads[hold->n - 1]) && !thread_has_ended(tid, tid, &stat) &&
+	       clock__now_ns() < until_ns) {
+		if (stat.state == 'D' && ++n_more > MORE_LOOKS)
+			break;
+		usleep(stat.state == 'D' ? MORE_LOOK_US : LOOK_US);
+	}
+	return 0;
+}
+
+int hold__give_back(struct hold *hold, pid_t tid)
+{
+	int status = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < hold->n; i++)
+		if (hold->threads[i].tid == tid)
+			status = hold->threads[i].status;
+		else
+			hold->threads[n++] = hold->threads[i];
+	hold->n = n;
+	return status;
+}
+
 __u64 hold__begin_ns(const struct hold *hold)
 {
 	return hold->begin_ns;
@@ -266,9 +299,12 @@ size_t hold__count_running(const struct hold *hold)
  * first. */
 static void let_go(struct held_thread *thread, pid_t child)
 {
+	int signal;
+
 	while (!look(thread) && !is_dead(thread->tid))
 		usleep(LOOK_US);
-	if (!ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal))
+	signal = thread->status >> 8 ? 0 : thread->status;
+	if (!ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)signal))
 		return;
 	/* The thread was killed; as its tracer this process has to wait for it before its parent
 	 * can. */

@@ -28,6 +28,13 @@ int hold__add(struct hold *hold, pid_t pid, __u64 until_ns);
  * with the errors of hold__add(). */
 int hold__add_thread(struct hold *hold, pid_t tid, __u64 until_ns);
 
+/*
+ * Holds a thread that this process traces already (PTRACE_SEIZE), until hold__give_back(), which
+ * leaves it stopped and returns si_status of its stop; 0: it has not stopped. Returns 0 or -ENOMEM.
+ */
+int hold__borrow(struct hold *hold, pid_t tid, __u64 until_ns);
+int hold__give_back(struct hold *hold, pid_t tid);
+
 /* Returns when the first thread was interrupted (CLOCK_MONOTONIC); 0: none was. */
 __u64 hold__begin_ns(const struct hold *hold);
 

@@ -96,8 +96,12 @@ int session__hold(struct session *session, __u64 most_ns, struct error *error)
 
 	if (!holding.hold)
 		return error__set(error, -ENOMEM, "out of memory");
-	exit_stop__end(&session->exit_stop);
 	session->hold = holding.hold;
+	if (session->exit_stop.pid &&
+	    hold__borrow(holding.hold, session->exit_stop.pid, holding.until_ns)) {
+		session__let_go(session);
+		return error__set(error, -ENOMEM, "out of memory");
+	}
 	do {
 		holding.added = 0;
 		session__visit_processes(session, hold_process, &holding);
@@ -113,13 +117,14 @@ int session__hold(struct session *session, __u64 most_ns, struct error *error)
 
 void session__let_go(struct session *session)
 {
+	if (session->exit_stop.pid)
+		exit_stop__resume(&session->exit_stop,
+				  hold__give_back(session->hold, session->exit_stop.pid));
 	hold__release(session->hold, session->target.launched ? session->target.pid : 0);
 	session->hold = NULL;
 	/* What was found is true of this moment only; at the end the profile needs it. */
 	if (session->options.reach && !session->target.end_ns)
 		reach__clear(session->options.reach);
-	if (session__reads_memory(session) && session->target.launched && !session->target.end_ns)
-		(void)exit_stop__begin(&session->exit_stop, session->target.pid);
 }
 
 /* Closes links and sockets of the parent: a BPF link stays attached, and a socket open, while any
