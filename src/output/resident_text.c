@@ -98,7 +98,7 @@ static void print_live(const struct report_output *output, const struct resident
 			"A leak, or a cache that still fills: live blocks hold %s, and %s %s growing, by %s "
 			"a second.\n",
 			report_output__bytes(output, sums->bytes[RSS_BLOCKS]).text,
-			number__count(n).text, plural__of("stack {was|were}", n).text,
+			number__count(n).text, plural__of("{stack was|stacks were}", n).text,
 			report_output__bytes(output, number__of(bytes_per_second)).text);
 	else
 		fprintf(output->terminal.to,
