@@ -87,7 +87,7 @@ static const struct argp_option record_options[] = {
 	  0 },
 	{ "dump-at", OPT_DUMP_AT, "LIMIT", 0,
 	  "Write a copy of the recording so far when the memory reaches LIMIT: rss=SIZE, live=SIZE, "
-	  "growth=SIZE/TIME, cgroup=N%, oom, or signal=USR2; also a list of these",
+	  "growth=SIZE/TIME, cgroup=N%, oom, peak, or signal=USR2; also a list of these",
 	  0 },
 	{ "keep", OPT_KEEP, "N", 0, "With --dump-at, keep only the last N copies", 0 },
 	OPTIONS_GROUP("File and names:"),
@@ -133,6 +133,8 @@ struct record_options {
 	bool no_symbols, events, no_checkpoints;
 	char *partial; /* path of the checkpoint; and whether there is one */
 	bool is_kept;
+	char *peak; /* path of the copy at the peak, or NULL; and whether there is one */
+	bool has_peak;
 	const char *output;
 };
 
@@ -174,6 +176,8 @@ static int check_dumps(const struct record_options *options, struct error *error
 			"the end");
 	if (dump_limits__has(&measure->dump_limits, DUMP_AT_LIVE) && !measure->session.live)
 		return error__set(error, -EINVAL, "--dump-at live= means nothing without --live");
+	if (dump_limits__has(&measure->dump_limits, DUMP_AT_PEAK) && !measure->session.live)
+		return error__set(error, -EINVAL, "--dump-at peak means nothing without --live");
 	if (measure->begin_rss_bytes && !measure->pid)
 		return error__set(error, -EINVAL, "--begin-at means nothing without -p");
 	return 0;
@@ -316,6 +320,24 @@ static void summarize(const struct record_options *options, const struct profile
 	record_summary__print(profile, &sums, options->output);
 }
 
+/* The copy at the peak was written without names, to be fast. The recording has them now. */
+static void name_peak(const struct record_options *options, const struct profile *profile)
+{
+	struct profile *peak = NULL;
+	struct error error = { 0 };
+	int err = data_file__read(options->peak, &peak, &error);
+
+	if (!err)
+		err = profile__borrow_names(peak, profile);
+	if (!err)
+		err = data_file__replace(peak, options->peak, &error);
+	if (err)
+		message__print(
+			"%s has no names of functions: %s; `allocprof symbolize` can look them up",
+			options->peak, error.text[0] ? error.text : strerror(-err));
+	profile__free(peak);
+}
+
 static int take_only_run(void *context, struct session *session, size_t number, struct error *error)
 {
 	const struct profile *profile = session__profile(session);
@@ -332,6 +354,8 @@ static int take_only_run(void *context, struct session *session, size_t number, 
 	else if (options->is_kept && !access(options->partial, F_OK))
 		message__print("%s has the recording up to some time before the end",
 			       options->partial);
+	if (options->has_peak && !options->no_symbols && !err)
+		name_peak(options, profile);
 	measure__report_gaps(&options->measure, profile);
 	measure__tell_stepped(&options->measure, profile);
 	measure__suggest_engine(&options->measure, profile);
@@ -493,7 +517,7 @@ static int record_runs(struct record_options *options, struct error *error)
 	return end.status;
 }
 
-static int write_dump(void *context, struct session *session, const char *path, bool is_checkpoint,
+static int write_dump(void *context, struct session *session, const char *path, bool replaces,
 		      __u64 *calls, struct error *error)
 {
 	const struct record_options *options = context;
@@ -504,7 +528,7 @@ static int write_dump(void *context, struct session *session, const char *path, 
 	/* This child ignores signals: they are meant for the recording, which kills a child that
 	 * still writes a dump. */
 	symbols.stop = NULL;
-	if (is_checkpoint) {
+	if (replaces) {
 		err = recording__name(session, &symbols, false, NULL, error);
 		return err ? err : data_file__replace(profile, path, error);
 	}
@@ -526,7 +550,7 @@ static int run_record(char **argv)
 		},
 		.output = DATA_FILE_DEFAULT,
 	};
-	_cleanup_(free_ptr) char *events_path = NULL, *partial = NULL;
+	_cleanup_(free_ptr) char *events_path = NULL, *partial = NULL, *peak = NULL;
 	struct error error = { 0 };
 	int status, err;
 
@@ -556,12 +580,24 @@ static int run_record(char **argv)
 	if (!options.no_checkpoints)
 		options.measure.checkpoint_path = partial = options.partial;
 	options.measure.is_kept = &options.is_kept;
+	if (dump_limits__has(&options.measure.dump_limits, DUMP_AT_PEAK) &&
+	    asprintf(&options.peak, "%s" DATA_FILE_PEAK, options.output) < 0) {
+		message__error(&error, -ENOMEM);
+		return EXIT_OURS;
+	}
+	options.measure.peak_path = peak = options.peak;
+	options.measure.has_peak = &options.has_peak;
 	/* Check this before the run, so that a run is not lost. */
 	err = data_file__check_writable(options.output, &error);
+	if (!err && options.peak)
+		err = data_file__check_writable(options.peak, &error);
 	if (err) {
 		message__error(&error, err);
 		return EXIT_OURS;
 	}
+	/* One of an earlier recording would be taken for this one's. */
+	if (options.peak)
+		unlink(options.peak);
 	if (options.events) {
 		events_path = event_log__path(options.output);
 		if (!events_path) {

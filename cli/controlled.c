@@ -51,6 +51,26 @@
 #define LOOK_NS	  (100 * NS_PER_MS)
 #define LOOK_COST 20
 
+/*
+ * A copy at the peak is due when resident memory exceeds that of the last one by PEAK_STEP, or by
+ * PEAK_LEFT and has stopped to grow; but not before PEAK_LEAST_NS, and as long as the last one took,
+ * have gone by. If both are so, the second time is not waited for, and a copy that is being written,
+ * which is not of the peak then, is given up, but no two in a row.
+ */
+#define PEAK_STEP     0.05
+#define PEAK_LEFT     0.005
+#define PEAK_LEAST_NS (250 * NS_PER_MS)
+
+/* Copies at new highs of resident memory, each of which replaces the one before. */
+struct peak {
+	char *path;			  /* NULL: there are none */
+	__u64 most_bytes, last_bytes;	  /* resident memory: the highest, and at the last look */
+	__u64 copied_bytes, before_bytes; /* of the last copy that was begun, and of that before */
+	__u64 begin_ns, due_ns;		  /* CLOCK_MONOTONIC */
+	bool is_written, was_given_up;
+	char why_not[128]; /* why the last copy could not be written */
+};
+
 /* A forked child that writes the counts as they were at the fork. */
 struct dump {
 	pid_t pid;    /* 0: no dump is running */
@@ -61,7 +81,7 @@ struct dump {
 	unsigned int held_tries;
 	__u64 held_ns; /* how long the last attempt held the target */
 	bool resets;   /* the recording has already forgotten the counts that are being written */
-	bool is_checkpoint;
+	bool is_checkpoint, is_peak;
 	char why[DUMP_LIMITS_TEXT]; /* limits that were reached; "": a client requested the dump */
 	bool may_be_torn; /* the target may allocate and free while its live blocks are read */
 	char text[CONTROL_MAX_REPLY];
@@ -78,7 +98,8 @@ struct controlled {
 	struct dump_limits limits;
 	char reached[DUMP_LIMITS_TEXT]; /* limits for which no dump has been begun yet */
 	__u64 look_ns;			/* when the memory is looked at, CLOCK_MONOTONIC */
-	char **kept;			/* paths of the last dumps at limits, or NULL; a ring */
+	struct peak peak;
+	char **kept; /* paths of the last dumps at limits, or NULL; a ring */
 	__u64 n_written;
 	__u64 start_ns, checkpoint_ns,
 		/* CLOCK_MONOTONIC when the recording started, when the last checkpoint began, and
@@ -171,7 +192,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 		_exit(1);
 	if (!err)
 		err = measure->dump(measure->dump_context, controlled->session, path,
-				    controlled->dump.is_checkpoint, &calls, &error);
+				    controlled->dump.is_checkpoint || controlled->dump.is_peak,
+				    &calls, &error);
 	if (err == -EAGAIN)
 		len = snprintf(text, sizeof(text), "2");
 	else if (err)
@@ -243,12 +265,26 @@ static void plan_checkpoint(struct controlled *controlled)
 	controlled->due_ns = now_ns + (wait_ns > cost_ns ? wait_ns : cost_ns);
 }
 
+/* Notes the resident memory that a look has found. */
+static void note_use(struct peak *peak, __u64 rss_bytes)
+{
+	peak->last_bytes = rss_bytes;
+	if (rss_bytes > peak->most_bytes)
+		peak->most_bytes = rss_bytes;
+}
+
 static int cut_and_start(struct controlled *controlled, struct error *error)
 {
 	int err = session__cut(controlled->session, error);
+	struct session_use use;
 
 	if (err)
 		return err;
+	if (controlled->dump.is_peak) {
+		session__use(controlled->session, &use);
+		controlled->peak.copied_bytes = use.rss_bytes;
+		note_use(&controlled->peak, use.rss_bytes);
+	}
 	err = start_dump(controlled);
 	return err ? error__set(error, err, "cannot start the process that writes a dump: %s",
 				strerror(-err))
@@ -373,6 +409,19 @@ static void report_at_limit(struct controlled *controlled, bool is_written, cons
 			       dump->held_ns ? number__time(dump->held_ns).text : "");
 }
 
+/* Plans the next copy at a peak after one has been written, or could not be. */
+static void plan_peak(struct controlled *controlled, bool is_written, const char *said)
+{
+	struct peak *peak = &controlled->peak;
+	__u64 now_ns = clock__now_ns(), cost_ns = now_ns - peak->begin_ns;
+
+	peak->due_ns = now_ns + (cost_ns > PEAK_LEAST_NS ? cost_ns : PEAK_LEAST_NS);
+	peak->is_written |= is_written;
+	snprintf(peak->why_not, sizeof(peak->why_not), "%.127s", is_written ? "" : said);
+	if (!is_written)
+		peak->copied_bytes = peak->before_bytes;
+}
+
 static void end_dump(struct controlled *controlled)
 {
 	struct dump *dump = &controlled->dump;
@@ -397,6 +446,8 @@ static void end_dump(struct controlled *controlled)
 		session__lose_forgotten(controlled->session);
 	if (dump->is_checkpoint) {
 		plan_checkpoint(controlled);
+	} else if (dump->is_peak) {
+		plan_peak(controlled, dump->text[0] == '0', said);
 	} else if (dump->why[0]) {
 		report_at_limit(controlled, dump->text[0] == '0', said);
 		if (dump->text[0] == '0') {
@@ -412,7 +463,8 @@ static void end_dump(struct controlled *controlled)
 	free(dump->path);
 }
 
-static void abandon_checkpoint(struct controlled *controlled)
+/* Gives up a checkpoint, or a copy at a peak. */
+static void abandon(struct controlled *controlled)
 {
 	kill(controlled->dump.pid, SIGKILL);
 	controlled->dump.len = 0;
@@ -426,7 +478,7 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 	int err;
 
 	if (dump->pid && dump->is_checkpoint)
-		abandon_checkpoint(controlled);
+		abandon(controlled);
 	if (dump->pid)
 		return error__set(
 			error, -EBUSY,
@@ -436,7 +488,7 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 		err = dump_path(controlled, asked, &dump->path);
 	if (err)
 		return err;
-	dump->is_checkpoint = dump->may_be_torn = false;
+	dump->is_checkpoint = dump->is_peak = dump->may_be_torn = false;
 	snprintf(dump->why, sizeof(dump->why), "%s", why);
 	dump->tries = may_hold ? DUMP_TRIES : UNHELD_TRIES;
 	dump->held_tries = may_hold ? HELD_TRIES : 0;
@@ -510,6 +562,7 @@ static void attend_checkpoint(struct controlled *controlled)
 		return;
 	controlled->checkpoint_ns = now_ns;
 	dump->client = 0;
+	dump->is_peak = false;
 	dump->is_checkpoint = dump->may_be_torn = true;
 	dump->why[0] = '\0';
 	dump->tries = 1;
@@ -519,6 +572,50 @@ static void attend_checkpoint(struct controlled *controlled)
 		plan_checkpoint(controlled);
 	else
 		*measure->is_kept = true;
+}
+
+/* Returns whether a copy at a peak is due. */
+static bool is_peak(const struct controlled *controlled, __u64 rss_bytes, __u64 now_ns)
+{
+	const struct dump *dump = &controlled->dump;
+	const struct peak *peak = &controlled->peak;
+	bool is_above = rss_bytes > peak->copied_bytes * (1 + PEAK_STEP);
+	bool is_left = rss_bytes > peak->copied_bytes * (1 + PEAK_LEFT) &&
+		       rss_bytes <= peak->last_bytes * (1 + PEAK_LEFT);
+
+	if (!peak->path || controlled->reached[0])
+		return false;
+	if (is_above && is_left && now_ns >= peak->begin_ns + PEAK_LEAST_NS &&
+	    (!dump->pid || dump->is_checkpoint || (dump->is_peak && !peak->was_given_up)))
+		return true;
+	return (!dump->pid || dump->is_checkpoint) && now_ns >= peak->due_ns &&
+	       (is_above || is_left);
+}
+
+static void begin_peak(struct controlled *controlled, __u64 rss_bytes)
+{
+	struct dump *dump = &controlled->dump;
+	struct peak *peak = &controlled->peak;
+	struct error error = { 0 };
+	int err;
+
+	peak->was_given_up = dump->pid && dump->is_peak;
+	if (dump->pid)
+		abandon(controlled);
+	peak->begin_ns = clock__now_ns();
+	peak->before_bytes = peak->copied_bytes;
+	peak->copied_bytes = rss_bytes;
+	dump->client = 0;
+	dump->is_peak = true;
+	dump->is_checkpoint = dump->may_be_torn = false;
+	strcpy(dump->why, "peak");
+	/* Until the target stands still by itself the peak may be over. */
+	dump->tries = 1;
+	dump->held_tries = HELD_TRIES;
+	dump->path = strdup(peak->path);
+	err = dump->path ? begin(controlled, false, &error) : -ENOMEM;
+	if (err)
+		plan_peak(controlled, false, error.text[0] ? error.text : strerror(-err));
 }
 
 /* Looks at the memory, and begins a dump if a limit is reached. If another dump is being written,
@@ -535,6 +632,9 @@ static void attend_limits(struct controlled *controlled)
 	if (now_ns >= controlled->look_ns) {
 		session__use(controlled->session, &use);
 		dump_limits__add_reached(&controlled->limits, &use, now_ns, controlled->reached);
+		if (is_peak(controlled, use.rss_bytes, now_ns))
+			begin_peak(controlled, use.rss_bytes);
+		note_use(&controlled->peak, use.rss_bytes);
 		cost_ns = (clock__now_ns() - now_ns) * LOOK_COST;
 		controlled->look_ns = now_ns + (cost_ns > LOOK_NS ? cost_ns : LOOK_NS);
 	}
@@ -562,6 +662,7 @@ static int attend(struct session *session, void *context)
 
 static void free_controlled(struct controlled *controlled)
 {
+	free(controlled->peak.path);
 	for (__u64 i = 0; controlled->kept && i < controlled->measure->n_kept_dumps; i++)
 		free(controlled->kept[i]);
 	free(controlled->kept);
@@ -581,6 +682,12 @@ int controlled__begin(const struct measure *measure, struct controlled **out, st
 		controlled->kept = calloc(measure->n_kept_dumps, sizeof(*controlled->kept));
 	if (measure->n_kept_dumps && !controlled->kept) {
 		free(controlled);
+		return -ENOMEM;
+	}
+	if (measure->peak_path)
+		controlled->peak.path = strdup(measure->peak_path);
+	if (measure->peak_path && !controlled->peak.path) {
+		free_controlled(controlled);
 		return -ENOMEM;
 	}
 	controlled->start_ns = clock__now_ns();
@@ -629,12 +736,33 @@ static bool is_to_end(const struct controlled *controlled, int signal_fd)
 	return false;
 }
 
+/* Says by how much the copy at the peak is off. */
+static void report_peak(const struct controlled *controlled)
+{
+	const struct peak *peak = &controlled->peak;
+
+	if (!peak->path)
+		return;
+	*controlled->measure->has_peak = peak->is_written;
+	if (!peak->is_written)
+		message__print("no copy at the peak was written: %s",
+			       peak->why_not[0] ? peak->why_not
+			       : peak->most_bytes
+				       ? "the recording was too short"
+				       : "the recording ended before its memory was looked at");
+	else if (!controlled->measure->quiet)
+		message__print("at the peak: %s of resident memory when %s was written, at most %s "
+			       "at any look",
+			       number__bytes(peak->copied_bytes, false).text, peak->path,
+			       number__bytes(peak->most_bytes, false).text);
+}
+
 void controlled__end(struct controlled *controlled, int signal_fd)
 {
 	if (!controlled)
 		return;
 	if (controlled->dump.pid && controlled->dump.is_checkpoint)
-		abandon_checkpoint(controlled);
+		abandon(controlled);
 	while (controlled->dump.pid) {
 		struct pollfd fds[] = {
 			{ .fd = controlled->dump.fd, .events = POLLIN },
@@ -646,6 +774,7 @@ void controlled__end(struct controlled *controlled, int signal_fd)
 			kill(controlled->dump.pid, SIGKILL);
 		attend_dump(controlled);
 	}
+	report_peak(controlled);
 	control__close(controlled->control);
 	free_controlled(controlled);
 }

@@ -19,7 +19,7 @@ static int fail_limit(const char *text, struct error *error)
 {
 	return error__set(error, -EINVAL,
 			  "'%.64s' is no limit; --dump-at takes rss=SIZE, live=SIZE, "
-			  "growth=SIZE/TIME, cgroup=N%%, oom, signal=USR1 and signal=USR2",
+			  "growth=SIZE/TIME, cgroup=N%%, oom, peak, signal=USR1 and signal=USR2",
 			  text);
 }
 
@@ -68,6 +68,7 @@ static int parse_value(struct dump_limit *limit, char *value, struct error *erro
 	case DUMP_AT_SIGNAL:
 		return parse_signal(limit, value, error);
 	case DUMP_AT_OOM:
+	case DUMP_AT_PEAK:
 		break;
 	}
 	return 0;
@@ -89,7 +90,9 @@ static int parse_limit(const char *text, struct dump_limit *limit, struct error 
 	if (strlen(text) >= sizeof(limit->text))
 		return fail_limit(text, error);
 	strcpy(limit->text, text);
-	if (!strcmp(text, "oom"))
+	if (!strcmp(text, "peak"))
+		limit->kind = DUMP_AT_PEAK;
+	if (!strcmp(text, "oom") || !strcmp(text, "peak"))
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		size_t len = strlen(names[i].name);
@@ -231,6 +234,8 @@ static bool is_reached(struct dump_limit *limit, const struct session_use *use, 
 		return counts_on(limit, use->oom_kills);
 	case DUMP_AT_SIGNAL:
 		return counts_on(limit, use->signals[limit->signal_number == SIGUSR2]);
+	case DUMP_AT_PEAK:
+		break;
 	}
 	return false;
 }

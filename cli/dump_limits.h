@@ -22,6 +22,7 @@ enum dump_limit_kind {
 	DUMP_AT_GROUP,	/* share of its control group's limit that the group uses */
 	DUMP_AT_OOM,	/* the kernel has killed a process of the group */
 	DUMP_AT_SIGNAL, /* allocprof has got a signal */
+	DUMP_AT_PEAK,	/* resident memory is higher than ever: is_peak() of controlled.c */
 };
 
 struct dump_limit {

@@ -45,10 +45,11 @@ struct measure {
 	bool repeats;
 	/*
 	 * Writes the profile of the finished @session to @path and the number of its calls to
-	 * @calls, for `allocprof ctl dump`, or for a checkpoint; measure.dump_path is where the
-	 * final profile goes. NULL: the command writes no profile.
+	 * @calls, for `allocprof ctl dump`, or at a limit; measure.dump_path is where the final
+	 * profile goes. @replaces: fast, without names, and in the place of an older file, for a
+	 * checkpoint or at the peak. NULL: the command writes no profile.
 	 */
-	int (*dump)(void *context, struct session *session, const char *path, bool is_checkpoint,
+	int (*dump)(void *context, struct session *session, const char *path, bool replaces,
 		    __u64 *calls, struct error *error);
 	void *dump_context;
 	const char *dump_path;
@@ -57,7 +58,11 @@ struct measure {
 	const char *checkpoint_path;
 	bool *is_kept;
 	struct dump_limits dump_limits; /* of --dump-at */
-	__u64 n_kept_dumps;		/* how many of these copies are kept; 0: all */
+	/* Path of the copy at the peak (--dump-at=peak), or NULL. *@has_peak is set at the end if it
+	 * was written. */
+	const char *peak_path;
+	bool *has_peak;
+	__u64 n_kept_dumps; /* how many of these copies are kept; 0: all */
 	/* Resident memory of the process from which on it is measured; 0: from the beginning. */
 	__u64 begin_rss_bytes;
 };

@@ -15,6 +15,8 @@ struct profile;
 
 /* Suffix of the name under which a recording is kept while it goes on. */
 #define DATA_FILE_CHECKPOINT ".partial"
+/* Suffix of the name of the copy at the peak (record --dump-at=peak). */
+#define DATA_FILE_PEAK ".peak"
 /* Suffix of the name of the log of events. */
 #define DATA_FILE_LOG ".events"
 

@@ -2,8 +2,10 @@
 """Copies of a recording at limits of memory (record --dump-at), and recordings that begin at one (--begin-at). The target
 allocates when it is told to, so that it is known what has happened before each copy."""
 
+import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -187,6 +189,43 @@ def test_command_that_is_killed(limited):
 
 
 @pytest.mark.engines("uprobe", "preload")
+def test_peak(limited, run, allocprof):
+    """The copy is that of the highest resident memory, with names and with the sum of that moment, whatever comes after."""
+    one = limited("--resident", "--dump-at=peak", "--keep=1")
+    peak = one.data.with_name("data.peak")
+
+    def is_at_peak():
+        # Until the end it has no names.
+        return peak.exists() and Recording(peak).sql("SELECT sum(allocations - frees) FROM blocks WHERE bytes >= 1 << 20") == [(60,)]
+
+    one.target.ask("keep 20")
+    one.target.ask("drop 10")
+    one.target.ask("keep 50")
+    wait_until(is_at_peak, "the copy has all blocks")
+    one.target.ask("drop 55")
+    one.target.ask("keep 10")
+    assert kept(one.end()) == 15 and one.copies() == []
+    copy = Recording(peak)
+    assert copy.meta["dump_at"] == "peak" and kept(copy) == 60 and not copy.unbalanced()
+    report = json.loads(run([allocprof, "report", "--json", peak], expect=0).stdout)
+    assert report["rss"][0]["blocks"] >= 60 << 20
+    assert re.search(r"at the peak: 6\d\.\d MiB of resident memory when .*/data.peak was written, at most 6\d\.\d MiB at any look",
+                     one.messages.read_text())
+    ended = json.loads(run([allocprof, "report", "--json", one.data], expect=0).stdout)
+    assert 15 << 20 <= ended["rss"][0]["blocks"] <= 16 << 20, "its end was seen though it was held before"
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_peak_of_an_earlier_recording(run, allocprof, tmp_path, engine):
+    """It is not taken for that of a recording that is too short to have one."""
+    data = tmp_path / "data"
+    data.with_name("data.peak").write_bytes(b"")
+    result = run([allocprof, "record", f"--engine={engine}", "--live", "--dump-at=peak", "-o", data, "true"], expect=0)
+    assert (b"no copy at the peak was written: " in result.stderr) == (not data.with_name("data.peak").exists())
+    assert not data.with_name("data.peak").exists() or kept(Recording(data.with_name("data.peak"))) == 0
+
+
+@pytest.mark.engines("uprobe", "preload")
 def test_signal_of_the_command(run, allocprof, tmp_path, engine):
     data = tmp_path / "data"
     result = run([allocprof, "record", f"--engine={engine}", "--dump-at=signal=USR2", "-o", data, "--",
@@ -236,6 +275,7 @@ def test_never_begins(runner, allocprof, compiled, tmp_path):
     (["--dump-at=growth=5M"], "'growth=5M' is no limit"),
     (["--dump-at=signal=KILL"], "'signal=KILL' is no limit"),
     (["--dump-at=live=5M"], "--dump-at live= means nothing without --live"),
+    (["--dump-at=peak"], "--dump-at peak means nothing without --live"),
     (["--keep=3"], "--keep means nothing without --dump-at"),
     (["--dump-at=rss=5M", "-r3"], "--dump-at and -r cannot be used together"),
     (["--begin-at=rss=5M"], "--begin-at means nothing without -p"),
