@@ -29,7 +29,7 @@ struct flamegraph_ink {
 	/* Base names of modules; the first has the greatest total. */
 	const char *modules[FLAMEGRAPH_MODULES];
 	size_t n_modules;
-	bool has_kind[PAGE_KINDS]; /* the kinds that occur: by module, or of frames without one */
+	bool has_kind[FRAME_KINDS]; /* the kinds that occur: by module, or of frames without one */
 	bool has_other_modules;
 };
 
@@ -54,15 +54,15 @@ struct flamegraph_layout {
  */
 #define SHADES 3
 
-static const char *const kinds[PAGE_KINDS][SHADES] = {
-	[PAGE_KIND_OWN] = { "#edb25a", "#f3b861", "#fabe67" },
-	[PAGE_KIND_LIBRARY] = { "#87c6f2", "#8dccf9", "#94d3ff" },
-	[PAGE_KIND_RUNTIME] = { "#b8beca", "#bec4d0", "#c5cbd7" },
-	[PAGE_KIND_ALLOCATOR] = { "#e8a8c5", "#efaecc", "#f6b4d2" },
-	[PAGE_KIND_UNKNOWN] = { "#bec0aa", "#c5c6b0", "#cbcdb7" },
-	[PAGE_KIND_PROCESS] = { "#bfbeb5", "#c6c4bc", "#cccbc2" },
-	[PAGE_KIND_THREAD] = { "#c0beb0", "#c7c5b6", "#cdcbbc" },
-	[PAGE_KIND_MISSING] = { "#e7ada3", "#eeb4aa", "#f5bab0" },
+static const char *const kinds[FRAME_KINDS][SHADES] = {
+	[FRAME_KIND_OWN] = { "#edb25a", "#f3b861", "#fabe67" },
+	[FRAME_KIND_LIBRARY] = { "#87c6f2", "#8dccf9", "#94d3ff" },
+	[FRAME_KIND_RUNTIME] = { "#b8beca", "#bec4d0", "#c5cbd7" },
+	[FRAME_KIND_ALLOCATOR] = { "#e8a8c5", "#efaecc", "#f6b4d2" },
+	[FRAME_KIND_UNKNOWN] = { "#bec0aa", "#c5c6b0", "#cbcdb7" },
+	[FRAME_KIND_PROCESS] = { "#bfbeb5", "#c6c4bc", "#cccbc2" },
+	[FRAME_KIND_THREAD] = { "#c0beb0", "#c7c5b6", "#cdcbbc" },
+	[FRAME_KIND_MISSING] = { "#e7ada3", "#eeb4aa", "#f5bab0" },
 };
 /* Colours of modules. None of them is that of a kind that frames without a module have, such as
  * the allocator's. */
@@ -167,7 +167,7 @@ static const char *flamegraph_ink__frame(const struct flamegraph_ink *ink,
 	const char *module;
 
 	if (!frame)
-		return kinds[PAGE_KIND_PROCESS][1];
+		return kinds[FRAME_KIND_PROCESS][1];
 	if (!ink->by_module || !frame->module)
 		return kinds[frame->kind][shade_of(frame->name)];
 	module = path__name(frame->module);
@@ -211,10 +211,10 @@ static bool legend_of_changes(size_t i, const char **title, const char **colour)
 static bool legend_of_kinds(const struct flamegraph_ink *ink, size_t i, const char **title,
 			    const char **colour)
 {
-	for (int kind = 0; kind < PAGE_KINDS; kind++) {
+	for (int kind = 0; kind < FRAME_KINDS; kind++) {
 		if (!ink->has_kind[kind] || i--)
 			continue;
-		*title = page_kind__title(kind);
+		*title = frame_kind__title(kind);
 		*colour = kinds[kind][1];
 		return true;
 	}

@@ -8,31 +8,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "frame_kind.h"
 #include "hash_table.h"
 
 struct profile;
 struct stack_view;
-
-/* The kind of code that a frame is, which colours a flame graph. */
-
-/* Kinds of frames, in the order of `kinds` in web/trie.js. */
-enum page_kind {
-	PAGE_KIND_OWN,	   /* programs, and libraries that the system did not install */
-	PAGE_KIND_LIBRARY, /* libraries that the system installed */
-	/* Runtimes of languages: libc, libstdc++, Rust's std, Go's runtime, interpreters. */
-	PAGE_KIND_RUNTIME,
-	PAGE_KIND_ALLOCATOR, /* malloc and its kin, and libraries that define them */
-	PAGE_KIND_UNKNOWN,   /* code without a file */
-	PAGE_KIND_PROCESS,   /* no code, but the name of a process */
-	PAGE_KIND_THREAD,    /* no code, but the name of a thread */
-	PAGE_KIND_MISSING,   /* no code, but the reason why frames are missing */
-	PAGE_KINDS,
-};
-
-/* Returns the kind of the function @name of the file @module (a path; NULL: unknown). */
-enum page_kind page_kind__of(const char *name, const char *module);
-/* Returns the kind's title for legends: "own code", "runtime". */
-const char *page_kind__title(enum page_kind kind);
 
 /* The frames of which the stacks of a page consist: functions, and the names around them. */
 
@@ -42,7 +22,7 @@ struct page_frame {
 	const char *module;    /* path of the module; NULL: none or unknown */
 	const char *file;      /* source file; NULL: unknown */
 	__u32 line, last_line; /* the least and the greatest line; 0: unknown */
-	enum page_kind kind;
+	enum frame_kind kind;
 	bool inlined;
 };
 

@@ -136,7 +136,7 @@ static __u32 *new_indexes(size_t n)
 static int add_label(struct stacks *stacks, __u32 at)
 {
 	const struct stack_label *label = &stacks->input->groups->labels[at];
-	const struct page_frame missing = { .name = label->text, .kind = PAGE_KIND_MISSING };
+	const struct page_frame missing = { .name = label->text, .kind = FRAME_KIND_MISSING };
 	bool is_frame = at < stacks->input->groups->n_view_labels;
 
 	if (stacks->labels[at] != NO_FRAME)
@@ -145,7 +145,7 @@ static int add_label(struct stacks *stacks, __u32 at)
 				&stacks->labels[at]);
 }
 
-static int add_name(struct stacks *stacks, const char *name, enum page_kind kind, __u32 *index)
+static int add_name(struct stacks *stacks, const char *name, enum frame_kind kind, __u32 *index)
 {
 	const struct page_frame frame = { .name = *name ? name : "[unknown]", .kind = kind };
 
@@ -167,11 +167,11 @@ static int fill_path(struct stacks *stacks, const struct profile_count *count, s
 	*n = 0;
 	if (!err && !stacks->trie->options.no_comm) {
 		err = add_name(stacks, profile->processes[count->process - 1].comm,
-			       PAGE_KIND_PROCESS, process);
+			       FRAME_KIND_PROCESS, process);
 		stacks->path[(*n)++] = *process;
 	}
 	if (!err && stacks->trie->options.by_thread) {
-		err = add_name(stacks, profile->threads[count->thread - 1].name, PAGE_KIND_THREAD,
+		err = add_name(stacks, profile->threads[count->thread - 1].name, FRAME_KIND_THREAD,
 			       thread);
 		stacks->path[(*n)++] = *thread;
 	}
@@ -182,7 +182,7 @@ static int fill_path(struct stacks *stacks, const struct profile_count *count, s
 	if (!err) {
 		err = add_name(stacks,
 			       definition_names__function(&profile->definitions, count->function),
-			       PAGE_KIND_ALLOCATOR, function);
+			       FRAME_KIND_ALLOCATOR, function);
 		stacks->path[(*n)++] = *function;
 	}
 	return err;
@@ -254,7 +254,7 @@ struct pairs {
 };
 
 /* Stores the frame of a name that is no code: the allocator's function, a thread or a process. */
-static int add_pair_name(struct pairs *pairs, __u32 name, enum page_kind kind, __u32 *frame)
+static int add_pair_name(struct pairs *pairs, __u32 name, enum frame_kind kind, __u32 *frame)
 {
 	const struct page_frame added = { .name = pairs->diff->names[name].function, .kind = kind };
 
@@ -293,12 +293,12 @@ static int fill_pair_path(struct pairs *pairs, const struct page_input *input,
 		bool is_process = options->by_process && i == stack->n_frames - 1;
 
 		if (!i)
-			err = add_pair_name(pairs, names[i], PAGE_KIND_ALLOCATOR, frame);
+			err = add_pair_name(pairs, names[i], FRAME_KIND_ALLOCATOR, frame);
 		else if (i <= n && i <= n_labels)
 			err = add_pair_label(pairs, names[i], labels[i - 1], frame);
 		else
 			err = add_pair_name(pairs, names[i],
-					    is_process ? PAGE_KIND_PROCESS : PAGE_KIND_THREAD,
+					    is_process ? FRAME_KIND_PROCESS : FRAME_KIND_THREAD,
 					    frame);
 	}
 	return err;

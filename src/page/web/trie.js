@@ -3,7 +3,7 @@
 // the root, node 0. Parents come before their children. A graph is a Float64Array that has for each node what the
 // stack itself has; another moment, span or cost is another such array over the same nodes.
 
-/** By the number of the kind, as enum page_kind has them. */
+/** By the number of the kind, as enum frame_kind has them. */
 export const kinds = ["own", "library", "runtime", "allocator", "unknown", "process", "thread", "missing"];
 export const kindTitles = {
 	own: "own code", library: "libraries", runtime: "runtime", allocator: "allocator", unknown: "unknown",
