@@ -74,12 +74,6 @@ static const char *const modules[FLAMEGRAPH_MODULES][SHADES] = {
 };
 static const char *const others[SHADES] = { "#babec6", "#c0c4cc", "#c7cbd3" };
 
-/* Colours from no change to a change of everything, as web/flame_colour.js has them at 0, 1/4,
- * 1/2, 3/4 and 1. */
-#define STEPS 5
-static const char *const grown[STEPS] = { "#e1e1e1", "#e9bda0", "#ebad83", "#eca16d", "#ed9658" };
-static const char *const shrunk[STEPS] = { "#e1e1e1", "#a5cdef", "#8ac3f4", "#74bcf8", "#60b6fa" };
-
 static const char *module_of(const struct page_trie *trie, __u32 node)
 {
 	const char *path = trie->frames.frames[trie->node_frames[node]].module;
@@ -90,6 +84,7 @@ static const char *module_of(const struct page_trie *trie, __u32 node)
 struct weighed_module {
 	const char *name;
 	double weight;
+	bool is_own;
 };
 
 static int compare_names(const void *left, const void *right)
@@ -103,11 +98,14 @@ static int compare_weights(const void *left, const void *right)
 {
 	const struct weighed_module *a = left, *b = right;
 
+	if (a->is_own != b->is_own)
+		return a->is_own ? -1 : 1;
 	if (a->weight != b->weight)
 		return a->weight > b->weight ? -1 : 1;
 	return strcmp(a->name, b->name);
 }
 
+/* Finds the greatest modules, those with own code first, as web/flame_colour.js does. */
 static int rank_modules(struct flamegraph_ink *ink, const struct page_trie *trie,
 			const double *totals)
 {
@@ -120,16 +118,23 @@ static int rank_modules(struct flamegraph_ink *ink, const struct page_trie *trie
 		const char *name = module_of(trie, node);
 		const char *above = module_of(trie, trie->parents[node]);
 
+		if (!name)
+			continue;
+		list[n] = (struct weighed_module){ .name = name };
 		/* A call within the module is already part of its caller's total. */
-		if (name && !(above && !strcmp(name, above)))
-			list[n++] = (struct weighed_module){ name, totals[node] };
+		if (!above || strcmp(name, above) != 0)
+			list[n].weight = totals[node];
+		list[n++].is_own =
+			trie->frames.frames[trie->node_frames[node]].kind == FRAME_KIND_OWN;
 	}
 	qsort(list, n, sizeof(*list), compare_names);
 	for (size_t i = 0; i < n; i++) {
-		if (n_names && !strcmp(list[n_names - 1].name, list[i].name))
-			list[n_names - 1].weight += list[i].weight;
-		else
+		if (!n_names || strcmp(list[n_names - 1].name, list[i].name) != 0) {
 			list[n_names++] = list[i];
+			continue;
+		}
+		list[n_names - 1].weight += list[i].weight;
+		list[n_names - 1].is_own |= list[i].is_own;
 	}
 	qsort(list, n_names, sizeof(*list), compare_weights);
 	for (size_t i = 0; i < n_names && i < FLAMEGRAPH_MODULES; i++)
@@ -177,13 +182,53 @@ static const char *flamegraph_ink__frame(const struct flamegraph_ink *ink,
 	return others[shade_of(frame->name)];
 }
 
-/* Returns the colour of a frame whose cost changed from @before to @after. */
-static const char *flamegraph_ink__change(double before, double after)
-{
-	double greater = before > after ? before : after;
-	int step = greater > 0 ? ceil((STEPS - 1) * fabs(after - before) / greater) : 0;
+struct ink_colour {
+	char text[8]; /* "#rrggbb" */
+};
 
-	return after < before ? shrunk[step] : grown[step];
+static struct ink_colour ink_colour__of(const char *text)
+{
+	struct ink_colour colour;
+
+	snprintf(colour.text, sizeof(colour.text), "%.7s", text);
+	return colour;
+}
+
+/* Returns a part of a colour of sRGB, 0 to 255, from a linear one of 0 to 1. */
+static int srgb_of(double linear)
+{
+	double part = linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
+
+	return lround(255 * fmin(fmax(part, 0), 1));
+}
+
+/* Returns a colour of OKLCH (CSS Color 4, 10.4) with the hue of which cosine and sine are given. */
+static struct ink_colour colour_of_oklch(double lightness, double chroma, double cosine,
+					 double sine)
+{
+	double a = chroma * cosine, b = chroma * sine;
+	double l = pow(lightness + 0.3963377774 * a + 0.2158037573 * b, 3);
+	double m = pow(lightness - 0.1055613458 * a - 0.0638541728 * b, 3);
+	double s = pow(lightness - 0.0894841775 * a - 1.2914855480 * b, 3);
+	struct ink_colour colour;
+
+	snprintf(colour.text, sizeof(colour.text), "#%02x%02x%02x",
+		 srgb_of(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s) & 0xff,
+		 srgb_of(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s) & 0xff,
+		 srgb_of(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s) & 0xff);
+	return colour;
+}
+
+/* Returns the colour of a change from -1, which is gone, to 1, which is new: blue (a hue of 245°)
+ * to orange (55°), and grey where nothing changed. web/flame_colour.js has the same. */
+static struct ink_colour flamegraph_ink__change(double change)
+{
+	double strength = sqrt(fmin(fabs(change), 1));
+	bool shrank = change < 0;
+
+	return colour_of_oklch(0.91 - 0.16 * strength, 0.13 * strength,
+			       shrank ? -0.42261826 : 0.57357644,
+			       shrank ? -0.90630779 : 0.81915204);
 }
 
 /* Returns the colour of the box that stands for siblings too narrow to draw. */
@@ -192,50 +237,51 @@ static const char *flamegraph_ink__rest(void)
 	return "#e8e8e5";
 }
 
-static bool legend_of_changes(size_t i, const char **title, const char **colour)
+static bool legend_of_changes(size_t i, const char **title, struct ink_colour *colour)
 {
 	static const struct {
-		const char *title, *colour;
+		const char *title;
+		double change;
 	} entries[] = {
-		{ "new", "#ed9658" },	 { "grew", "#ebad83" }, { "did not change", "#e1e1e1" },
-		{ "shrank", "#8ac3f4" }, { "gone", "#60b6fa" },
+		{ "new", 1 },	    { "grew", 0.4 }, { "did not change", 0 },
+		{ "shrank", -0.4 }, { "gone", -1 },
 	};
 
 	if (i >= ARRAY_SIZE(entries))
 		return false;
 	*title = entries[i].title;
-	*colour = entries[i].colour;
+	*colour = flamegraph_ink__change(entries[i].change);
 	return true;
 }
 
 static bool legend_of_kinds(const struct flamegraph_ink *ink, size_t i, const char **title,
-			    const char **colour)
+			    struct ink_colour *colour)
 {
 	for (int kind = 0; kind < FRAME_KINDS; kind++) {
 		if (!ink->has_kind[kind] || i--)
 			continue;
 		*title = frame_kind__title(kind);
-		*colour = kinds[kind][1];
+		*colour = ink_colour__of(kinds[kind][1]);
 		return true;
 	}
 	return false;
 }
 
 static bool legend_of_modules(const struct flamegraph_ink *ink, size_t i, const char **title,
-			      const char **colour)
+			      struct ink_colour *colour)
 {
 	size_t n = ink->n_modules + ink->has_other_modules;
 
 	if (i >= n)
 		return legend_of_kinds(ink, i - n, title, colour);
 	*title = i < ink->n_modules ? ink->modules[i] : "others";
-	*colour = i < ink->n_modules ? modules[i][1] : others[1];
+	*colour = ink_colour__of(i < ink->n_modules ? modules[i][1] : others[1]);
 	return true;
 }
 
 /* Stores entry @i of the legend. Returns false behind the last one. */
 static bool flamegraph_ink__legend(const struct flamegraph_ink *ink, bool of_changes, size_t i,
-				   const char **title, const char **colour)
+				   const char **title, struct ink_colour *colour)
 {
 	if (of_changes)
 		return legend_of_changes(i, title, colour);
@@ -540,16 +586,20 @@ static void print_title(const struct svg *svg, const struct flamegraph_box *box)
 	fputs("</title>", svg->to);
 }
 
-static const char *colour_of(const struct svg *svg, const struct flamegraph_box *box)
+static struct ink_colour colour_of(const struct svg *svg, const struct flamegraph_box *box)
 {
 	__u32 node = box->node;
+	double before, after, greater;
 
 	if (box->hidden)
-		return flamegraph_ink__rest();
-	if (svg->totals[DIFF_BEFORE])
-		return flamegraph_ink__change(svg->totals[DIFF_BEFORE][node],
-					      svg->totals[DIFF_AFTER][node]);
-	return flamegraph_ink__frame(&svg->ink, node ? frame_of(svg, node) : NULL);
+		return ink_colour__of(flamegraph_ink__rest());
+	if (!svg->totals[DIFF_BEFORE])
+		return ink_colour__of(
+			flamegraph_ink__frame(&svg->ink, node ? frame_of(svg, node) : NULL));
+	before = svg->totals[DIFF_BEFORE][node];
+	after = svg->totals[DIFF_AFTER][node];
+	greater = fmax(before, after);
+	return flamegraph_ink__change(greater > 0 ? (after - before) / greater : 0);
 }
 
 static void print_box(const struct svg *svg, const struct flamegraph_box *box)
@@ -561,7 +611,7 @@ static void print_box(const struct svg *svg, const struct flamegraph_box *box)
 	fputs("<g>", svg->to);
 	print_title(svg, box);
 	fprintf(svg->to, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>",
-		MARGIN + box->x, y, box->width - gap, ROW - 1, colour_of(svg, box));
+		MARGIN + box->x, y, box->width - gap, ROW - 1, colour_of(svg, box).text);
 	if (box->width >= 3 * LETTER_WIDTH + 2 * PADDING) {
 		fprintf(svg->to, "<text x=\"%.2f\" y=\"%.1f\">", MARGIN + box->x + PADDING,
 			y + 12.5);
@@ -585,7 +635,8 @@ static double print_text(const struct svg *svg, double x, double y, const char *
 static double print_legend(const struct svg *svg, double y)
 {
 	double x = MARGIN;
-	const char *title, *colour;
+	const char *title;
+	struct ink_colour colour;
 
 	for (size_t i = 0; flamegraph_ink__legend(&svg->ink, svg->totals[DIFF_BEFORE] != NULL, i,
 						  &title, &colour);
@@ -599,7 +650,7 @@ static double print_legend(const struct svg *svg, double y)
 		if (svg->to) {
 			fprintf(svg->to,
 				"<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n",
-				x, y - 10, colour);
+				x, y - 10, colour.text);
 			print_text(svg, x + 17, y, "", title);
 		}
 		x += width;
@@ -625,6 +676,24 @@ static double print_remarks(const struct svg *svg, enum diff_side side, double y
 	return y;
 }
 
+/* Prints "; +912 KiB (+0.2 %)". */
+static void print_total_change(const struct svg *svg)
+{
+	double before = svg->totals[DIFF_BEFORE][0], after = svg->totals[DIFF_AFTER][0];
+	char share[32] = "";
+
+	if (before > 0)
+		snprintf(share, sizeof(share), " (%+.1f %%)", 100 * (after - before) / before);
+	if (after == before)
+		fputs("; no change", svg->to);
+	else
+		fprintf(svg->to, "; %c%s%s", after < before ? '-' : '+',
+			cost__is_bytes(svg->flamegraph->options.cost)
+				? number__bytes(magnitude(after - before), false).text
+				: number__count(magnitude(after - before)).text,
+			share);
+}
+
 static void print_heading(const struct svg *svg, const char *title)
 {
 	const struct flamegraph_options *options = &svg->flamegraph->options;
@@ -639,6 +708,7 @@ static void print_heading(const struct svg *svg, const char *title)
 	if (svg->totals[DIFF_BEFORE]) {
 		fputs("; before: ", svg->to);
 		print_number(svg, svg->totals[DIFF_BEFORE][0]);
+		print_total_change(svg);
 	}
 	if (options->reversed)
 		fprintf(svg->to, "; callers are %s what they call",
