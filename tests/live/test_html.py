@@ -387,6 +387,40 @@ def test_threads(page, recorded, written, said):
     assert shown.cards() == figures_of_all(said("report", data))
 
 
+@in_chromium
+def test_threads_that_are_left_out_are_named(page, recorded, written):
+    """Above all that lacks them; a click on that shows all. Modules keep their colours."""
+    data = recorded("phases", command=("phases",))
+    shown = page(written(data))
+    browser = shown.browser
+    colours = """Object.fromEntries([...document.querySelectorAll('#flame .flame-legend li')].map((item) =>
+        [item.textContent, item.querySelector('.swatch').style.background]))"""
+    browser.choose("#flame .flame-colour", "module")
+    modules = browser.evaluate(colours)
+    assert next(iter(modules)) == "phases"
+    assert browser.evaluate("document.querySelector('#only').hidden")
+    shown.show("threads")
+    browser.click("#panel-threads [aria-label$='worker'].only")
+    assert re.fullmatch(r"only phases \(\d+\), worker \u2715", browser.text("#only"))
+    assert browser.evaluate(colours) == modules
+    browser.click("#only")
+    assert browser.evaluate("document.querySelector('#only').hidden")
+    assert browser.evaluate("[...document.querySelectorAll('#panel-threads input[type=checkbox]')].every((one) => one.checked)")
+
+
+@in_chromium
+def test_peak_is_of_bytes(page, recorded, written, said):
+    """Its line is not in the chart of blocks, of which there may be more at another time."""
+    data = recorded("study")
+    shown = page(written(data))
+    peak = "document.querySelector('#timeline canvas').dataset.peak"
+    assert shown.browser.evaluate(peak) == str(said("report", data)["peak_bytes"])
+    shown.browser.click("[data-unit=blocks]")
+    assert shown.browser.evaluate(peak) == ""
+    shown.browser.click("#choose-peak")
+    assert shown.title() == "At the peak"
+
+
 def test_table_of_functions(page, recorded, written, said):
     """Searched, and sorted both ways."""
     data = recorded("study")
@@ -570,6 +604,11 @@ def test_comparison(page, recorded, written, said):
     more = new["all"]["live"] - old["all"]["live"]
     assert shown.browser.text(".card[data-card=live] .value") == f"{new['all']['live']:,} blocks +{more:,}"
     shown.browser.click("[data-unit=bytes]")
+    # Each recording is of one process, and the other one's is no second.
+    shown.show("threads")
+    total, change = shown.browser.text(".card[data-card=live] .value").split(" +")
+    assert [row[1:] for row in shown.all_rows_of("#panel-threads tbody tr")] == [
+        [total, "100.0 %", f"+{change}", "case_study", "case_study", "Only"]]
     # Beyond the end of the shorter one its end is what is compared.
     shown.browser.click("#choose-end")
     change = shown.browser.text(".card .change").strip()

@@ -438,6 +438,25 @@ def test_colours(opened, page, case_study):
     assert page.texts(".flame-legend li") == ["own code", "runtime", "allocator", "process"]
 
 
+def test_changes_have_one_colour_everywhere(opened, page, run, story):
+    """A static picture has the colours of the page, which say how much changed: a little is nearly nothing."""
+    before, after = story
+    opened(after, f"--base={before}")
+    swatches = page.evaluate("""[...document.querySelectorAll('.flame-legend .swatch')].map((one) => {
+        const context = new OffscreenCanvas(1, 1).getContext('2d');
+        context.fillStyle = one.style.background;
+        context.fillRect(0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    })""")
+    root = xml.etree.ElementTree.fromstring(run("flamegraph", f"--base={before}", after).encode())
+    fills = [rect.get("fill") for rect in root.iter("{http://www.w3.org/2000/svg}rect")]
+    drawn = [[int(fill[i:i + 2], 16) for i in (1, 3, 5)] for fill in fills[-5:]]
+    assert all(abs(a - b) <= 1 for one, other in zip(swatches, drawn, strict=True) for a, b in zip(one, other))
+    # All of it grew by an eighth: that is between no change and the one that stands for growth.
+    whole, grew, same = ([int(fill[i:i + 2], 16) for i in (1, 3, 5)] for fill in (fills[1], fills[-4], fills[-3]))
+    assert same[2] > whole[2] > grew[2]
+
+
 @in_chromium
 def test_many_modules(opened, page, run, case_study, tmp_path):
     """Those without a colour are others; the legend of a static picture takes several lines then, and has all colours."""
@@ -507,6 +526,22 @@ def test_print(opened, page, case_study, tmp_path):
     for word in ("server --port 8080", "__clone3", "53.1 %", "own code"):
         assert word in text, text
     assert "Callers" not in text and "Arrow keys" not in text
+
+
+def test_print_has_all_rows(opened, page, fixture_data):
+    """Those that the window has no room for, too, once all that hears of the printing has run."""
+    fill(fixture_data, DEEP)
+    opened(fixture_data)
+    rows = len(DEEP[0].split()) + 3
+    height = "document.querySelector('.flame-canvas').getBoundingClientRect().height"
+    shown = page.evaluate(height)
+    assert shown < rows * ROW
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.settle()
+    assert page.evaluate(height) == rows * ROW
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.settle()
+    assert page.evaluate(height) == shown
 
 
 @in_chromium

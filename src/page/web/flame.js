@@ -10,7 +10,7 @@ import { boxAt, layOut, rowsOf } from "./flame_layout.js";
 import { boxName, paintRows, rowHeight, TextFitter } from "./flame_paint.js";
 import { FlameTree } from "./flame_tree.js";
 import { formatChange, formatCount } from "./format.js";
-import { baseName, showName } from "./names.js";
+import { showName } from "./names.js";
 import { findFrames, sumThrough } from "./search.js";
 import { kinds, kindTitles, nodesBelow } from "./trie.js";
 
@@ -22,6 +22,7 @@ const flameDefaults = {
 	merged: false,      // a function that calls itself is one frame
 	maxHeight: 0.72,    // of the picture, as a share of the window's
 	label: "Flame graph",
+	modules: [],        // base names of modules, those first that have a colour of their own
 	onZoom: () => {},   // called when zoomedNodes() may return something else
 };
 const help = "Arrow keys move from box to box, Enter or a click shows only the stacks through a box, Escape shows all, " +
@@ -230,7 +231,7 @@ export class FlameGraph {
 		};
 		if (this.palette?.dark !== isDark) {
 			this.palette = new Palette(this.trie.frames, isDark);
-			this.palette.setModules(this.greatestModules());
+			this.palette.setModules(this.options.modules);
 		}
 		this.style = {
 			font: style.fontFamily, ink: variable("--ink"), soft: variable("--soft"), faint: variable("--faint"),
@@ -238,28 +239,6 @@ export class FlameGraph {
 		};
 		this.showLegend();
 		this.paint();
-	}
-
-	/** Base names of modules, the one first through which most goes. */
-	greatestModules() {
-		const { trie, weight } = this;
-		const numbers = new Map();
-		const moduleOf = Uint32Array.from(trie.frames.module, (module) => {
-			const name = baseName(module);
-			if (!numbers.has(name))
-				numbers.set(name, numbers.size);
-			return numbers.get(name);
-		});
-		const sums = new Float64Array(numbers.size);
-		for (let node = 1; node < trie.size; node++) {
-			const module = moduleOf[trie.frame[node]];
-			const parent = trie.parent[node];
-			// A call within the module is part of its caller's total already.
-			if (!parent || moduleOf[trie.frame[parent]] !== module)
-				sums[module] += weight[node];
-		}
-		return [...numbers.keys()].filter((name) => name && sums[numbers.get(name)])
-			.sort((a, b) => sums[numbers.get(b)] - sums[numbers.get(a)] || (a < b ? -1 : 1));
 	}
 
 	showLegend() {
@@ -285,8 +264,11 @@ export class FlameGraph {
 		}));
 	}
 
-	/** Of all rows, or of as many as fit the window; the others are scrolled to. */
+	/** Of all rows, or of as many as fit the window; the others are scrolled to. On paper all. */
 	height() {
+		// Browsers limit the size of a canvas.
+		if (this.isPrinting)
+			return Math.min(this.rows.length * rowHeight, 8000);
 		return Math.min(this.rows.length * rowHeight, Math.max(Math.floor(innerHeight * this.options.maxHeight), 6 * rowHeight));
 	}
 
@@ -302,7 +284,8 @@ export class FlameGraph {
 		}
 	}
 
-	paint(height = this.height()) {
+	paint() {
+		const height = this.height();
 		this.resize(height);
 		paintRows(this.context, this.rows, this.width, { ...this.style, ratio: devicePixelRatio }, {
 			top: this.scroll.scrollTop, height,
@@ -321,17 +304,16 @@ export class FlameGraph {
 		const { dataset } = document.documentElement;
 		if (isPrinting) {
 			this.theme = dataset.theme;
+			this.isPrinting = true;
 			dataset.theme = "light";
-			this.restyle();
-			// Browsers limit the size of a canvas.
-			this.paint(Math.min(this.rows.length * rowHeight, 8000));
 		} else {
+			this.isPrinting = false;
 			if (this.theme)
 				dataset.theme = this.theme;
 			else
 				delete dataset.theme;
-			this.restyle();
 		}
+		this.restyle();
 	}
 
 	rowY(depth) {

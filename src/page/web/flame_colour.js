@@ -75,3 +75,33 @@ export class Palette {
 		return `oklch(${lightness.toFixed(3)} ${(0.13 * strength).toFixed(3)} ${hue})`;
 	}
 }
+
+/**
+ * Base names of the modules of stacks with the numbers @own: first those with own code, and of these, as of the others, the
+ * one through which most goes. They are of a recording, whatever is shown of it, so that a module keeps its colour.
+ */
+export function greatestModules(trie, own) {
+	const { frames } = trie;
+	const weight = trie.totals(own);
+	const numbers = new Map();
+	const moduleOf = Uint32Array.from(frames.module, (module) => {
+		const name = baseName(module);
+		if (!numbers.has(name))
+			numbers.set(name, numbers.size);
+		return numbers.get(name);
+	});
+	const sums = new Float64Array(numbers.size);
+	const isOwn = new Uint8Array(numbers.size);
+	for (let node = 1; node < trie.size; node++) {
+		const frame = trie.frame[node];
+		const module = moduleOf[frame];
+		const parent = trie.parent[node];
+		isOwn[module] |= kinds[frames.kind[frame]] === "own" ? 1 : 0;
+		// A call within the module is part of its caller's total already.
+		if (!parent || moduleOf[trie.frame[parent]] !== module)
+			sums[module] += weight[node];
+	}
+	const order = (a, b) => isOwn[numbers.get(b)] - isOwn[numbers.get(a)] || sums[numbers.get(b)] - sums[numbers.get(a)] ||
+		(a < b ? -1 : 1);
+	return [...numbers.keys()].filter((name) => name && sums[numbers.get(name)]).sort(order);
+}

@@ -4,6 +4,7 @@
 import { readData } from "./data.js";
 import { choiceList, element } from "./elements.js";
 import { FlameGraph } from "./flame.js";
+import { greatestModules } from "./flame_colour.js";
 import { changeOf } from "./flame_details.js";
 import { formatExactly } from "./format.js";
 import { readGraph } from "./graphs.js";
@@ -41,7 +42,8 @@ async function showPage() {
 	const data = await readData(document);
 	const page = data.get("page");
 	const trie = readTrie(data);
-	const graph = new FlameGraph(document.getElementById("graph"), trie, page.options);
+	const modules = greatestModules(trie, readGraph(data, trie, page.graphs[0].name));
+	const graph = new FlameGraph(document.getElementById("graph"), trie, { ...page.options, modules });
 	const show = (chosen) => {
 		const { name, unit, beside } = page.graphs.find((one) => one.name === chosen);
 		const other = page.graphs.find((one) => one.name === beside);

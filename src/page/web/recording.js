@@ -40,7 +40,7 @@ export function knowsCost(recording, cost) {
 }
 
 /**
- * Groups of threads that one can select by: { label, title, threads: [[of the first recording], [of the second], ...] }.
+ * Groups of threads that one can select by: { process, pid, thread, threads: [[of the first recording], [of the second], ...] }.
  * Processes are told apart by number where there are few and one recording, else by name.
  */
 export function groupThreads(recordings, mostProcesses) {
@@ -54,12 +54,12 @@ export function groupThreads(recordings, mostProcesses) {
 			if (!groups.has(key))
 				groups.set(key, {
 					process: name, pid: byNumber ? pid : null, thread,
-					threads: recordings.map(() => []), processes: new Set(),
+					threads: recordings.map(() => []), processes: recordings.map(() => new Set()),
 				});
 			const group = groups.get(key);
 			group.threads[side].push(i);
-			group.processes.add(`${side} ${process}`);
+			group.processes[side].add(process);
 		});
 	});
-	return [...groups.values()];
+	return [...groups.values()].map((group) => ({ ...group, nProcesses: Math.max(...group.processes.map(({ size }) => size)) }));
 }

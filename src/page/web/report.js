@@ -5,6 +5,7 @@ import { formatDuration, formatTime } from "./axis.js";
 import { readData } from "./data.js";
 import { byId, element } from "./elements.js";
 import { FlameGraph } from "./flame.js";
+import { greatestModules } from "./flame_colour.js";
 import { formatChange, formatCount, formatCounted, formatValue } from "./format.js";
 import { FunctionTable } from "./functions.js";
 import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
@@ -55,7 +56,10 @@ class ReportPage {
 		this.buildUnits();
 		this.buildPanels();
 		this.buildTime();
-		this.flame = new FlameGraph(byId("flame"), this.trie, { onZoom: () => this.zoomed() });
+		this.flame = new FlameGraph(byId("flame"), this.trie, {
+			onZoom: () => this.zoomed(),
+			modules: greatestModules(this.trie, wholeRecording(this.after, this.trie.size, selectRows(this.after, null, null), "allocated").bytes),
+		});
 		this.select();
 	}
 
@@ -134,9 +138,10 @@ class ReportPage {
 		if (this.after.meta.hasLive)
 			panels.push(["histograms", "Sizes and lifetimes", new HistogramPanel(this.after),
 				(panel) => panel.update(this.included[0])]);
-		this.threads = new ThreadPanel(this.groups, (isOn) => this.include(isOn));
+		this.threads = new ThreadPanel(this.groups, this.hasBase, (isOn) => this.include(isOn));
+		byId("only").addEventListener("click", () => this.threads.showAll());
 		panels.push(
-			["threads", "Processes and threads", this.threads, (panel) => panel.update(this.valuesByGroup(), this.unit)],
+			["threads", "Processes and threads", this.threads, (panel) => panel.update(this.sides.map((_, at) => this.valuesByGroup(at)), this.unit)],
 			["ledger", "Ledger", { container: element("div.two", {}, ...this.sides.map(ledgerPanel)) }, () => {}]);
 		this.panels = panels.map(([name, title, panel, update]) => ({
 			name, panel, update,
@@ -144,7 +149,7 @@ class ReportPage {
 				type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, click: () => this.showPanel(name),
 			}, title),
 			box: element("div.panel", {
-				role: "tabpanel", id: `panel-${name}`, tabIndex: 0, "aria-labelledby": `tab-${name}`,
+				role: "tabpanel", id: `panel-${name}`, tabIndex: 0, "aria-labelledby": `tab-${name}`, "data-title": title,
 			}, panel.container),
 		}));
 		byId("tabs").append(...this.panels.map(({ tab }) => tab));
@@ -245,9 +250,9 @@ class ReportPage {
 	}
 
 	/** Of what is shown, the number for each group of threads, whether or not it is selected. */
-	valuesByGroup() {
-		const sums = new Float64Array(this.after.meta.threads.length);
-		const side = this.after;
+	valuesByGroup(at) {
+		const side = this.sides[at];
+		const sums = new Float64Array(side.meta.threads.length);
 		const { choice, unit } = this;
 		const shown = this.card[choice.kind];
 
@@ -260,11 +265,11 @@ class ReportPage {
 			const byThread = { ...side, rows: { ...side.rows, node: side.rows.thread } };
 			const all = new Uint8Array(side.rows.node.length).fill(1);
 			const values = choice.kind === "moment"
-				? aliveAt(byThread, sums.length, all, choice.point)
-				: inSpan(byThread, sums.length, all, choice.from, choice.until, shown);
+				? aliveAt(byThread, sums.length, all, this.pointOf(at, choice.point))
+				: inSpan(byThread, sums.length, all, this.pointOf(at, choice.from), this.pointOf(at, choice.until), shown);
 			sums.set(values[unit]);
 		}
-		return this.groups.map((group) => group.threads[0].reduce((sum, thread) => sum + sums[thread], 0));
+		return this.groups.map((group) => group.threads[at].reduce((sum, thread) => sum + sums[thread], 0));
 	}
 
 	timeOf(point) {
@@ -279,7 +284,7 @@ class ReportPage {
 			const length = timeOfPoint(this.after, choice.until) - timeOfPoint(this.after, choice.from);
 			return `From ${this.timeOf(choice.from)} to ${this.timeOf(choice.until)}, ${formatDuration(length)}`;
 		}
-		return "The whole recording";
+		return this.card.all === "peak" ? "At the peak" : "The whole recording";
 	}
 
 	/** Shows what is chosen. */
@@ -289,12 +294,20 @@ class ReportPage {
 		for (const button of this.units)
 			button.setAttribute("aria-pressed", String(button.dataset.unit === this.unit));
 		byId("choice-title").textContent = this.title();
+		this.updateOnly();
 		this.updateCards();
 		this.updateTime();
 		const other = this.unit === "bytes" ? "blocks" : "bytes";
 		this.flame.setValues(this.values[this.unit], this.baseValues?.[this.unit] ?? null, this.unitName(this.unit),
 			[{ title: this.unitTitle(other), unit: this.unitName(other), own: this.values[other] }]);
 		this.updatePanel();
+	}
+
+	/** Names the threads that are shown where some are left out, and takes them all on a click. */
+	updateOnly() {
+		const text = this.threads.selection();
+		byId("only").hidden = text === null;
+		byId("only").textContent = text === null ? "" : `${text} \u2715`;
 	}
 
 	unitName(unit) {
@@ -379,7 +392,8 @@ class ReportPage {
 			return;
 		const { unit } = this;
 		const isWhole = this.included.every((threads) => !threads);
-		const peak = isWhole && this.has("peak") ? this.peakOf(0)[unit] : null;
+		// It is of bytes: there may be more blocks at another time.
+		const peak = isWhole && unit === "bytes" && this.has("peak") ? this.peakOf(0).bytes : null;
 		const base = this.baseLine && Array.from(this.baseLine.alive[unit], (value, point) =>
 			({ timeNs: timeOfPoint(this.before, point), value }));
 		this.timeLine.choice = this.choice;

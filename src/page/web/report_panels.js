@@ -140,12 +140,12 @@ export class HistogramPanel {
 /** Threads by process, each of which can be left out of the page. */
 export class ThreadPanel {
 	/** @onSelect gets the groups' indices that are selected, as a Set. */
-	constructor(groups, onSelect) {
+	constructor(groups, hasBase, onSelect) {
 		this.groups = groups;
 		this.onSelect = onSelect;
 		this.isOn = new Set(groups.keys());
 		this.search = element("input", {
-			type: "search", placeholder: "Processes and threads with this in their names", input: () => this.list(),
+			type: "search", placeholder: "Search processes and threads", input: () => this.list(),
 			"aria-label": "Search processes and threads",
 		});
 		this.status = element("span.soft", { role: "status" });
@@ -158,20 +158,34 @@ export class ThreadPanel {
 			},
 			valueColumn("Own", (row) => row.unit, (row) => row.value),
 			shareColumn((row) => row.value, () => this.whole),
+			...hasBase ? [changeColumn("Change", (row) => row.unit, (row) => row.value - row.base)] : [],
 			{ title: "Process", className: "process-cell", cell: ({ at }) => element("span.code.clip", {}, this.processOf(at)), order: ({ at }) => this.processOf(at) },
 			{ title: "Thread", className: "name-cell", cell: ({ at }) => element("span.code.clip", {}, showName(groups[at].thread)) },
 			{ title: "", cell: ({ at }) => element("button.only", { type: "button", click: () => this.only([at]), "aria-label": `Only ${this.nameOf(at)}` }, "Only") },
 		], "What the page shows, by thread, of all threads. Those that are not shown are in nothing else on this page.", 1);
 		this.container = element("div", {},
 			element("div.filter", {}, this.search,
-				element("button", { type: "button", click: () => this.only(groups.keys()) }, "Show all"),
+				element("button", { type: "button", click: () => this.showAll() }, "Show all"),
 				element("button", { type: "button", click: () => this.only(this.found.map(({ at }) => at)) }, "Only these"), this.status),
 			this.table.container);
 	}
 
+	/** "only http", or null where all are shown. */
+	selection() {
+		const { length } = this.groups;
+		if (this.isOn.size === length)
+			return null;
+		return this.isOn.size === 1 ? `only ${this.nameOf([...this.isOn][0])}`
+			: `only ${formatCount(this.isOn.size)} of ${formatCount(length)} threads`;
+	}
+
+	showAll() {
+		this.only(this.groups.keys());
+	}
+
 	processOf(at) {
-		const { process, pid, processes } = this.groups[at];
-		const more = pid === null && processes.size > 1 ? ` (${formatCount(processes.size)} processes)` : "";
+		const { process, pid, nProcesses } = this.groups[at];
+		const more = nProcesses > 1 ? ` (${formatCount(nProcesses)} processes)` : "";
 		return showName(process) + (pid === null ? more : ` (${pid})`);
 	}
 
@@ -194,10 +208,10 @@ export class ThreadPanel {
 		this.onSelect(this.isOn);
 	}
 
-	/** @values: one number for each group, in @unit. */
-	update(values, unit) {
+	/** @values: one number for each group, in @unit; @base: of the recording that this one is compared with. */
+	update([values, base], unit) {
 		this.whole = values.reduce((a, b) => a + b, 0);
-		this.rows = this.groups.map((_, at) => ({ at, value: values[at], unit }));
+		this.rows = this.groups.map((_, at) => ({ at, value: values[at], base: base?.[at], unit }));
 		this.list();
 	}
 

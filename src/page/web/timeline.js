@@ -225,7 +225,7 @@ export class TimeLine {
 		if (!this.lines || !width)
 			return;
 		this.chartWidth = Math.max(1, width - gutter - 12);
-		Object.assign(canvas.dataset, { left: gutter, width: this.chartWidth, endNs: this.endNs });
+		Object.assign(canvas.dataset, { left: gutter, width: this.chartWidth, endNs: this.endNs, peak: this.peak ?? "" });
 		canvas.width = Math.round(width * ratio);
 		canvas.height = Math.round(height * ratio);
 		canvas.style.height = `${height}px`;
