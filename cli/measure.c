@@ -357,6 +357,7 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 	if (!surroundings->has_signal_fd)
 		allow_many_files(&surroundings->inheritance);
 	options.launches = !measure->pid;
+	options.command = measure->pid ? NULL : measure->argv;
 	options.expected = measure->expected;
 	options.ignored = measure->ignored;
 	options.definitions =

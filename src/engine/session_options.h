@@ -66,7 +66,8 @@ enum session_engine {
 
 struct session_options {
 	enum session_engine engine;
-	bool launches; /* a command is launched; else the session attaches to a process */
+	bool launches;	      /* a command is launched; else the session attaches to a process */
+	char *const *command; /* the command, whose platform is written down; NULL: none is */
 	/* Bit N: signal N is meant for this process, and neither ends the session nor goes to the
 	 * command. */
 	__u32 own_signals;

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "epoll.h"
 #include "error.h"
+#include "parser.h"
 #include "probed_file.h"
 #include "proc.h"
 #include "profile.h"
@@ -40,6 +41,22 @@ void session__take_shares(struct session_options *options, struct memory_group *
 		options->memory_bytes = group->free_bytes / 2;
 }
 
+/* Done before there are threads, as the worker that reads files is a fork of this process. */
+static int read_platform(struct session *session, struct error *error)
+{
+	struct parser *parser;
+	int err;
+
+	if (!session->options.command || !session->options.stacks)
+		return 0;
+	err = parser__new(&parser, error);
+	if (err)
+		return err;
+	platform__read(parser, session->options.command, &session->platform);
+	parser__free(parser);
+	return 0;
+}
+
 int session__open(const struct session_options *options, struct session **out, struct error *error)
 {
 	struct session *session = calloc(1, sizeof(*session));
@@ -54,6 +71,8 @@ int session__open(const struct session_options *options, struct session **out, s
 	session__take_shares(&session->options, &session->group);
 	session->profile = profile__new();
 	if (session->profile)
+		err = read_platform(session, error);
+	if (!err)
 		err = session__open_memory(session, error);
 	if (!err)
 		err = session__open_engine(session, error);
@@ -418,6 +437,7 @@ void session__close(struct session *session)
 	profile__free(session->profile);
 	target__close(&session->target);
 	attached__release(&session->attached);
+	platform__release(&session->platform);
 	close_fd(&session->kills_fd);
 	free(session);
 }

@@ -192,6 +192,24 @@ static int set_kernel(struct profile *profile)
 	return profile__set_meta(profile, "kernel", uts.release);
 }
 
+/* Leaves out what is not known. */
+static int set_platform(struct profile *profile, const struct platform *platform)
+{
+	const struct {
+		const char *key, *value;
+	} entries[] = {
+		{ "machine", platform->machine },     { "system", platform->system },
+		{ "libc", platform->libc },	      { "compiler", platform->compiler },
+		{ "libraries", platform->libraries },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(entries) && !err; i++)
+		if (entries[i].value)
+			err = profile__set_meta(profile, entries[i].key, entries[i].value);
+	return err;
+}
+
 /* Prints lines "PATH". */
 static void print_allocators(const struct session *session, FILE *to)
 {
@@ -477,6 +495,8 @@ static int set_target(const struct session *session)
 		err = set_number(profile, "exit_status", run->exit_status);
 	if (!err)
 		err = set_kernel(profile);
+	if (!err)
+		err = set_platform(profile, &session->platform);
 	if (!err)
 		err = set_start_time(profile, session->start_realtime_ns);
 	if (!err)

@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "exit_stop.h"
 #include "memory_group.h"
+#include "platform.h"
 #include "session.h"
 #include "target.h"
 
@@ -42,6 +43,7 @@ struct session {
 	char *const *argv;	   /* the launched command */
 	struct session_files told; /* the files for which options.found() was called */
 	struct target target;
+	struct platform platform; /* of the command; empty without stacks, and with -p */
 	struct attached attached; /* description of the target if it was not launched */
 	struct memory_group group,
 		target_group; /* no limit: the target's group has none, or none is known */
