@@ -10,8 +10,10 @@
 #include "budget.h"
 #include "error.h"
 #include "measure.h"
+#include "selection.h"
 
 struct profile;
+struct session;
 
 /* Ordered by severity: the exit status is that of the worst test. */
 enum check_outcome {
@@ -26,33 +28,49 @@ enum check_outcome {
 	CHECK_OUTCOMES,
 };
 
-/* The result of a region that the test limits. */
-struct check_region {
-	struct budget_region *region;
-	struct figure_range figures[BUDGET_FIGURES];
-	struct error missing; /* why the region is missing, if some run did not enter it */
-	/* values by figure and run; only during the measurement */
-	__s64 *values[BUDGET_FIGURES];
+enum check_side {
+	CHECK_HEAD, /* the test's command */
+	CHECK_BASE, /* what --against compares it with */
+	CHECK_SIDES,
+};
+
+/* What --against names. */
+enum check_base_kind {
+	CHECK_NO_BASE,
+	CHECK_BASE_COMMAND,
+	CHECK_BASE_DIRECTORY, /* the test's command is run there */
+	CHECK_BASE_RECORDING,
+};
+
+struct check_base {
+	enum check_base_kind kind;
+	char **argv;	  /* of a command */
+	int root_fd;	  /* of a directory */
+	const char *path; /* of a directory or recording */
+	struct growth_limit
+		allowed; /* --fail-over, for total_allocations where no growth is limited */
 };
 
 struct check_result {
-	const struct budget_test *test;
+	struct budget_test *test;
 	enum check_outcome outcome;
 	/* Exit status of the command, or of allocprof if the command was not run. */
 	int status;
 	/* Says why, if the outcome is none of within, improved, stale and over. */
 	struct error error;
-	struct figure_range figures[BUDGET_FIGURES];
-	struct check_region *regions; /* one for each region of the test; owned */
-	size_t n_runs;		      /* number of runs that counted; 0: there are no figures */
+	/* By part and figure; NULL: there are none. Part 0 is the test as a whole, part n is
+	 * test->parts[n - 1]. Owned. */
+	struct budget_measured (*figures[CHECK_SIDES])[BUDGET_FIGURES];
+	size_t n_runs;		       /* number of runs of the test's command that counted */
+	const struct check_base *base; /* NULL: the test is not compared */
 	double seconds;
 	bool is_updated;
-	struct budget_limit old_limits[BUDGET_FIGURES]; /* the limits before --update */
-	/* Path of the data file of the run with the fewest allocations, "" if it could not be
-	 * kept; owned. */
-	char *profile;
+	/* Path of the data file of the run with the fewest allocations, NULL if it could not be
+	 * kept, by side; owned. */
+	char *profiles[CHECK_SIDES];
 	/* Path of the data file of the last run that passed, NULL if there is none; owned. */
 	char *baseline;
+	char *spread;  /* lines that say which stacks differ from run to run; NULL: none; owned */
 	char *details; /* text printed below the test's line; owned */
 };
 
@@ -63,6 +81,7 @@ struct check_context {
 	char *const *argv; /* command that replaces the test's command, or NULL */
 	/* Descriptor of the directory that the tests' working directories are relative to. */
 	int root_fd;
+	struct check_base base;
 	/* Absolute path of the directory of recordings that passed; NULL: none is kept. */
 	const char *baseline;
 	bool update;
@@ -77,16 +96,66 @@ void check_result__release(struct check_result *result);
 /* Returns the exit status of the worst of @n results. */
 int check__status(const struct check_result *results, size_t n);
 
-/* Returns the worst verdict on @figure of the test and of its regions. */
-enum budget_verdict check_result__verdict(const struct check_result *result,
+/* Return the limits and the name of part @part. */
+const struct budget_limit *check_result__limits(const struct check_result *result, size_t part);
+const struct budget_part *check_result__part(const struct check_result *result, size_t part);
+
+/* Returns the verdict on a figure by its limits. */
+enum budget_verdict check_result__verdict(const struct check_result *result, size_t part,
 					  enum budget_figure figure);
+
+/* How a figure compares with that of the base. */
+enum check_growth {
+	CHECK_NOT_COMPARED,
+	CHECK_ALLOWED,
+	CHECK_NOISE, /* the runs of both sides overlap, so the difference may be chance */
+	CHECK_GREW,
+};
+
+/* Returns how the figure compares with the base, and stores its limit in *@allowed. */
+enum check_growth check_result__growth(const struct check_result *result, size_t part,
+				       enum budget_figure figure,
+				       const struct growth_limit **allowed);
+
+/* Returns whether the figure has a limit, or is compared. */
+bool check_result__shows(const struct check_result *result, size_t part, enum budget_figure figure);
+
+/* The runs of one side of a test (check_side.c). */
+struct check_runs {
+	const struct check_context *context;
+	const struct measure *measure;
+	struct check_result *result;
+	enum check_side side;
+	size_t room, n; /* runs: those for which there is room, and those that were taken */
+	__s64 *values;	/* by part, figure and run */
+	__s64 fewest;
+	bool is_incomplete;
+	struct error missing; /* why a region, or any limit, is missing */
+	struct profile *all;  /* all runs, to find out where they differ; NULL: not wanted */
+};
+
+/* Make and release room for @room runs. -ENOMEM. */
+int check_runs__prepare(struct check_runs *runs, size_t room);
+void check_runs__release(struct check_runs *runs);
+/* A series_take: takes the figures of a run, and keeps the recording of the one with the fewest allocations. */
+int check_runs__take(void *runs, struct session *session, size_t run, struct error *error);
+/* Takes the runs of a recording. Returns 0, or a negative errno with @error set. */
+int check_runs__read(struct check_runs *runs, const char *path, struct error *error);
+/* Computes the result's figures of this side. Fails with -ENOENT, with @error set, if a region is missing; or with
+ * -ENOMEM. */
+int check_runs__settle(struct check_runs *runs, struct error *error);
+/* Returns lines that say in which stacks @n runs of @all differ, which the caller frees; NULL if they do not. */
+char *check_spread__text(struct profile *all, size_t n);
+
+/* Returns what a figure costs of a stack. */
+enum cost check__cost(enum budget_figure figure);
 
 /* Returns the name of the outcome, such as "within" or "over". */
 const char *check__outcome_name(enum check_outcome outcome);
 /* Returns the figures that exceeded limits, such as "total_allocations 7,004 > 4,050". The caller
  * frees the text; NULL if there is no memory. */
 char *check_result__summary(const struct check_result *result);
-/* Appends the difference from the baseline to the result's details, if there is a baseline. */
+/* Sets the result's details: the differences from the base and from the baseline, if there are such. */
 void check_result__explain(struct check_result *result);
 /* Prints the line of the test and its details. */
 void check_report__print(const struct check_result *result, FILE *to);

@@ -11,6 +11,7 @@
 #include "data_command.h"
 #include "diff.h"
 #include "diff_output.h"
+#include "growth_text.h"
 #include "number.h"
 #include "page_text.h"
 #include "stack_view.h"
@@ -68,52 +69,106 @@ static void print_limits(const struct budget_limit *limit, enum budget_figure fi
 		fprintf(to, " (%s to %s)", signed_count(min).text, signed_count(limit->max).text);
 	else if (limit->has_max)
 		fprintf(to, " (at most %s)", signed_count(limit->max).text);
-	else
+	else if (has_min)
 		fprintf(to, " (at least %s)", signed_count(min).text);
 }
 
-static void print_figure(const struct check_result *result, const struct figure_range *range,
-			 const struct budget_limit *limit, int figure, FILE *to)
+static void print_range(const struct budget_measured *figure, FILE *to)
 {
-	fprintf(to, "%s %s", budget__figure_name(figure), signed_count(range->min).text);
-	if (range->max != range->min)
-		fprintf(to, " to %s in %s runs", signed_count(range->max).text,
-			number__count(result->n_runs).text);
-	print_limits(limit, figure, range->min, to);
+	fputs(signed_count(figure->least).text, to);
+	if (figure->greatest != figure->least)
+		fprintf(to, " to %s", signed_count(figure->greatest).text);
 }
 
-/* Prints the limited figures of the test, or of @region. */
-static void print_figures(const struct check_result *result, const struct check_region *region,
-			  size_t *shown, FILE *to)
+/* Prints how the figure compares with the base. */
+static void print_growth(const struct check_result *result, size_t part, int figure, FILE *to)
 {
-	const struct budget_limit *limits = region ? region->region->limits : result->test->limits;
-	const struct figure_range *ranges = region ? region->figures : result->figures;
+	const struct growth_limit *allowed;
+	enum check_growth growth = check_result__growth(result, part, figure, &allowed);
+	const struct budget_measured *base;
+	__s64 value;
 
-	for (int i = 0; i < BUDGET_FIGURES; i++) {
-		if (!limits[i].has_max && !limits[i].has_min)
-			continue;
-		fprintf(to, "%s", (*shown)++ ? "; " : "");
-		if (region)
-			fprintf(to, "in region '%s' ", region->region->name);
-		print_figure(result, &ranges[i], &limits[i], i, to);
+	if (growth == CHECK_NOT_COMPARED)
+		return;
+	base = &result->figures[CHECK_BASE][part][figure];
+	value = result->figures[CHECK_HEAD][part][figure].value;
+	if (base->value == value)
+		fputs(", as in the base", to);
+	else
+		fprintf(to, ", %s against %s of the base",
+			growth_text__difference(base->value, value).text,
+			signed_count(base->value).text);
+	if (base->greatest != base->least) {
+		fputs(", which has ", to);
+		print_range(base, to);
 	}
+	if (growth == CHECK_GREW)
+		fprintf(to, ", where %s is allowed", growth_limit__text(allowed).text);
+	else if (growth == CHECK_NOISE)
+		fputs(": the runs of both overlap, so it may be chance", to);
+}
+
+static void print_figure(const struct check_result *result, size_t part, int figure, FILE *to)
+{
+	const struct budget_measured *measured = &result->figures[CHECK_HEAD][part][figure];
+	const struct budget_limit *limit = &check_result__limits(result, part)[figure];
+
+	fprintf(to, "%s %s", budget__figure_name(figure), signed_count(measured->value).text);
+	if (measured->greatest != measured->least && result->test->percentile) {
+		fputs(", of ", to);
+		print_range(measured, to);
+	} else if (measured->greatest != measured->least) {
+		fprintf(to, " to %s", signed_count(measured->greatest).text);
+	}
+	if (measured->greatest != measured->least)
+		fprintf(to, " in %s runs", number__count(result->n_runs).text);
+	print_limits(limit, figure, measured->value, to);
+	print_growth(result, part, figure, to);
+}
+
+bool check_result__shows(const struct check_result *result, size_t part, enum budget_figure figure)
+{
+	const struct budget_limit *limit = &check_result__limits(result, part)[figure];
+	const struct growth_limit *allowed;
+
+	if (part && check_result__part(result, part)->is_off)
+		return false;
+	return limit->has_max || limit->has_min ||
+	       check_result__growth(result, part, figure, &allowed) != CHECK_NOT_COMPARED;
+}
+
+/* Prints the figures that have limits. */
+static void print_figures(const struct check_result *result, FILE *to)
+{
+	size_t shown = 0;
+
+	for (size_t part = 0; part <= result->test->n_parts; part++)
+		for (int i = 0; i < BUDGET_FIGURES; i++) {
+			const struct budget_part *of = check_result__part(result, part);
+
+			if (!check_result__shows(result, part, i))
+				continue;
+			fputs(shown++ ? "; " : "", to);
+			if (of)
+				fprintf(to, "%s '%s' ",
+					of->kind == BUDGET_REGION ? "in region" : "through",
+					of->name);
+			print_figure(result, part, i, to);
+		}
 }
 
 char *check_result__summary(const struct check_result *result)
 {
 	char *summary = NULL;
-	size_t size, shown = 0;
+	size_t size;
 	FILE *to = open_memstream(&summary, &size);
 
 	if (!to)
 		return NULL;
-	if (result->error.text[0]) {
+	if (result->error.text[0])
 		fprintf(to, "%s", result->error.text);
-	} else {
-		print_figures(result, NULL, &shown, to);
-		for (size_t i = 0; i < result->test->n_regions; i++)
-			print_figures(result, &result->regions[i], &shown, to);
-	}
+	else if (result->figures[CHECK_HEAD])
+		print_figures(result, to);
 	if (!fclose(to))
 		return summary;
 	free(summary);
@@ -132,6 +187,8 @@ void check_report__print(const struct check_result *result, FILE *to)
 	fputs(": ", to);
 	terminal__print(&terminal, summary ? summary : "", 0);
 	fputc('\n', to);
+	if (result->spread)
+		fputs(result->spread, to);
 	if (result->details)
 		fprintf(to, "\n%s\n", result->details);
 	fflush(to);
@@ -140,14 +197,6 @@ void check_report__print(const struct check_result *result, FILE *to)
 /* Maximum number of stacks that are listed: enough to find the cause, and few enough to keep a log
  * readable. */
 #define MOST_STACKS 5
-
-static const enum cost costs[BUDGET_FIGURES] = {
-	[BUDGET_TOTAL_ALLOCATIONS] = COST_ALLOCATIONS,
-	[BUDGET_TOTAL_ALLOCATED_BYTES] = COST_BYTES,
-	[BUDGET_REMAINING_ALLOCATIONS] = COST_LIVE,
-	[BUDGET_REMAINING_BYTES] = COST_LIVE_BYTES,
-	[BUDGET_PEAK_BYTES] = COST_PEAK,
-};
 
 static void free_diff(struct diff **diff)
 {
@@ -166,10 +215,10 @@ static void release_selected(struct selected (*selected)[DIFF_SIDES])
 		selected__release(&(*selected)[side]);
 }
 
-static int print_diff(const struct check_result *result, enum cost cost, FILE *to,
-		      struct error *error)
+/* @function: a pattern for a function of the stacks; NULL: all stacks. */
+static int print_diff(const char *const paths[DIFF_SIDES], enum cost cost, const char *function,
+		      FILE *to, struct error *error)
 {
-	const char *const paths[DIFF_SIDES] = { result->baseline, result->profile };
 	const struct diff_options options = { .cost = cost };
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
 	_cleanup_(free_views) struct stack_view *lines[DIFF_SIDES] = { NULL };
@@ -180,11 +229,14 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	int err = 0;
 
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
+		struct filter_rule rule = { .kind = FILTER_THROUGH, .text = function };
 		struct data_choice choice = {
 			.paths.input = paths[side],
 			.needs_no_groups = true,
 		};
 
+		choice.filter.options.rules = &rule;
+		choice.filter.options.n_rules = function ? 1 : 0;
 		err = selected__open(&selected[side], &choice, cost, error);
 		if (!err)
 			err = view_choice__open(&with_lines, selected[side].profile, &lines[side],
@@ -219,28 +271,75 @@ static void print_words(FILE *to, const char *before, const char *name, const ch
 	fputs(after, to);
 }
 
+/* Returns whether the figure is to be explained by the recording @before. */
+static bool has_failed(const struct check_result *result, size_t part, enum budget_figure figure,
+		       bool is_base)
+{
+	const struct growth_limit *allowed;
+
+	if (is_base)
+		return check_result__growth(result, part, figure, &allowed) == CHECK_GREW;
+	return check_result__verdict(result, part, figure) != BUDGET_WITHIN;
+}
+
+static void print_differences(const struct check_result *result, const char *before, bool is_base,
+			      FILE *to)
+{
+	const char *const paths[DIFF_SIDES] = { before, result->profiles[CHECK_HEAD] };
+	struct error error = { 0 };
+	bool is_any = false;
+
+	for (size_t part = 0; part <= result->test->n_parts; part++)
+		for (int i = 0; i < BUDGET_FIGURES; i++) {
+			const struct budget_part *of = check_result__part(result, part);
+			const char *function = of && of->kind == BUDGET_THROUGH ? of->name : NULL;
+
+			/* Recordings do not know of regions. */
+			if (!has_failed(result, part, i, is_base) || (of && !function && is_any))
+				continue;
+			is_any = true;
+			fprintf(to, "%s, %s", is_base ? "Since the base" : "Since the last pass",
+				budget__figure_name(i));
+			if (function)
+				print_words(to, " through '", function, "'");
+			fputs(":\n", to);
+			if (print_diff(paths, check__cost(i), function, to, &error))
+				print_words(to, "cannot be compared: ", error.text, "\n");
+			fputc('\n', to);
+		}
+	if (!is_any)
+		return;
+	print_words(to, "More of it: allocprof diff ", before, " ");
+	print_words(to, "", paths[DIFF_AFTER], "\n");
+}
+
+static bool is_anything_over(const struct check_result *result, bool is_base)
+{
+	for (size_t part = 0; part <= result->test->n_parts; part++)
+		for (int i = 0; i < BUDGET_FIGURES; i++)
+			if (has_failed(result, part, i, is_base))
+				return true;
+	return false;
+}
+
 static void print_details(const struct check_result *result, FILE *to)
 {
-	struct error error = { 0 };
+	const char *profile = result->profiles[CHECK_HEAD], *base = result->profiles[CHECK_BASE];
+	bool has_base = base && !access(base, R_OK);
 
-	if (!result->profile || access(result->profile, R_OK))
+	if (!profile || access(profile, R_OK))
 		return;
-	if (access(result->baseline, R_OK)) {
-		print_words(to, "No recording of a run that passed to compare with at ",
-			    result->baseline, ".\n");
-		print_words(to, "allocprof report -i ", result->profile, " shows this one.\n");
+	if (has_base)
+		print_differences(result, base, true, to);
+	if (!is_anything_over(result, false))
+		return;
+	if (!access(result->baseline, R_OK)) {
+		print_differences(result, result->baseline, false, to);
 		return;
 	}
-	for (int i = 0; i < BUDGET_FIGURES; i++) {
-		if (check_result__verdict(result, i) == BUDGET_WITHIN)
-			continue;
-		fprintf(to, "Since the last pass, %s:\n", budget__figure_name(i));
-		if (print_diff(result, costs[i], to, &error))
-			print_words(to, "cannot be compared: ", error.text, "\n");
-		fputc('\n', to);
-	}
-	print_words(to, "More of it: allocprof diff ", result->baseline, " ");
-	print_words(to, "", result->profile, "\n");
+	print_words(to, "No recording of a run that passed to compare with at ", result->baseline,
+		    ".\n");
+	print_words(to, "allocprof report -i ", profile, " shows this one.\n");
 }
 
 void check_result__explain(struct check_result *result)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Measures the tests of `check` and their regions, and judges them. */
+/* Measures the tests of `check`, alone or in turns with what they are compared with, and judges them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,246 +10,113 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "command.h"
-#include "data_file.h"
 #include "measure.h"
-#include "measure_gaps.h"
 #include "message.h"
 #include "profile.h"
-#include "recording.h"
-#include "session.h"
-#include "stat_figures.h"
-#include "symbol_options.h"
-
-/* The figures of stat that a budget can limit. */
-static const enum stat_figure stat_figures[BUDGET_FIGURES] = {
-	[BUDGET_TOTAL_ALLOCATIONS] = STAT_TOTAL_ALLOCATIONS,
-	[BUDGET_TOTAL_ALLOCATED_BYTES] = STAT_TOTAL_ALLOCATED_BYTES,
-	[BUDGET_REMAINING_ALLOCATIONS] = STAT_REMAINING_ALLOCATIONS,
-	[BUDGET_REMAINING_BYTES] = STAT_LIVE_BYTES,
-	[BUDGET_PEAK_BYTES] = STAT_PEAK_BYTES,
-};
-
-/* Allocates room for the regions of @test in @runs runs. Returns 0 or -ENOMEM. */
-static int prepare_regions(struct check_result *result, const struct budget_test *test, size_t runs)
-{
-	result->regions = calloc(test->n_regions + 1, sizeof(*result->regions));
-	if (!result->regions)
-		return -ENOMEM;
-	for (size_t i = 0; i < test->n_regions; i++) {
-		result->regions[i].region = &test->regions[i];
-		for (int j = 0; j < BUDGET_FIGURES; j++) {
-			result->regions[i].values[j] = calloc(runs + 1, sizeof(__s64));
-			if (!result->regions[i].values[j])
-				return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-static const struct region *find_region(const struct profile *profile, const char *name)
-{
-	for (size_t i = 0; i < profile->totals.n_regions; i++)
-		if (!strcmp(profile->totals.regions[i].name, name))
-			return &profile->totals.regions[i];
-	return NULL;
-}
-
-/* Reports that a limited region is missing, and which regions there are. */
-static void report_missing(const struct profile *profile, const struct region *region,
-			   const char *name, struct error *error)
-{
-	char names[400] = "";
-	size_t len = 0;
-
-	if (region) {
-		error__set(error, -ENOENT, "its command did not enter the region '%.64s'", name);
-		return;
-	}
-	for (size_t i = 0; i < profile->totals.n_regions && len < sizeof(names); i++)
-		len += snprintf(names + len, sizeof(names) - len, "%s'%s'", len ? ", " : "",
-				profile->totals.regions[i].name);
-	error__set(error, -ENOENT, "its command has no region '%.64s'%s%s", name,
-		   len ? "; it has " : "", names);
-}
-
-/* Stores the figures of the regions in run @run, counted from 0. */
-static void take_regions(struct check_result *result, const struct measure *measure,
-			 const struct profile *profile, size_t run)
-{
-	for (size_t i = 0; i < result->test->n_regions; i++) {
-		struct check_region *check = &result->regions[i];
-		const struct region *region = find_region(profile, check->region->name);
-		struct stat_totals totals;
-
-		if (!region || !region->entered) {
-			report_missing(profile, region, check->region->name, &check->missing);
-			continue;
-		}
-		totals = stat_totals__of_region(measure, profile, region);
-		check->values[BUDGET_TOTAL_ALLOCATIONS][run] =
-			totals.allocations + totals.reallocations;
-		check->values[BUDGET_TOTAL_ALLOCATED_BYTES][run] =
-			stat_totals__total_bytes(&totals);
-		check->values[BUDGET_REMAINING_ALLOCATIONS][run] =
-			totals.allocations - totals.deallocations;
-		check->values[BUDGET_REMAINING_BYTES][run] =
-			totals.bytes_allocated - totals.bytes_deallocated;
-	}
-}
 
 /*
- * Computes the figures after the last run. Fails with -ENOENT, with a sentence in the result, if
- * the target has no region of one of the names.
+ * How often each side is run, at least, before a test fails by its growth. If both do the same, however much their runs
+ * differ, ten of each are in order once in 184,756 times.
  */
-static int settle_regions(struct check_result *result)
-{
-	for (size_t i = 0; i < result->test->n_regions; i++) {
-		struct check_region *check = &result->regions[i];
+#define CONFIRMING_RUNS 10
 
-		if (check->missing.text[0]) {
-			result->error = check->missing;
-			return -ENOENT;
-		}
-		for (int j = 0; j < BUDGET_FIGURES; j++)
-			check->figures[j] = figures__range(check->values[j], result->n_runs);
-	}
-	return 0;
+const struct budget_part *check_result__part(const struct check_result *result, size_t part)
+{
+	return part ? &result->test->parts[part - 1] : NULL;
 }
 
-static int update_regions(struct check_result *result, bool *is_updated)
+const struct budget_limit *check_result__limits(const struct check_result *result, size_t part)
 {
-	for (size_t i = 0; i < result->test->n_regions; i++) {
-		struct check_region *check = &result->regions[i];
-		__s64 values[BUDGET_FIGURES];
-		bool changed = false;
-
-		for (int j = 0; j < BUDGET_FIGURES; j++)
-			values[j] = check->figures[j].min;
-		if (budget_region__update(check->region, values, &changed))
-			return -ENOMEM;
-		*is_updated |= changed;
-	}
-	return 0;
+	return part ? result->test->parts[part - 1].limits : result->test->limits;
 }
 
-static void release_regions(struct check_result *result)
-{
-	for (size_t i = 0; result->regions && i < result->test->n_regions; i++)
-		for (int j = 0; j < BUDGET_FIGURES; j++)
-			free(result->regions[i].values[j]);
-	free(result->regions);
-	result->regions = NULL;
-}
-
-struct check_runs {
-	const struct check_context *context;
-	const struct measure *measure;
-	struct check_result *result;
-	__s64 *values[BUDGET_FIGURES]; /* values of each figure by run */
-	__s64 fewest;
-	bool is_incomplete;
-};
-
-/* Keeps the profile of the run with the fewest allocations, whose figures are judged. */
-static int keep_profile(const struct check_runs *runs, const struct session *session,
-			struct error *error)
-{
-	/* A debuginfod server must change neither a test's result nor its duration. */
-	const struct symbol_options symbols = { .no_debuginfod = true };
-	const char *path = runs->result->profile;
-	int err = recording__name(session, &symbols, true, NULL, error);
-
-	if (err)
-		return err;
-	/* Only one profile is kept. */
-	unlink(path);
-	return data_file__write(session__profile(session), path, error);
-}
-
-/* Warns that no profile was kept; the figures are judged nevertheless. */
-static void forget_profile(struct check_result *result, const struct error *why)
-{
-	message__print("%s; a failure of test '%s' cannot be explained", why->text,
-		       result->test->name);
-	free(result->profile);
-	result->profile = NULL;
-}
-
-static int take_run(void *context, struct session *session, size_t run, struct error *error)
-{
-	const struct profile *profile = session__profile(session);
-	struct check_runs *runs = context;
-	struct stat_figures figures = stat_figures__of(runs->measure, profile);
-	__s64 allocations = figures.values[STAT_TOTAL_ALLOCATIONS];
-
-	measure__report_gaps(runs->measure, profile);
-	for (int i = 0; i < BUDGET_FIGURES; i++)
-		runs->values[i][run - 1] = figures.values[stat_figures[i]];
-	take_regions(runs->result, runs->measure, profile, run - 1);
-	if (!profile__is_complete(profile) || profile->totals.run.runs ||
-	    (runs->result->test->n_regions && profile__has_gaps(profile, true)))
-		runs->is_incomplete = true;
-	if (runs->result->profile && (run == 1 || allocations < runs->fewest)) {
-		runs->fewest = allocations;
-		if (keep_profile(runs, session, error))
-			forget_profile(runs->result, error);
-	}
-	return 0;
-}
-
-static void add_paths(const struct check_context *context, struct check_result *result)
-{
-	const char *name = result->test->name;
-
-	if (!context->baseline)
-		return;
-	if (asprintf(&result->profile, "%s/%s.failed.data", context->baseline, name) < 0)
-		result->profile = NULL;
-	if (asprintf(&result->baseline, "%s/%s.data", context->baseline, name) < 0)
-		result->baseline = NULL;
-	/* The profile of an older run must not be taken for one of this run. */
-	if (result->profile)
-		unlink(result->profile);
-}
-
-enum budget_verdict check_result__verdict(const struct check_result *result,
+enum budget_verdict check_result__verdict(const struct check_result *result, size_t part,
 					  enum budget_figure figure)
 {
-	enum budget_verdict worst = budget_limit__judge(&result->test->limits[figure], figure,
-							result->figures[figure].min);
+	if (part && check_result__part(result, part)->is_off)
+		return BUDGET_WITHIN;
+	return budget_limit__judge(&check_result__limits(result, part)[figure], figure,
+				   result->figures[CHECK_HEAD][part][figure].value);
+}
 
-	for (size_t i = 0; i < result->test->n_regions; i++) {
-		const struct check_region *check = &result->regions[i];
-		enum budget_verdict verdict = budget_limit__judge(
-			&check->region->limits[figure], figure, check->figures[figure].min);
+/* Returns the limit of growth; NULL: there is none. */
+static const struct growth_limit *growth_limit_of(const struct check_result *result, size_t part,
+						  enum budget_figure figure)
+{
+	const struct budget_limit *limit = &check_result__limits(result, part)[figure];
+	bool is_whole = !part && figure == BUDGET_TOTAL_ALLOCATIONS;
 
-		if (verdict > worst)
-			worst = verdict;
-	}
-	return worst;
+	if (limit->has_growth)
+		return &limit->growth;
+	return is_whole && !budget_test__limits_growth(result->test) ? &result->base->allowed
+								     : NULL;
+}
+
+enum check_growth check_result__growth(const struct check_result *result, size_t part,
+				       enum budget_figure figure,
+				       const struct growth_limit **allowed)
+{
+	const struct budget_measured *head, *base;
+
+	if (!result->base || !result->figures[CHECK_BASE] ||
+	    (part && check_result__part(result, part)->is_off))
+		return CHECK_NOT_COMPARED;
+	*allowed = growth_limit_of(result, part, figure);
+	if (!*allowed)
+		return CHECK_NOT_COMPARED;
+	head = &result->figures[CHECK_HEAD][part][figure];
+	base = &result->figures[CHECK_BASE][part][figure];
+	if (growth_limit__allows(*allowed, base->value, head->value))
+		return CHECK_ALLOWED;
+	return head->least <= base->greatest ? CHECK_NOISE : CHECK_GREW;
+}
+
+static size_t n_parts(const struct check_result *result)
+{
+	return result->test->n_parts + 1;
+}
+
+static bool has_grown(const struct check_result *result)
+{
+	const struct growth_limit *allowed;
+
+	for (size_t part = 0; part < n_parts(result); part++)
+		for (int i = 0; i < BUDGET_FIGURES; i++)
+			if (check_result__growth(result, part, i, &allowed) == CHECK_GREW)
+				return true;
+	return false;
 }
 
 static void judge(const struct check_context *context, struct check_result *result)
 {
-	for (int i = 0; i < BUDGET_FIGURES; i++) {
-		enum budget_verdict verdict = check_result__verdict(result, i);
+	if (has_grown(result))
+		result->outcome = CHECK_OVER;
+	for (size_t part = 0; part < n_parts(result); part++)
+		for (int i = 0; i < BUDGET_FIGURES; i++) {
+			enum budget_verdict verdict = check_result__verdict(result, part, i);
 
-		if (verdict == BUDGET_OVER)
-			result->outcome = CHECK_OVER;
-		else if (verdict == BUDGET_STALE && result->outcome == CHECK_WITHIN)
-			result->outcome = context->strict_limits ? CHECK_STALE : CHECK_IMPROVED;
-	}
+			if (verdict == BUDGET_OVER)
+				result->outcome = CHECK_OVER;
+			else if (verdict == BUDGET_STALE && result->outcome == CHECK_WITHIN)
+				result->outcome =
+					context->strict_limits ? CHECK_STALE : CHECK_IMPROVED;
+		}
 }
 
-static void update(struct check_result *result, struct budget_test *test)
+static void update(struct check_result *result)
 {
-	__s64 values[BUDGET_FIGURES];
+	struct budget_test *test = result->test;
+	int err = budget_test__update(test, result->figures[CHECK_HEAD][0], &result->is_updated);
 
-	memcpy(result->old_limits, test->limits, sizeof(test->limits));
-	for (int i = 0; i < BUDGET_FIGURES; i++)
-		values[i] = result->figures[i].min;
-	if (!budget_test__update(test, values, &result->is_updated) &&
-	    !update_regions(result, &result->is_updated))
+	for (size_t i = 0; i < test->n_parts && !err; i++) {
+		bool changed = false;
+
+		if (!test->parts[i].is_off)
+			err = budget_part__update(&test->parts[i],
+						  result->figures[CHECK_HEAD][i + 1], &changed);
+		result->is_updated |= changed;
+	}
+	if (!err)
 		return;
 	result->outcome = CHECK_NOT_RUN;
 	result->status = EXIT_OURS;
@@ -257,69 +124,183 @@ static void update(struct check_result *result, struct budget_test *test)
 }
 
 /* As in a shell, a status above 128 stands for a signal. */
-static void set_status_error(struct check_result *result, int status)
+static void set_status_error(struct check_result *result, const char *whose, int status)
 {
 	const char *name = status > 128 ? sigdescr_np(status - 128) : NULL;
 
 	if (name)
 		error__set(&result->error, -ECHILD,
-			   "its command ended with status %d, as of signal %d (%s)", status,
+			   "%s command ended with status %d, as of signal %d (%s)", whose, status,
 			   status - 128, name);
 	else
-		error__set(&result->error, -ECHILD, "its command ended with status %d", status);
+		error__set(&result->error, -ECHILD, "%s command ended with status %d", whose,
+			   status);
 }
 
 /* Sets the outcome of a test that ended without figures to judge. */
 static bool set_failure(struct check_result *result, const struct check_runs *runs,
 			const struct series_end *end, int err)
 {
+	bool is_base = runs->side == CHECK_BASE;
+
 	result->status = end->status;
 	if (end->interrupted) {
 		result->outcome = CHECK_INTERRUPTED;
 		error__set(&result->error, -EINTR, "interrupted");
 	} else if (err) {
 		result->outcome = CHECK_NOT_RUN;
+		if (is_base)
+			error__wrap(&result->error, err, "the base");
 	} else if (end->status) {
 		result->outcome = CHECK_FAILED;
-		set_status_error(result, end->status);
+		set_status_error(result, is_base ? "the base's" : "its", end->status);
 	} else if (runs->is_incomplete) {
 		result->outcome = CHECK_INCOMPLETE;
 		error__set(&result->error, -ENODATA,
-			   "not all of its calls are known, as said above");
+			   is_base ? "not all calls of the base are known"
+				   : "not all of its calls are known, as said above");
 	} else {
 		return false;
 	}
 	return true;
 }
 
-static int run_in_directory(const struct check_context *context, struct check_runs *runs,
-			    const struct series *series, struct series_end *end)
+/* Goes where the runs are to be made, for as long as *@here is open. */
+static int enter_directory(const struct check_runs *runs, int *here, struct error *error)
 {
+	const struct check_base *base = &runs->context->base;
+	bool is_elsewhere = runs->side == CHECK_BASE && base->kind == CHECK_BASE_DIRECTORY;
 	const char *directory = runs->result->test->directory;
-	_cleanup_(close_fd) int here = -1;
+
+	if (!directory && !is_elsewhere)
+		return 0;
+	*here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*here < 0 || fchdir(is_elsewhere ? base->root_fd : runs->context->root_fd) ||
+	    (directory && chdir(directory)))
+		return error__set(error, -errno, "cannot go to its directory %.256s: %s",
+				  directory ? directory : base->path, strerror(errno));
+	return 0;
+}
+
+static int run_in_directory(struct check_runs *runs, const struct series *series,
+			    struct series_end *end)
+{
 	struct error *error = &runs->result->error;
+	_cleanup_(close_fd) int here = -1;
 	int err;
 
 	*end = (struct series_end){ .status = EXIT_OURS };
-	if (directory) {
-		here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (here < 0 || fchdir(context->root_fd) || chdir(directory))
-			return error__set(error, -errno, "cannot go to its directory %.256s: %s",
-					  directory, strerror(errno));
-	}
-	err = series__run(series, runs->measure, context->surroundings, take_run, runs, end, error);
-	if (directory && fchdir(here) && !err)
+	err = enter_directory(runs, &here, error);
+	if (err)
+		return err;
+	err = series__run(series, runs->measure, runs->context->surroundings, check_runs__take,
+			  runs, end, error);
+	if (here >= 0 && fchdir(here) && !err)
 		err = error__set(error, -errno, "cannot go back from its directory: %s",
 				 strerror(errno));
 	return err;
 }
 
+/* Runs one side, and computes its figures. Returns false if the test has failed, which the result says. */
+static bool run_side(struct check_runs *runs, const struct series *series)
+{
+	struct check_result *result = runs->result;
+	struct series_end end;
+	int err = run_in_directory(runs, series, &end);
+
+	if (set_failure(result, runs, &end, err))
+		return false;
+	if (check_runs__settle(runs, &result->error)) {
+		result->outcome = CHECK_FAILED;
+		return false;
+	}
+	/* Optional steps may have left a sentence, since they fail on some systems. */
+	result->error.text[0] = '\0';
+	return true;
+}
+
+/* Runs both sides in turns: what changes in the course of time changes both. Goes on beyond @series if the test would fail, until
+ * that is certain or has turned out to be chance. */
+static bool run_in_turns(struct check_runs sides[CHECK_SIDES], const struct series *series)
+{
+	off_t input = lseek(STDIN_FILENO, 0, SEEK_CUR);
+	struct series one = { .runs = 1, .warmup = series->warmup, .has_warmup = true };
+
+	for (__u64 i = 0;
+	     i < series->runs || (i < CONFIRMING_RUNS && has_grown(sides[CHECK_HEAD].result));
+	     i++) {
+		for (int turn = 0; turn < CHECK_SIDES; turn++) {
+			enum check_side side = turn ? CHECK_HEAD : CHECK_BASE;
+
+			if (input >= 0)
+				lseek(STDIN_FILENO, input, SEEK_SET);
+			if (!run_side(&sides[side], &one))
+				return false;
+		}
+		one.warmup = 0;
+	}
+	return true;
+}
+
+static bool read_base(struct check_runs *runs)
+{
+	struct check_result *result = runs->result;
+	const char *path = runs->context->base.path;
+	int err = check_runs__read(runs, path, &result->error);
+
+	if (!err && runs->is_incomplete)
+		err = error__set(&result->error, -ENODATA, "%.256s lacks calls that were lost",
+				 path);
+	if (!err)
+		err = check_runs__settle(runs, &result->error);
+	result->status = EXIT_FAILED;
+	if (err)
+		result->outcome = CHECK_FAILED;
+	return !err;
+}
+
+static bool run_all(const struct check_context *context, struct check_runs sides[CHECK_SIDES],
+		    const struct series *series)
+{
+	if (context->base.kind == CHECK_BASE_COMMAND || context->base.kind == CHECK_BASE_DIRECTORY)
+		return run_in_turns(sides, series);
+	if (!run_side(&sides[CHECK_HEAD], series))
+		return false;
+	return context->base.kind == CHECK_NO_BASE || read_base(&sides[CHECK_BASE]);
+}
+
+static char *path_of(const char *directory, const char *name, const char *ending)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s%s", directory, name, ending) < 0 ? NULL : path;
+}
+
+static void add_paths(const struct check_context *context, struct check_result *result)
+{
+	const char *name = result->test->name;
+
+	if (context->base.kind == CHECK_BASE_RECORDING)
+		result->profiles[CHECK_BASE] = strdup(context->base.path);
+	if (!context->baseline)
+		return;
+	result->profiles[CHECK_HEAD] = path_of(context->baseline, name, ".failed.data");
+	result->baseline = path_of(context->baseline, name, ".data");
+	if (result->base && !result->profiles[CHECK_BASE])
+		result->profiles[CHECK_BASE] = path_of(context->baseline, name, ".base.data");
+	/* The profile of an older run must not be taken for one of this run. */
+	if (result->profiles[CHECK_HEAD])
+		unlink(result->profiles[CHECK_HEAD]);
+}
+
 /* Keeps the profile of a passed test; the next failure is compared with it. */
 static void keep_baseline(struct check_result *result)
 {
-	if (result->outcome > CHECK_IMPROVED || !result->profile || !result->baseline)
+	const char *profile = result->profiles[CHECK_HEAD];
+
+	if (result->outcome > CHECK_IMPROVED || !profile || !result->baseline)
 		return;
-	if (rename(result->profile, result->baseline))
+	if (rename(profile, result->baseline))
 		message__print("cannot keep %s: %s", result->baseline, strerror(errno));
 }
 
@@ -331,26 +312,14 @@ static struct series series_of(const struct check_context *context, const struct
 	};
 }
 
-static void measure_test(const struct check_context *context, struct budget_test *test,
-			 struct check_runs *runs, const struct series *series)
+static void finish(const struct check_context *context, const struct check_runs *head)
 {
-	struct check_result *result = runs->result;
-	struct series_end end;
-	int err = run_in_directory(context, runs, series, &end);
+	struct check_result *result = head->result;
 
-	result->n_runs = end.counted;
-	for (int i = 0; i < BUDGET_FIGURES && end.counted; i++)
-		result->figures[i] = figures__range(runs->values[i], end.counted);
-	if (set_failure(result, runs, &end, err))
-		return;
-	if (settle_regions(result)) {
-		result->outcome = CHECK_FAILED;
-		return;
-	}
-	/* Optional steps may have left a sentence, since they fail on some systems. */
-	result->error.text[0] = '\0';
 	if (context->update)
-		update(result, test);
+		update(result);
+	if (head->all)
+		result->spread = check_spread__text(head->all, head->n);
 	if (result->outcome == CHECK_WITHIN)
 		judge(context, result);
 	if (result->outcome != CHECK_WITHIN && result->outcome <= CHECK_OVER)
@@ -358,47 +327,77 @@ static void measure_test(const struct check_context *context, struct budget_test
 	keep_baseline(result);
 }
 
+/* Makes the two sides' runs. Where there is only one run, no runs can differ. */
+static int prepare(struct check_runs sides[CHECK_SIDES], const struct series *series)
+{
+	size_t most = series->runs > CONFIRMING_RUNS ? series->runs : CONFIRMING_RUNS;
+	enum check_base_kind kind = sides->context->base.kind;
+	int err = check_runs__prepare(&sides[CHECK_HEAD], most);
+
+	if (!err && (kind == CHECK_BASE_COMMAND || kind == CHECK_BASE_DIRECTORY))
+		err = check_runs__prepare(&sides[CHECK_BASE], most);
+	if (!err && series->runs > 1) {
+		sides[CHECK_HEAD].all = profile__new();
+		err = sides[CHECK_HEAD].all ? 0 : -ENOMEM;
+	}
+	return err;
+}
+
 void check__run(const struct check_context *context, struct budget_test *test,
 		struct check_result *result)
 {
-	struct measure measure = *context->measure;
-	struct check_runs runs = { .context = context, .measure = &measure, .result = result };
+	struct check_runs sides[CHECK_SIDES];
+	struct measure measures[CHECK_SIDES];
 	struct series series = series_of(context, test);
 	double start = clock__now_ns() / 1e9;
-	bool has_memory;
 
 	*result = (struct check_result){ .test = test };
-	measure.argv = (char **)(context->argv ? (void *)context->argv : (void *)test->command);
-	if (!context->update && !budget_test__has_limits(test)) {
+	if (context->base.kind != CHECK_NO_BASE)
+		result->base = &context->base;
+	if (!context->update && !result->base && !budget_test__has_limits(test)) {
 		result->outcome = CHECK_FAILED;
-		error__set(&result->error, -EINVAL,
-			   "it has no limits; --update writes what it needs now");
+		error__set(
+			&result->error, -EINVAL,
+			budget_test__limits_growth(test)
+				? "it has limits of growth alone; name with --against what it is "
+				  "compared with"
+				: "it has no limits; --update writes what it needs now");
 		return;
 	}
-	add_paths(context, result);
-	has_memory = !prepare_regions(result, test, series.runs);
-	for (int i = 0; i < BUDGET_FIGURES; i++) {
-		runs.values[i] = calloc(series.runs, sizeof(__s64));
-		has_memory &= !!runs.values[i];
+	for (int side = 0; side < CHECK_SIDES; side++) {
+		measures[side] = *context->measure;
+		measures[side].argv =
+			(char **)(context->argv ? (void *)context->argv : (void *)test->command);
+		sides[side] = (struct check_runs){ .context = context,
+						   .measure = &measures[side],
+						   .result = result,
+						   .side = side };
 	}
-	if (has_memory) {
-		measure_test(context, test, &runs, &series);
-	} else {
+	if (context->base.argv)
+		measures[CHECK_BASE].argv = context->base.argv;
+	add_paths(context, result);
+	if (prepare(sides, &series)) {
 		result->outcome = CHECK_NOT_RUN;
 		result->status = EXIT_OURS;
 		error__set(&result->error, -ENOMEM, "out of memory");
+	} else if (run_all(context, sides, &series)) {
+		result->n_runs = sides[CHECK_HEAD].n;
+		finish(context, &sides[CHECK_HEAD]);
 	}
-	for (int i = 0; i < BUDGET_FIGURES; i++)
-		free(runs.values[i]);
+	for (int side = 0; side < CHECK_SIDES; side++)
+		check_runs__release(&sides[side]);
 	result->seconds = clock__now_ns() / 1e9 - start;
 }
 
 void check_result__release(struct check_result *result)
 {
-	free(result->profile);
+	for (int side = 0; side < CHECK_SIDES; side++) {
+		free(result->figures[side]);
+		free(result->profiles[side]);
+	}
 	free(result->baseline);
+	free(result->spread);
 	free(result->details);
-	release_regions(result);
 }
 
 int check__status(const struct check_result *results, size_t n)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #include "check.h"
 #include "cleanup.h"
@@ -25,12 +26,21 @@ enum {
 	OPT_BASELINE_DIR,
 	OPT_JUNIT,
 	OPT_STRICT_LIMITS,
+	OPT_AGAINST,
+	OPT_FAIL_OVER,
 };
 
 static const struct argp_option check_options[] = {
 	{ "budget", 'b', "FILE", 0, "The tests and their limits", 0 },
 	{ "name", 'n', "TEST", 0, "Only this test of the budget", 0 },
 	SERIES_OPTIONS("0"),
+	{ "against", OPT_AGAINST, "BASE", 0,
+	  "Compare with BASE, run in turns with it: a command, a directory where the test's own command is the base's, "
+	  "or a file of record --live",
+	  0 },
+	{ "fail-over", OPT_FAIL_OVER, "N%|N", 0,
+	  "With --against, by how much total_allocations may grow where the budget does not say so (default: 0)",
+	  0 },
 	{ "update", OPT_UPDATE, NULL, 0,
 	  "Write what is measured into the budget as its limits; with a command makes the budget, or the "
 	  "test of --name, where there is none",
@@ -57,15 +67,25 @@ static const struct argp_option check_options[] = {
 struct check_options {
 	struct measure measure;
 	struct series series;
-	const char *budget, *name, *baseline_dir, *junit, *output;
-	bool update, strict_limits;
+	const char *budget, *name, *baseline_dir, *junit, *output, *against;
+	struct growth_limit fail_over;
+	bool update, strict_limits, limits_growth;
 };
 
 static int check_words(struct check_options *options, struct error *error)
 {
-	if (options->budget)
+	if (options->limits_growth && !options->against)
+		return error__set(
+			error, -EINVAL,
+			"--fail-over means nothing without --against, which names what to "
+			"compare with");
+	if (!options->budget && options->update)
+		return error__set(error, -EINVAL,
+				  "no budget to update; name the file of limits with --budget");
+	if (options->budget || (options->against && options->measure.argv))
 		return measure__resolve(&options->measure, error);
-	return error__set(error, -EINVAL, "no budget; name the file of limits with --budget");
+	return error__set(error, -EINVAL, "no budget; name the file of limits with --budget%s",
+			  options->against ? ", or give the command to compare" : "");
 }
 
 static int parse_check(int key, char *arg, struct options_input *input)
@@ -102,6 +122,12 @@ static int parse_check(int key, char *arg, struct options_input *input)
 	case OPT_JUNIT:
 		options->junit = arg;
 		return 0;
+	case OPT_AGAINST:
+		options->against = arg;
+		return 0;
+	case OPT_FAIL_OVER:
+		options->limits_growth = true;
+		return growth_limit__parse(arg, &options->fail_over, input->error);
 	case OPTIONS_END:
 		return check_words(options, input->error);
 	default:
@@ -119,7 +145,8 @@ struct check_run {
 	size_t n_tests;
 	struct check_result *results;
 	size_t n_results;
-	char *baseline; /* owned */
+	char *baseline;	 /* owned */
+	wordexp_t words; /* of the command of --against */
 	struct late_output output, junit;
 	char *text; /* text that will be written */
 	size_t size;
@@ -188,6 +215,55 @@ static int choose_tests(struct check_run *run, int *status, struct error *error)
 	return err;
 }
 
+static bool is_recording(const char *path)
+{
+	static const char magic[] = "SQLite format 3";
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char first[sizeof(magic)];
+
+	return fd >= 0 && read(fd, first, sizeof(first)) == sizeof(first) &&
+	       !memcmp(first, magic, sizeof(magic));
+}
+
+/* Finds out what --against names. */
+static int open_base(struct check_run *run, struct error *error)
+{
+	struct check_base *base = &run->context.base;
+	const char *text = run->options->against;
+	int err;
+
+	base->allowed = run->options->fail_over;
+	base->path = text;
+	if (!text)
+		return 0;
+	base->root_fd = open(text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (base->root_fd >= 0) {
+		base->kind = CHECK_BASE_DIRECTORY;
+		return 0;
+	}
+	if (run->n_tests > 1)
+		return error__set(
+			error, -EINVAL,
+			"--against names one command or recording, and the budget has %zu tests: "
+			"choose one with --name, or name a directory in which the base is "
+			"built, where each test's command is run",
+			run->n_tests);
+	if (is_recording(text)) {
+		base->kind = CHECK_BASE_RECORDING;
+		return 0;
+	}
+	err = wordexp(text, &run->words, WRDE_NOCMD | WRDE_UNDEF);
+	if (err || !run->words.we_wordc)
+		return error__set(
+			error, -EINVAL,
+			"--against: '%.256s' cannot be split into the words of a command; a "
+			"script can have pipes, substitutions and the like",
+			text);
+	base->argv = run->words.we_wordv;
+	base->kind = CHECK_BASE_COMMAND;
+	return 0;
+}
+
 /* Makes the directory of baselines. Every test has a result without it, so a failure only causes a
  * warning. */
 static void make_baseline_dir(struct check_run *run)
@@ -198,7 +274,7 @@ static void make_baseline_dir(struct check_run *run)
 
 	if (options->baseline_dir)
 		path = strdup(options->baseline_dir);
-	else if (asprintf(&path, "%s.baselines", options->budget) < 0)
+	else if (asprintf(&path, "%s.baselines", options->budget ?: "allocprof") < 0)
 		path = NULL;
 	err = path ? new_file__make_directory(path, 0777) : -ENOMEM;
 	errno = -err;
@@ -217,7 +293,7 @@ static void make_baseline_dir(struct check_run *run)
 /* Opens the budget's directory, which the tests' working directories are relative to. */
 static int open_root(struct check_run *run, struct error *error)
 {
-	_cleanup_(free_ptr) char *path = strdup(run->options->budget);
+	_cleanup_(free_ptr) char *path = strdup(run->options->budget ?: "./");
 
 	if (!path)
 		return error__set(error, -ENOMEM, "out of memory");
@@ -258,7 +334,12 @@ static int read_budget(struct check_run *run, struct error *error)
 {
 	const struct check_options *options = run->options;
 	bool may_add = options->update && options->measure.argv;
-	int err = budget__read(options->budget, &run->budget, error);
+	int err;
+
+	if (!options->budget)
+		return budget__add(&run->budget, "the command line", options->name,
+				   options->measure.argv, error);
+	err = budget__read(options->budget, &run->budget, error);
 
 	if (err && err != -ENOENT)
 		return err;
@@ -283,6 +364,10 @@ static int prepare(struct check_run *run, int *status, struct error *error)
 	*status = EXIT_FAILED;
 	if (!err)
 		err = choose_tests(run, status, error);
+	if (!err) {
+		*status = EXIT_USAGE;
+		err = open_base(run, error);
+	}
 	if (!err) {
 		*status = EXIT_OURS;
 		err = open_root(run, error);
@@ -327,7 +412,7 @@ static int run_tests(struct check_run *run, struct error *error)
 
 static int write_junit(struct check_run *run, struct error *error)
 {
-	_cleanup_(free_ptr) char *path = strdup(run->options->budget);
+	_cleanup_(free_ptr) char *path = strdup(run->options->budget ?: "allocprof");
 	_cleanup_(free_ptr) char *text = NULL;
 	size_t size;
 
@@ -364,6 +449,10 @@ static void release(struct check_run *run)
 	late_output__release(&run->junit);
 	if (run->context.root_fd >= 0)
 		close(run->context.root_fd);
+	if (run->context.base.root_fd >= 0)
+		close(run->context.base.root_fd);
+	if (run->context.base.argv)
+		wordfree(&run->words);
 	free(run->baseline);
 	budget__release(&run->budget);
 }
@@ -413,6 +502,7 @@ static int run_check(char **argv)
 			.measure = &options.measure,
 			.surroundings = &surroundings,
 			.root_fd = -1,
+			.base.root_fd = -1,
 		},
 	};
 	int status;
@@ -433,7 +523,8 @@ static int run_check(char **argv)
 const struct command cmd_check = {
 	.name = "check",
 	.summary = "Hold commands to limits of what they may allocate",
-	.args_doc = "--budget FILE [[--] COMMAND [ARGUMENT...]]",
+	.args_doc =
+		"--budget FILE [[--] COMMAND [ARGUMENT...]]\n--against BASE [--] COMMAND [ARGUMENT...]",
 	.doc = "Run the tests of a budget, and compare what they allocate with their limits.\v"
 	       "For example: allocprof check --budget allocations.json --name parse ./parse-test\n"
 	       "The exit status is 0 where nothing is over its limit, 1 where something is, 3 with "

@@ -384,11 +384,11 @@ static int judge_diff(const void *context)
 	    after->min <= before->max) {
 		message__print("%s: %s, within the noise of the runs",
 			       cost__name(options->diff.cost),
-			       growth__difference(before->total, after->total).text);
+			       growth_text__difference(before->total, after->total).text);
 		return EXIT_GOOD;
 	}
 	message__print("%s: %s, where --fail-over allows %s", cost__name(options->diff.cost),
-		       growth__difference(before->total, after->total).text,
+		       growth_text__difference(before->total, after->total).text,
 		       growth_limit__text(&options->fail_over).text);
 	return EXIT_OVER;
 }

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "budget_json.h"
 #include "cleanup.h"
 #include "error.h"
@@ -24,7 +26,23 @@ static const char *const figure_names[BUDGET_FIGURES] = {
 	[BUDGET_REMAINING_ALLOCATIONS] = "remaining_allocations",
 	[BUDGET_REMAINING_BYTES] = "remaining_bytes",
 	[BUDGET_PEAK_BYTES] = "peak_bytes",
+	[BUDGET_TEMPORARY_ALLOCATIONS] = "temporary_allocations",
 };
+
+static const char *const condition_names[BUDGET_CONDITIONS] = {
+	[BUDGET_MACHINE] = "machine",	[BUDGET_SYSTEM] = "system",   [BUDGET_LIBC] = "libc",
+	[BUDGET_COMPILER] = "compiler", [BUDGET_LIBRARY] = "library",
+};
+
+const char *budget__condition_name(enum budget_condition condition)
+{
+	return condition_names[condition];
+}
+
+bool budget_limit__is_any(const struct budget_limit *limit)
+{
+	return limit->has_max || limit->has_min || limit->has_growth;
+}
 
 const char *budget__figure_name(enum budget_figure figure)
 {
@@ -34,8 +52,10 @@ const char *budget__figure_name(enum budget_figure figure)
 /* Position of an error in the file, for messages. */
 struct budget_context {
 	const char *path, *test;
-	const char *region; /* NULL: outside of regions */
-	const char *key;    /* NULL: the position is the test itself */
+	const char *part; /* NULL: outside of parts */
+	enum budget_part_kind part_kind;
+	size_t when;	 /* as in struct budget_part */
+	const char *key; /* NULL: the position is the test itself */
 	struct error *error;
 };
 
@@ -50,9 +70,14 @@ __attribute__((format(printf, 2, 3))) static int fail_at(const struct budget_con
 	va_start(args, fmt);
 	vsnprintf(said.text, sizeof(said.text), fmt, args);
 	va_end(args);
-	return error__set(context->error, -EINVAL, "%.256s, test '%.64s'%s%.64s%s%s%.64s%s: %.400s",
-			  context->path, context->test, context->region ? ", region '" : "",
-			  context->region ? context->region : "", context->region ? "'" : "",
+	return error__set(context->error, -EINVAL,
+			  "%.256s, test '%.64s'%s%s%s%.64s%s%s%.64s%s: %.400s", context->path,
+			  context->test, context->when ? ", \"when\"" : "",
+			  context->part ? ", " : "",
+			  !context->part			? ""
+			  : context->part_kind == BUDGET_REGION ? "region '"
+								: "through '",
+			  context->part ? context->part : "", context->part ? "'" : "",
 			  context->key ? ", \"" : "", context->key ? context->key : "",
 			  context->key ? "\"" : "", said.text);
 }
@@ -102,6 +127,18 @@ static int read_number(const struct budget_context *context, const char *what, j
 	return 0;
 }
 
+static int read_growth(const struct budget_context *context, json_object *value,
+		       struct budget_limit *limit)
+{
+	limit->has_growth = true;
+	if (json_object_is_type(value, json_type_int))
+		return read_number(context, "growth", value, 0, INT64_MAX - 1, &limit->growth.most);
+	if (json_object_is_type(value, json_type_string) &&
+	    !growth_limit__parse(json_object_get_string(value), &limit->growth, NULL))
+		return 0;
+	return fail(context, "growth has to be a share, such as \"1%%\", or a whole number");
+}
+
 static int read_limit(const struct budget_context *context, json_object *value,
 		      struct budget_limit *limit)
 {
@@ -117,15 +154,19 @@ static int read_limit(const struct budget_context *context, json_object *value,
 		} else if (!strcmp(key, "min")) {
 			limit->has_min = true;
 			err = read_number(context, "min", number, 0, INT64_MAX - 1, &limit->min);
+		} else if (!strcmp(key, "growth")) {
+			err = read_growth(context, number, limit);
 		} else {
-			err = fail(context, "unknown key \"%.64s\"; limits are \"max\" and \"min\"",
+			err = fail(context,
+				   "unknown key \"%.64s\"; limits are \"max\", \"min\" and "
+				   "\"growth\"",
 				   key);
 		}
 		if (err)
 			return err;
 	}
-	if (!limit->has_max && !limit->has_min)
-		return fail(context, "it has neither \"max\" nor \"min\"");
+	if (!budget_limit__is_any(limit))
+		return fail(context, "it has none of \"max\", \"min\" and \"growth\"");
 	if (limit->has_max && limit->has_min && limit->max < limit->min)
 		return fail(context, "max %lld is less than min %lld", limit->max, limit->min);
 	return 0;
@@ -150,14 +191,21 @@ static int read_runs(const struct budget_context *context, json_object *value, _
 	return err;
 }
 
-static int read_region(const struct budget_context *at, json_object *object,
-		       struct budget_region *region)
+/* Returns whether parts of the kind have the figure. */
+static bool part_has(enum budget_part_kind kind, int figure)
+{
+	return kind == BUDGET_THROUGH ||
+	       (figure != BUDGET_PEAK_BYTES && figure != BUDGET_TEMPORARY_ALLOCATIONS);
+}
+
+static int read_part(const struct budget_context *at, json_object *object, struct budget_part *part)
 {
 	struct budget_context context = *at;
 	const char *ignored;
 	int err = 0;
 
-	context.region = region->name;
+	context.part = part->name;
+	context.part_kind = part->kind;
 	context.key = NULL;
 	if (!json_object_is_type(object, json_type_object))
 		return fail(
@@ -168,68 +216,178 @@ static int read_region(const struct budget_context *at, json_object *object,
 		int figure = figure_by_name(key);
 
 		context.key = key;
-		if (figure >= 0 && figure != BUDGET_PEAK_BYTES)
-			err = read_limit(&context, value, &region->limits[figure]);
+		if (figure >= 0 && part_has(part->kind, figure))
+			err = read_limit(&context, value, &part->limits[figure]);
 		else if (!strcmp(key, "comment"))
 			err = read_text(&context, value, &ignored);
 		else
 			err = fail(&context,
-				   "unknown key; a region has total_allocations, "
-				   "total_allocated_bytes, remaining_allocations, remaining_bytes "
-				   "and comment");
+				   "unknown key; a %s has total_allocations, "
+				   "total_allocated_bytes, remaining_allocations, "
+				   "remaining_bytes%s and comment",
+				   part->kind == BUDGET_REGION ? "region" : "function",
+				   part->kind == BUDGET_REGION
+					   ? ""
+					   : ", peak_bytes, temporary_allocations");
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int read_regions(const struct budget_context *context, json_object *value,
-			struct budget_test *test)
+static int read_parts(const struct budget_context *context, json_object *value,
+		      enum budget_part_kind kind, struct budget_test *test)
 {
+	size_t n =
+		json_object_is_type(value, json_type_object) ? json_object_object_length(value) : 0;
 	int err;
 
-	if (!json_object_is_type(value, json_type_object) || !json_object_object_length(value))
-		return fail(context, "it has to be an object with a key for each region");
-	test->regions = calloc(json_object_object_length(value), sizeof(*test->regions));
-	if (!test->regions)
-		return error__set(context->error, -ENOMEM, "cannot read %.256s: out of memory",
+	if (!n)
+		return fail(context, "it has to be an object with a key for each %s",
+			    kind == BUDGET_REGION ? "region" : "function");
+	err = array__reserve(&test->parts, &test->parts_room, test->n_parts + n,
+			     sizeof(*test->parts));
+	if (err)
+		return error__set(context->error, err, "cannot read %.256s: out of memory",
 				  context->path);
 	json_object_object_foreach(value, name, object)
 	{
-		struct budget_region *region = &test->regions[test->n_regions++];
+		struct budget_part *part = &test->parts[test->n_parts++];
 
-		*region = (struct budget_region){ .name = name, .object = object };
-		err = read_region(context, object, region);
+		*part = (struct budget_part){
+			.kind = kind, .name = name, .object = object, .when = context->when
+		};
+		err = read_part(context, object, part);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int read_key(const struct budget_context *context, json_object *value,
-		    struct budget_test *test)
+static int read_condition(const struct budget_context *context, json_object *value,
+			  const char **condition)
+{
+	regex_t compiled;
+	int err = read_text(context, value, condition);
+
+	if (err)
+		return err;
+	if (regcomp(&compiled, *condition, REG_EXTENDED | REG_NOSUB))
+		return fail(context, "'%.64s' is no regular expression", *condition);
+	regfree(&compiled);
+	return 0;
+}
+
+static int condition_by_name(const char *name)
+{
+	for (int i = 0; i < BUDGET_CONDITIONS; i++)
+		if (!strcmp(condition_names[i], name))
+			return i;
+	return -ENOENT;
+}
+
+/* Reads a key that tests and their "when" both have. Returns 1 if it is none. */
+static int read_shared_key(const struct budget_context *context, json_object *value,
+			   struct budget_limit limits[BUDGET_FIGURES], struct budget_test *test)
 {
 	int figure = figure_by_name(context->key);
 	const char *ignored;
 
 	if (figure >= 0)
-		return read_limit(context, value, &test->limits[figure]);
+		return read_limit(context, value, &limits[figure]);
+	if (!strcmp(context->key, "regions"))
+		return read_parts(context, value, BUDGET_REGION, test);
+	if (!strcmp(context->key, "through"))
+		return read_parts(context, value, BUDGET_THROUGH, test);
+	if (!strcmp(context->key, "comment"))
+		return read_text(context, value, &ignored);
+	return 1;
+}
+
+static int read_when(const struct budget_context *at, json_object *object, struct budget_test *test)
+{
+	struct budget_when *when = &test->whens[test->n_whens++];
+	struct budget_context context = *at;
+	bool has_condition = false;
+	int err;
+
+	*when = (struct budget_when){ .object = object };
+	context.when = test->n_whens;
+	context.key = NULL;
+	if (!json_object_is_type(object, json_type_object))
+		return fail(&context, "each of its entries has to be an object, such as {\"libc\": "
+				      "\"2[.]36\", \"total_allocations\": {\"max\": 1000}}");
+	json_object_object_foreach(object, key, value)
+	{
+		int condition = condition_by_name(key);
+
+		context.key = key;
+		has_condition |= condition >= 0;
+		err = condition >= 0 ? read_condition(&context, value, &when->conditions[condition])
+				     : read_shared_key(&context, value, when->limits, test);
+		if (err > 0)
+			err = fail(&context,
+				   "unknown key; here are machine, system, libc, compiler and "
+				   "library, which are regular expressions, limits of figures, "
+				   "regions, through and comment");
+		if (err)
+			return err;
+	}
+	context.key = NULL;
+	return has_condition ? 0
+			     : fail(&context, "an entry has no condition: machine, system, libc, "
+					      "compiler or library");
+}
+
+static int read_whens(const struct budget_context *context, json_object *value,
+		      struct budget_test *test)
+{
+	size_t n =
+		json_object_is_type(value, json_type_array) ? json_object_array_length(value) : 0;
+	int err = 0;
+
+	if (!n)
+		return fail(context, "it has to be a list of objects with conditions and limits");
+	test->whens = calloc(n, sizeof(*test->whens));
+	if (!test->whens)
+		return error__set(context->error, -ENOMEM, "cannot read %.256s: out of memory",
+				  context->path);
+	for (size_t i = 0; i < n && !err; i++)
+		err = read_when(context, json_object_array_get_idx(value, i), test);
+	return err;
+}
+
+static int read_key(const struct budget_context *context, json_object *value,
+		    struct budget_test *test)
+{
+	int err = read_shared_key(context, value, test->limits, test);
+
+	if (err <= 0)
+		return err;
 	if (!strcmp(context->key, "command"))
 		return read_command(context, value, test);
 	if (!strcmp(context->key, "runs"))
 		return read_runs(context, value, 1, &test->runs);
 	if (!strcmp(context->key, "warmup"))
 		return read_runs(context, value, 0, &test->warmup);
+	if (!strcmp(context->key, "percentile")) {
+		__s64 number;
+
+		err = read_number(context, "it", value, 0, 100, &number);
+		if (!err)
+			test->percentile = number;
+		return err;
+	}
 	if (!strcmp(context->key, "directory"))
 		return read_text(context, value, &test->directory);
-	if (!strcmp(context->key, "regions"))
-		return read_regions(context, value, test);
-	if (!strcmp(context->key, "comment"))
-		return read_text(context, value, &ignored);
-	return fail(context,
-		    "unknown key; a test has command, runs, warmup, directory, regions, comment, "
-		    "total_allocations, total_allocated_bytes, remaining_allocations, "
-		    "remaining_bytes and peak_bytes");
+	if (!strcmp(context->key, "when"))
+		return read_whens(context, value, test);
+	return fail(
+		context,
+		"unknown key; a test has command, runs, warmup, percentile, directory, regions, "
+		"through, when, comment, total_allocations, total_allocated_bytes, "
+		"remaining_allocations, remaining_bytes, peak_bytes and "
+		"temporary_allocations");
 }
 
 /* Returns whether the name is valid; it becomes part of file names. */
@@ -257,6 +415,8 @@ static int read_test(const char *path, const char *name, json_object *object,
 		.runs = BUDGET_DEFAULT_RUNS,
 		.warmup = BUDGET_DEFAULT_WARMUP,
 	};
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		test->owners[i] = object;
 	if (!is_name(name))
 		return fail(&context,
 			    "the name has to be one that files can have: up to %d bytes without "
@@ -425,7 +585,8 @@ void budget__release(struct budget *budget)
 {
 	for (size_t i = 0; i < budget->n_tests; i++) {
 		free(budget->tests[i].command);
-		free(budget->tests[i].regions);
+		free(budget->tests[i].parts);
+		free(budget->tests[i].whens);
 	}
 	free(budget->tests);
 	json_object_put(budget->root);
@@ -461,8 +622,38 @@ static bool has_limits(const struct budget_limit limits[BUDGET_FIGURES])
 
 bool budget_test__has_limits(const struct budget_test *test)
 {
-	for (size_t i = 0; i < test->n_regions; i++)
-		if (has_limits(test->regions[i].limits))
+	for (size_t i = 0; i < test->n_parts; i++)
+		if (!test->parts[i].is_off && has_limits(test->parts[i].limits))
+			return true;
+	for (size_t i = 0; i < test->n_whens; i++)
+		if (has_limits(test->whens[i].limits))
 			return true;
 	return has_limits(test->limits);
+}
+
+static bool limits_growth(const struct budget_limit limits[BUDGET_FIGURES])
+{
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		if (limits[i].has_growth)
+			return true;
+	return false;
+}
+
+bool budget_test__limits_growth(const struct budget_test *test)
+{
+	for (size_t i = 0; i < test->n_whens; i++)
+		if (limits_growth(test->whens[i].limits))
+			return true;
+	for (size_t i = 0; i < test->n_parts; i++)
+		if (!test->parts[i].is_off && limits_growth(test->parts[i].limits))
+			return true;
+	return limits_growth(test->limits);
+}
+
+bool budget_test__has_part(const struct budget_test *test, enum budget_part_kind kind)
+{
+	for (size_t i = 0; i < test->n_parts; i++)
+		if (test->parts[i].kind == kind && !test->parts[i].is_off)
+			return true;
+	return false;
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "growth_limit.h"
+
 struct error;
 struct json_object;
 
@@ -18,22 +20,49 @@ enum budget_figure {
 	BUDGET_REMAINING_ALLOCATIONS,
 	BUDGET_REMAINING_BYTES,
 	BUDGET_PEAK_BYTES,
+	BUDGET_TEMPORARY_ALLOCATIONS,
 	BUDGET_FIGURES,
 };
 
 struct budget_limit {
 	bool has_max, has_min;
 	__s64 max, min;
+	bool has_growth;
+	struct growth_limit growth; /* from the base of --against */
 };
 
-/*
- * Limits for a region that the program marks, allocprof-targets(7). Regions have no
- * BUDGET_PEAK_BYTES.
- */
-struct budget_region {
-	const char *name;
+/* What a recording says of where it was made, and a condition is a regular expression of. */
+enum budget_condition {
+	BUDGET_MACHINE,
+	BUDGET_SYSTEM,
+	BUDGET_LIBC,
+	BUDGET_COMPILER,
+	BUDGET_LIBRARY, /* one of the lines matches */
+	BUDGET_CONDITIONS,
+};
+
+/* Limits for where all of its conditions hold. They take the place of the test's own for the same figures. */
+struct budget_when {
+	const char *conditions[BUDGET_CONDITIONS]; /* NULL: none */
 	struct budget_limit limits[BUDGET_FIGURES];
-	struct json_object *object; /* the region in the file */
+	struct json_object *object;
+};
+
+enum budget_part_kind {
+	BUDGET_REGION,	/* a region that the program marks, allocprof-targets(7) */
+	BUDGET_THROUGH, /* stacks through a function, whose name is a pattern */
+};
+
+/* Limits for a part of what the command allocates. Regions have neither BUDGET_PEAK_BYTES nor
+ * BUDGET_TEMPORARY_ALLOCATIONS. */
+struct budget_part {
+	enum budget_part_kind kind;
+	const char *name;
+	/* Index + 1 of the struct budget_when that it is in; 0: none. It does not count where another one holds. */
+	size_t when;
+	bool is_off;
+	struct budget_limit limits[BUDGET_FIGURES];
+	struct json_object *object; /* the part in the file */
 };
 
 struct budget_test {
@@ -41,10 +70,16 @@ struct budget_test {
 	const char **command;  /* ends with NULL; NULL if the file has none */
 	const char *directory; /* NULL: none was given */
 	__u64 runs, warmup;
+	/* Which of the runs is judged, from 0, the least one, to 100, the greatest. */
+	__u64 percentile;
 	struct budget_limit limits[BUDGET_FIGURES];
-	struct budget_region *regions;
-	size_t n_regions;
+	struct budget_part *parts;
+	size_t n_parts, parts_room;
+	struct budget_when *whens;
+	size_t n_whens;
 	struct json_object *object; /* the test in the file */
+	/* Where the limits of each figure are in the file: @object, or the one of a struct budget_when. */
+	struct json_object *owners[BUDGET_FIGURES];
 };
 
 struct budget {
@@ -85,8 +120,23 @@ void budget__release(struct budget *budget);
 /* Returns the test called @name, or NULL with @error, which suggests the nearest name. */
 struct budget_test *budget__find(const struct budget *budget, const char *name,
 				 struct error *error);
-/* Returns whether a figure of @test or of its regions has a limit. */
+/* Returns whether a figure of @test or of its parts has a limit, wherever it is run, beside those of growth. */
 bool budget_test__has_limits(const struct budget_test *test);
+/* Returns whether one of them has such a limit. */
+bool budget_test__limits_growth(const struct budget_test *test);
+/* Returns whether there are limits for such a part. */
+bool budget_test__has_part(const struct budget_test *test, enum budget_part_kind kind);
+bool budget_limit__is_any(const struct budget_limit *limit);
+
+/* Returns what the recording says, or NULL. */
+typedef const char *(*budget_condition_fn)(void *context, enum budget_condition condition);
+
+/* Takes the limits of the first struct budget_when whose conditions hold; parts of the others are off. To be
+ * called once. Returns 0, -ENODATA with @error set if then nothing has a limit, or -ENOMEM. */
+int budget_test__choose_when(struct budget_test *test, budget_condition_fn says, void *context,
+			     struct error *error);
+/* Returns the condition's key in the budget, such as "libc". */
+const char *budget__condition_name(enum budget_condition condition);
 
 /* Stores the effective lower limit in *@min: that of the file or, for allocations, SwiftNIO's (max
  * - 1000, exclusive). Returns false if there is none. */
@@ -98,21 +148,29 @@ enum budget_verdict budget_limit__judge(const struct budget_limit *limit, enum b
  * multiple of 50 above it, which also passes values up to 999 less. */
 struct budget_limit budget__slack(__s64 value);
 
+/* A figure over the runs: what is judged of it, and how far it goes. */
+struct budget_measured {
+	__s64 value, least, greatest;
+};
+
+/* Does the same, with room for runs that differ as much as these. */
+struct budget_limit budget__slack_of(const struct budget_measured *measured);
+
 /* Takes the test's limit of allocations from the environment variable MAX_ALLOCS_ALLOWED_<name>,
  * if it is set; characters of the name other than letters and digits become '_'. Returns 0, or
  * -EINVAL with @error set. */
 int budget_test__read_environment(struct budget_test *test, struct error *error);
 
 /*
- * Writes limits for @values to the test's object: for the figures that already have limits or, if
- * none has, for total_allocations and remaining_allocations (unless the test has regions).
+ * Writes limits for what was measured to the test's object: for the figures that already have limits or, if
+ * none has, for total_allocations and remaining_allocations (unless the test has parts).
  * *@changed: whether any limit has changed. Returns 0 or -ENOMEM.
  */
-int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES],
-			bool *changed);
-/* Does the same for a region, for which only total_allocations gets a limit if no figure has one. */
-int budget_region__update(struct budget_region *region, const __s64 values[BUDGET_FIGURES],
-			  bool *changed);
+int budget_test__update(struct budget_test *test,
+			const struct budget_measured measured[BUDGET_FIGURES], bool *changed);
+/* Does the same for a part, for which only total_allocations gets a limit if no figure has one. */
+int budget_part__update(struct budget_part *part,
+			const struct budget_measured measured[BUDGET_FIGURES], bool *changed);
 /* Checks before long runs whether budget__write() to @path, which need not exist, would succeed.
  * Returns 0 or a negative errno with @error set. */
 int budget__check_writable(const char *path, struct error *error);

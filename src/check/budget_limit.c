@@ -57,6 +57,19 @@ struct budget_limit budget__slack(__s64 value)
 	return limit;
 }
 
+/* Runs that differ may differ by as much again beyond the greatest of them. */
+struct budget_limit budget__slack_of(const struct budget_measured *measured)
+{
+	struct budget_limit limit = budget__slack(measured->value);
+	__s64 spread = measured->greatest - measured->value;
+
+	if (spread > 0)
+		limit.max = budget__slack(measured->greatest + spread).max;
+	if (spread > 0 && limit.has_min && limit.min > measured->least - spread)
+		limit.min = measured->least > spread ? measured->least - spread : 0;
+	return limit;
+}
+
 int budget_test__read_environment(struct budget_test *test, struct error *error)
 {
 	static const char prefix[] = "MAX_ALLOCS_ALLOWED_";
@@ -81,6 +94,8 @@ int budget_test__read_environment(struct budget_test *test, struct error *error)
 				  "allocations",
 				  text, variable);
 	*limit = (struct budget_limit){ .has_max = true, .max = max };
+	for (size_t i = 0; i < test->n_whens; i++)
+		test->whens[i].limits[BUDGET_TOTAL_ALLOCATIONS] = (struct budget_limit){ 0 };
 	return 0;
 }
 
@@ -102,12 +117,13 @@ static int set_number(json_object *object, const char *key, __s64 value, bool *c
 	return 0;
 }
 
-/* Updates the limit @old of a figure in @parent, a test or a region. */
-static int update_limit(json_object *parent, struct budget_limit *old, int figure, __s64 value,
-			bool *changed)
+/* Updates the limit @old of a figure in @parent, a test, a part or an entry of "when". */
+static int update_limit(json_object *parent, struct budget_limit *old, int figure,
+			const struct budget_measured *measured, bool *changed)
 {
 	const char *name = budget__figure_name(figure);
-	struct budget_limit fresh = budget__slack(value);
+	__s64 value = measured->value;
+	struct budget_limit fresh = budget__slack_of(measured);
 	bool is_new = !old->has_max && !old->has_min;
 	json_object *object = json_object_object_get(parent, name);
 	int err = 0;
@@ -122,6 +138,8 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 	/* Kinds of limits that the file lacks are not added, nor is a lower limit of 0, which has
 	 * no effect. */
 	fresh.has_max = old->has_max || is_new;
+	fresh.has_growth = old->has_growth;
+	fresh.growth = old->growth;
 	if (!old->has_min && (!is_new || value >= SLACK_BELOW))
 		fresh.has_min = false;
 	if (fresh.has_max)
@@ -131,8 +149,8 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 	else if (!err && old->has_min) {
 		*changed = true;
 		/* A lower limit cannot be below 0, and budget__parse() refuses an object without
-		 * max and min. */
-		if (fresh.has_max)
+		 * limits. */
+		if (fresh.has_max || fresh.has_growth)
 			json_object_object_del(object, "min");
 		else
 			json_object_object_del(parent, name);
@@ -143,36 +161,46 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 }
 
 /* Updates limits. @defaults is a mask of the figures that get a limit if none has one. */
-static int update_limits(json_object *parent, struct budget_limit limits[BUDGET_FIGURES],
-			 const __s64 values[BUDGET_FIGURES], unsigned int defaults, bool *changed)
+static int update_limits(json_object *const owners[BUDGET_FIGURES],
+			 struct budget_limit limits[BUDGET_FIGURES],
+			 const struct budget_measured measured[BUDGET_FIGURES],
+			 unsigned int defaults, bool *changed)
 {
+	bool has_growth = false;
 	unsigned int wanted = 0;
 	int err = 0;
 
 	*changed = false;
-	for (int i = 0; i < BUDGET_FIGURES; i++)
+	for (int i = 0; i < BUDGET_FIGURES; i++) {
+		has_growth |= limits[i].has_growth;
 		if (limits[i].has_max || limits[i].has_min)
 			wanted |= 1U << i;
-	if (!wanted)
+	}
+	if (!wanted && !has_growth)
 		wanted = defaults;
 	for (int i = 0; i < BUDGET_FIGURES && !err; i++)
 		if (wanted >> i & 1)
-			err = update_limit(parent, &limits[i], i, values[i], changed);
+			err = update_limit(owners[i], &limits[i], i, &measured[i], changed);
 	return err;
 }
 
-int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES], bool *changed)
+int budget_test__update(struct budget_test *test,
+			const struct budget_measured measured[BUDGET_FIGURES], bool *changed)
 {
 	unsigned int defaults = 1U << BUDGET_TOTAL_ALLOCATIONS | 1U << BUDGET_REMAINING_ALLOCATIONS;
 
-	return update_limits(test->object, test->limits, values, test->n_regions ? 0 : defaults,
+	return update_limits(test->owners, test->limits, measured, test->n_parts ? 0 : defaults,
 			     changed);
 }
 
-int budget_region__update(struct budget_region *region, const __s64 values[BUDGET_FIGURES],
-			  bool *changed)
+int budget_part__update(struct budget_part *part,
+			const struct budget_measured measured[BUDGET_FIGURES], bool *changed)
 {
-	return update_limits(region->object, region->limits, values, 1U << BUDGET_TOTAL_ALLOCATIONS,
+	json_object *owners[BUDGET_FIGURES];
+
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		owners[i] = part->object;
+	return update_limits(owners, part->limits, measured, 1U << BUDGET_TOTAL_ALLOCATIONS,
 			     changed);
 }
 

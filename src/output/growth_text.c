@@ -17,7 +17,7 @@ struct growth_text growth_limit__text(const struct growth_limit *growth)
 	return made;
 }
 
-struct growth_text growth__difference(__s64 before, __s64 after)
+struct growth_text growth_text__difference(__s64 before, __s64 after)
 {
 	const char *sign = after < before ? "-" : "+";
 	__u64 change = after < before ? (__u64)before - (__u64)after : (__u64)after - (__u64)before;

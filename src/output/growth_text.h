@@ -15,6 +15,6 @@ struct growth_text {
 struct growth_text growth_limit__text(const struct growth_limit *growth);
 
 /* Returns "+3,000 (+74.8 %)", "-5 (-100.0 %)" or, from 0, "+3,000". */
-struct growth_text growth__difference(__s64 before, __s64 after);
+struct growth_text growth_text__difference(__s64 before, __s64 after);
 
 #endif

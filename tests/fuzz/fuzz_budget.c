@@ -17,8 +17,8 @@ static void update(struct budget *budget)
 		struct budget_test *test = &budget->tests[i];
 
 		budget_test__update(test, values, &changed);
-		for (size_t j = 0; j < test->n_regions; j++)
-			budget_region__update(&test->regions[j], values, &changed);
+		for (size_t j = 0; j < test->n_parts; j++)
+			budget_part__update(&test->parts[j], values, &changed);
 	}
 }
 

@@ -18,6 +18,16 @@ static int parse(const char *text, struct budget *budget, struct error *error)
 	return budget__parse(text, strlen(text), "b.json", budget, error);
 }
 
+/* Runs that are all alike. */
+static const struct budget_measured *measured(const __s64 values[BUDGET_FIGURES])
+{
+	static struct budget_measured made[BUDGET_FIGURES];
+
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		made[i] = (struct budget_measured){ values[i], values[i], values[i] };
+	return made;
+}
+
 static const char whole[] =
 	"{\"comment\": \"all\", \"tests\": {\n"
 	" \"z\": {\"command\": [\"./t\", \"-v\"], \"runs\": 10, \"warmup\": 0, \"directory\": \"d\",\n"
@@ -88,7 +98,7 @@ static void test_bad(void **state)
 		  "region 'r', \"peak_bytes\": unknown key" },
 		{ "{\"tests\": {\"a\": {\"regions\": {\"r\": {\"total_allocations\": {\"max\": -5}}}}}}",
 		  "region 'r', \"total_allocations\": max is -5" },
-		{ "{\"tests\": {\"a\": {\"peak_bytes\": {}}}}", "neither" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {}}}}", "none of" },
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": -1}}}}",
 		  "test 'a', \"peak_bytes\": max is -1; it cannot be negative" },
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": \"5\"}}}}", "a whole number" },
@@ -230,9 +240,9 @@ static void test_update(void **state)
 	assert_int_equal(fchmod(fd, 0640), 0);
 	close(fd);
 	assert_int_equal(parse(whole, &budget, &error), 0);
-	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
+	assert_int_equal(budget_test__update(&budget.tests[0], measured(values), &changed), 0);
 	assert_true(changed);
-	assert_int_equal(budget_test__update(&budget.tests[1], values, &changed), 0);
+	assert_int_equal(budget_test__update(&budget.tests[1], measured(values), &changed), 0);
 	assert_false(changed);
 	assert_int_equal(budget__write(&budget, path, &error), 0);
 	budget__release(&budget);
@@ -259,7 +269,7 @@ static void test_update_adds(void **state)
 	bool changed;
 
 	assert_int_equal(parse("{\"tests\": {\"a\": {}}}", &budget, &error), 0);
-	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
+	assert_int_equal(budget_test__update(&budget.tests[0], measured(values), &changed), 0);
 	assert_true(changed);
 	assert_string_equal(json_object_to_json_string_ext(budget.root, JSON_C_TO_STRING_PLAIN),
 			    "{\"tests\":{\"a\":{\"total_allocations\":{\"max\":7050},"
@@ -280,7 +290,7 @@ static void test_update_below_zero(void **state)
 			       "\"remaining_bytes\": {\"min\": 50, \"max\": 90}}}}",
 			       &budget, &error),
 			 0);
-	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
+	assert_int_equal(budget_test__update(&budget.tests[0], measured(values), &changed), 0);
 	assert_true(changed);
 	text = json_object_to_json_string_ext(budget.root, JSON_C_TO_STRING_PLAIN);
 	assert_string_equal(text, "{\"tests\":{\"a\":{\"remaining_bytes\":{\"max\":0}}}}");
@@ -338,14 +348,15 @@ static void test_regions(void **state)
 		      "\"remaining_bytes\": {\"max\": 1}}}}, \"b\": {\"regions\": {\"r\": {}}}}}",
 		      &budget, &error),
 		0);
-	assert_int_equal(budget.tests[0].n_regions, 2);
+	assert_int_equal(budget.tests[0].n_parts, 2);
 	assert_true(budget_test__has_limits(&budget.tests[0]));
 	assert_false(budget_test__has_limits(&budget.tests[1]));
-	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
+	assert_int_equal(budget_test__update(&budget.tests[0], measured(values), &changed), 0);
 	assert_false(changed);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(
-			budget_region__update(&budget.tests[0].regions[i], values, &changed), 0);
+			budget_part__update(&budget.tests[0].parts[i], measured(values), &changed),
+			0);
 		assert_true(changed);
 	}
 	assert_string_equal(
