@@ -20,10 +20,12 @@
 #include "control.h"
 #include "data_file.h"
 #include "dump_limits.h"
+#include "dump_peak.h"
 #include "error.h"
 #include "measure_options.h"
 #include "message.h"
 #include "number.h"
+#include "profile.h"
 #include "text.h"
 
 /* Number of attempts to read the live blocks while the target neither allocates nor frees; then
@@ -36,8 +38,7 @@
  * all is read. */
 #define STOP_NS	     (100 * NS_PER_MS)
 #define MOST_HELD_MS 2000
-/* Text that the child writes when it has read all that it needs of the target. */
-#define HAS_READ "r"
+#define HAS_READ     'r'
 
 /* A checkpoint is due after half of the time that has been recorded until now, but at least
  * CHECKPOINT_LEAST_NS and at most CHECKPOINT_MOST_NS, and not before CHECKPOINT_COST times as long
@@ -51,24 +52,11 @@
 #define LOOK_NS	  (100 * NS_PER_MS)
 #define LOOK_COST 20
 
-/*
- * A copy at the peak is due when resident memory exceeds that of the last one by PEAK_STEP, or by
- * PEAK_LEFT and has stopped to grow; but not before PEAK_LEAST_NS, and as long as the last one took,
- * have gone by. If both are so, the second time is not waited for, and a copy that is being written,
- * which is not of the peak then, is given up, but no two in a row.
- */
-#define PEAK_STEP     0.05
-#define PEAK_LEFT     0.005
-#define PEAK_LEAST_NS (250 * NS_PER_MS)
-
-/* Copies at new highs of resident memory, each of which replaces the one before. */
-struct peak {
-	char *path;			  /* NULL: there are none */
-	__u64 most_bytes, last_bytes;	  /* resident memory: the highest, and at the last look */
-	__u64 copied_bytes, before_bytes; /* of the last copy that was begun, and of that before */
-	__u64 begin_ns, due_ns;		  /* CLOCK_MONOTONIC */
-	bool is_written, was_given_up;
-	char why_not[128]; /* why the last copy could not be written */
+/* The child writes this when it has read all that it needs of the target. */
+struct note {
+	char mark; /* HAS_READ */
+	bool has_sample;
+	struct profile_rss_sample sample; /* of the resident memory (--resident) */
 };
 
 /* A forked child that writes the counts as they were at the fork. */
@@ -98,7 +86,7 @@ struct controlled {
 	struct dump_limits limits;
 	char reached[DUMP_LIMITS_TEXT]; /* limits for which no dump has been begun yet */
 	__u64 look_ns;			/* when the memory is looked at, CLOCK_MONOTONIC */
-	struct peak peak;
+	struct dump_peak peak;
 	char **kept; /* paths of the last dumps at limits, or NULL; a ring */
 	__u64 n_written;
 	__u64 start_ns, checkpoint_ns,
@@ -172,6 +160,16 @@ static void reset(struct controlled *controlled, __u64 client)
 			       state_name(controlled->session));
 }
 
+static void write_note(const struct profile *profile, int fd)
+{
+	struct note note = { .mark = HAS_READ, .has_sample = profile->n_rss };
+
+	if (note.has_sample)
+		note.sample = profile->rss_samples[profile->n_rss_samples - 1];
+	if (write(fd, &note, sizeof(note)) != sizeof(note))
+		_exit(1);
+}
+
 /* Writes the dump, in the child, which has only a copy of the recording's memory. */
 static void write_dump(struct controlled *controlled, const char *path, int fd)
 {
@@ -188,8 +186,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 	if (write(fd, "", 1) != 1)
 		_exit(1);
 	err = session__finish(controlled->session, &error);
-	if (!err && write(fd, HAS_READ, 1) != 1)
-		_exit(1);
+	if (!err)
+		write_note(session__profile(controlled->session), fd);
 	if (!err)
 		err = measure->dump(measure->dump_context, controlled->session, path,
 				    controlled->dump.is_checkpoint || controlled->dump.is_peak,
@@ -265,14 +263,6 @@ static void plan_checkpoint(struct controlled *controlled)
 	controlled->due_ns = now_ns + (wait_ns > cost_ns ? wait_ns : cost_ns);
 }
 
-/* Notes the resident memory that a look has found. */
-static void note_use(struct peak *peak, __u64 rss_bytes)
-{
-	peak->last_bytes = rss_bytes;
-	if (rss_bytes > peak->most_bytes)
-		peak->most_bytes = rss_bytes;
-}
-
 static int cut_and_start(struct controlled *controlled, struct error *error)
 {
 	int err = session__cut(controlled->session, error);
@@ -282,8 +272,7 @@ static int cut_and_start(struct controlled *controlled, struct error *error)
 		return err;
 	if (controlled->dump.is_peak) {
 		session__use(controlled->session, &use);
-		controlled->peak.copied_bytes = use.rss_bytes;
-		note_use(&controlled->peak, use.rss_bytes);
+		dump_peak__begin(&controlled->peak, use.rss_bytes);
 	}
 	err = start_dump(controlled);
 	return err ? error__set(error, err, "cannot start the process that writes a dump: %s",
@@ -373,11 +362,20 @@ static bool try_again(struct controlled *controlled)
 	return !err;
 }
 
-/* Removes the child's note that it has read all, from the text that it has written. */
-static void take_out_note(struct dump *dump)
+/* Removes the child's note from the text that it has written. */
+static void take_out_note(struct controlled *controlled)
 {
-	if (dump->len && dump->text[0] == HAS_READ[0])
-		memmove(dump->text, dump->text + 1, dump->len--);
+	struct dump *dump = &controlled->dump;
+	struct note note;
+
+	if (dump->len < sizeof(note) || dump->text[0] != HAS_READ)
+		return;
+	memcpy(&note, dump->text, sizeof(note));
+	dump->len -= sizeof(note);
+	memmove(dump->text, dump->text + sizeof(note), dump->len + 1);
+	/* Without memory for it the time line lacks the sample. */
+	if (note.has_sample)
+		(void)session__keep_rss_sample(controlled->session, &note.sample);
 }
 
 /* Keeps the path of a dump, and removes the oldest one if there are more than are to be kept. Takes
@@ -409,19 +407,6 @@ static void report_at_limit(struct controlled *controlled, bool is_written, cons
 			       dump->held_ns ? number__time(dump->held_ns).text : "");
 }
 
-/* Plans the next copy at a peak after one has been written, or could not be. */
-static void plan_peak(struct controlled *controlled, bool is_written, const char *said)
-{
-	struct peak *peak = &controlled->peak;
-	__u64 now_ns = clock__now_ns(), cost_ns = now_ns - peak->begin_ns;
-
-	peak->due_ns = now_ns + (cost_ns > PEAK_LEAST_NS ? cost_ns : PEAK_LEAST_NS);
-	peak->is_written |= is_written;
-	snprintf(peak->why_not, sizeof(peak->why_not), "%.127s", is_written ? "" : said);
-	if (!is_written)
-		peak->copied_bytes = peak->before_bytes;
-}
-
 static void end_dump(struct controlled *controlled)
 {
 	struct dump *dump = &controlled->dump;
@@ -431,7 +416,7 @@ static void end_dump(struct controlled *controlled)
 	waitpid(dump->pid, NULL, 0);
 	dump->pid = 0;
 	dump->text[dump->len] = '\0';
-	take_out_note(dump);
+	take_out_note(controlled);
 	if (try_again(controlled))
 		return;
 	if (!dump->len)
@@ -447,7 +432,7 @@ static void end_dump(struct controlled *controlled)
 	if (dump->is_checkpoint) {
 		plan_checkpoint(controlled);
 	} else if (dump->is_peak) {
-		plan_peak(controlled, dump->text[0] == '0', said);
+		dump_peak__end(&controlled->peak, dump->text[0] == '0', said);
 	} else if (dump->why[0]) {
 		report_at_limit(controlled, dump->text[0] == '0', said);
 		if (dump->text[0] == '0') {
@@ -574,37 +559,19 @@ static void attend_checkpoint(struct controlled *controlled)
 		*measure->is_kept = true;
 }
 
-/* Returns whether a copy at a peak is due. */
-static bool is_peak(const struct controlled *controlled, __u64 rss_bytes, __u64 now_ns)
-{
-	const struct dump *dump = &controlled->dump;
-	const struct peak *peak = &controlled->peak;
-	bool is_above = rss_bytes > peak->copied_bytes * (1 + PEAK_STEP);
-	bool is_left = rss_bytes > peak->copied_bytes * (1 + PEAK_LEFT) &&
-		       rss_bytes <= peak->last_bytes * (1 + PEAK_LEFT);
-
-	if (!peak->path || controlled->reached[0])
-		return false;
-	if (is_above && is_left && now_ns >= peak->begin_ns + PEAK_LEAST_NS &&
-	    (!dump->pid || dump->is_checkpoint || (dump->is_peak && !peak->was_given_up)))
-		return true;
-	return (!dump->pid || dump->is_checkpoint) && now_ns >= peak->due_ns &&
-	       (is_above || is_left);
-}
-
-static void begin_peak(struct controlled *controlled, __u64 rss_bytes)
+static void attend_peak(struct controlled *controlled, __u64 rss_bytes)
 {
 	struct dump *dump = &controlled->dump;
-	struct peak *peak = &controlled->peak;
+	struct dump_peak *peak = &controlled->peak;
+	bool is_written = dump->pid && dump->is_peak;
 	struct error error = { 0 };
 	int err;
 
-	peak->was_given_up = dump->pid && dump->is_peak;
+	if (controlled->reached[0] || (dump->pid && !is_written && !dump->is_checkpoint) ||
+	    !dump_peak__is_due(peak, rss_bytes, is_written))
+		return;
 	if (dump->pid)
 		abandon(controlled);
-	peak->begin_ns = clock__now_ns();
-	peak->before_bytes = peak->copied_bytes;
-	peak->copied_bytes = rss_bytes;
 	dump->client = 0;
 	dump->is_peak = true;
 	dump->is_checkpoint = dump->may_be_torn = false;
@@ -615,7 +582,7 @@ static void begin_peak(struct controlled *controlled, __u64 rss_bytes)
 	dump->path = strdup(peak->path);
 	err = dump->path ? begin(controlled, false, &error) : -ENOMEM;
 	if (err)
-		plan_peak(controlled, false, error.text[0] ? error.text : strerror(-err));
+		dump_peak__end(peak, false, error.text[0] ? error.text : strerror(-err));
 }
 
 /* Looks at the memory, and begins a dump if a limit is reached. If another dump is being written,
@@ -632,11 +599,10 @@ static void attend_limits(struct controlled *controlled)
 	if (now_ns >= controlled->look_ns) {
 		session__use(controlled->session, &use);
 		dump_limits__add_reached(&controlled->limits, &use, now_ns, controlled->reached);
-		if (is_peak(controlled, use.rss_bytes, now_ns))
-			begin_peak(controlled, use.rss_bytes);
-		note_use(&controlled->peak, use.rss_bytes);
 		cost_ns = (clock__now_ns() - now_ns) * LOOK_COST;
 		controlled->look_ns = now_ns + (cost_ns > LOOK_NS ? cost_ns : LOOK_NS);
+		attend_peak(controlled, use.rss_bytes);
+		dump_peak__note(&controlled->peak, use.rss_bytes);
 	}
 	if (!controlled->reached[0] || (controlled->dump.pid && !controlled->dump.is_checkpoint))
 		return;
@@ -662,7 +628,6 @@ static int attend(struct session *session, void *context)
 
 static void free_controlled(struct controlled *controlled)
 {
-	free(controlled->peak.path);
 	for (__u64 i = 0; controlled->kept && i < controlled->measure->n_kept_dumps; i++)
 		free(controlled->kept[i]);
 	free(controlled->kept);
@@ -684,12 +649,7 @@ int controlled__begin(const struct measure *measure, struct controlled **out, st
 		free(controlled);
 		return -ENOMEM;
 	}
-	if (measure->peak_path)
-		controlled->peak.path = strdup(measure->peak_path);
-	if (measure->peak_path && !controlled->peak.path) {
-		free_controlled(controlled);
-		return -ENOMEM;
-	}
+	controlled->peak.path = measure->peak_path;
 	controlled->start_ns = clock__now_ns();
 	controlled->due_ns = controlled->start_ns + CHECKPOINT_LEAST_NS;
 	err = control__open(handle, controlled, &controlled->control, error);
@@ -736,27 +696,6 @@ static bool is_to_end(const struct controlled *controlled, int signal_fd)
 	return false;
 }
 
-/* Says by how much the copy at the peak is off. */
-static void report_peak(const struct controlled *controlled)
-{
-	const struct peak *peak = &controlled->peak;
-
-	if (!peak->path)
-		return;
-	*controlled->measure->has_peak = peak->is_written;
-	if (!peak->is_written)
-		message__print("no copy at the peak was written: %s",
-			       peak->why_not[0] ? peak->why_not
-			       : peak->most_bytes
-				       ? "the recording was too short"
-				       : "the recording ended before its memory was looked at");
-	else if (!controlled->measure->quiet)
-		message__print("at the peak: %s of resident memory when %s was written, at most %s "
-			       "at any look",
-			       number__bytes(peak->copied_bytes, false).text, peak->path,
-			       number__bytes(peak->most_bytes, false).text);
-}
-
 void controlled__end(struct controlled *controlled, int signal_fd)
 {
 	if (!controlled)
@@ -774,7 +713,10 @@ void controlled__end(struct controlled *controlled, int signal_fd)
 			kill(controlled->dump.pid, SIGKILL);
 		attend_dump(controlled);
 	}
-	report_peak(controlled);
+	if (controlled->peak.path) {
+		dump_peak__report(&controlled->peak, controlled->measure->quiet);
+		*controlled->measure->has_peak = controlled->peak.is_written;
+	}
 	control__close(controlled->control);
 	free_controlled(controlled);
 }

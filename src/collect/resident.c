@@ -180,6 +180,7 @@ static void account_memory(struct accounting *accounting)
 		accounting->bytes[RSS_CHANGED] = memory->of.rss_bytes - sum;
 	for (size_t i = 0; i < memory->of.n; i++)
 		accounting->bytes[RSS_HUGE] += memory->of.mappings[i].huge_bytes;
+	accounting->bytes[RSS_HIGHEST] = memory->highest_bytes;
 }
 
 static int add_to_profile(const struct accounting *accounting, __u32 process,

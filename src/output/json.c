@@ -125,3 +125,22 @@ json_object *json__ledger(const struct profile *profile)
 		json__add(ledger, profile->ledger[i].name, json__count(profile->ledger[i].value));
 	return ledger;
 }
+
+json_object *json__rss_samples(const struct profile_rss_sample *samples, size_t n)
+{
+	json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_rss_sample *sample = &samples[i];
+		json_object *object = json_object_new_object();
+
+		json__add(object, "time_ns", json__count(sample->time_ns));
+		for (enum rss_kind kind = 0; kind < RSS_KINDS; kind++)
+			if (sample->bytes[kind])
+				json__add(object, rss_kind__name(kind),
+					  json__count(sample->bytes[kind]));
+		json__add(object, "torn_ms", json__count(sample->torn_ms));
+		json_object_array_add(array, object);
+	}
+	return array;
+}

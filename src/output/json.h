@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 struct profile;
+struct profile_rss_sample;
 
 /*
  * Returns @text as UTF-8. Bytes that are not valid UTF-8 are read as Latin-1: JSON cannot contain
@@ -63,5 +64,8 @@ int json__end(FILE *to);
 json_object *json__meta(const struct profile *profile, const char *key);
 /* Returns the profile's ledger as an object: counts by name. */
 json_object *json__ledger(const struct profile *profile);
+
+/* Returns the samples of the parts of the resident memory. */
+json_object *json__rss_samples(const struct profile_rss_sample *samples, size_t n);
 
 #endif

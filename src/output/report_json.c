@@ -418,6 +418,10 @@ int report_output__json(const struct report_output *output)
 		  output->report->peak_bytes ? json__count(output->report->peak_bytes) : NULL);
 	if (output->profile->n_rss)
 		json__add(root, "rss", json_rss(output->profile));
+	if (output->profile->n_rss_samples)
+		json__add(root, "rss_samples",
+			  json__rss_samples(output->profile->rss_samples,
+					    output->profile->n_rss_samples));
 	if (output->report->mappings)
 		json__add(root, "mappings", json_all_mappings(output->report));
 	if (output->with_growth) {

@@ -32,10 +32,15 @@ static const struct {
 /* Stacks are counted until they have this share of a sum. */
 #define MOST 0.8
 
+/* A peak is named that is higher by this share than the sum. */
+#define PEAK_ABOVE 0.05
+
 struct resident_sums {
 	__u64 bytes[RSS_ROWS];
 	__u64 all;
 	enum rss_kind largest;
+	const struct profile_rss_sample *peak; /* the highest sum before; NULL: none is higher */
+	__u64 peak_bytes;
 };
 
 static struct resident_sums add_up_parts(const struct profile *profile)
@@ -53,6 +58,15 @@ static struct resident_sums add_up_parts(const struct profile *profile)
 	for (enum rss_kind kind = 0; kind < RSS_KINDS; kind++)
 		if (sums.bytes[kind] > sums.bytes[sums.largest])
 			sums.largest = kind;
+	sums.peak_bytes = sums.all * (1 + PEAK_ABOVE);
+	for (size_t i = 0; i < profile->n_rss_samples; i++) {
+		__u64 sum = profile_rss_sample__sum(&profile->rss_samples[i]);
+
+		if (sum > sums.peak_bytes) {
+			sums.peak = &profile->rss_samples[i];
+			sums.peak_bytes = sum;
+		}
+	}
 	return sums;
 }
 
@@ -183,6 +197,26 @@ static void print_huge(const struct report_output *output, const struct resident
 			report_output__bytes(output, huge).text);
 }
 
+/* Says that there was more before, and what tells what held it. */
+static void print_peak(const struct report_output *output, const struct resident_sums *sums,
+		       size_t n_processes)
+{
+	__u64 highest = sums->bytes[RSS_HIGHEST];
+	FILE *to = output->terminal.to;
+
+	if (sums->peak)
+		fprintf(to, "It was %s after %s, the columns to the right.\n",
+			report_output__bytes(output, sums->peak_bytes).text,
+			number__time(sums->peak->time_ns).text);
+	if (highest > sums->peak_bytes * (1 + PEAK_ABOVE))
+		fprintf(to,
+			"At %s highest %s %s%s: record with --dump-at=peak to see what held it.\n",
+			n_processes > 1 ? "their" : "its",
+			n_processes > 1 ? "the processes had" : "the process had",
+			report_output__bytes(output, highest).text,
+			n_processes > 1 ? ", each at a moment of its own" : "");
+}
+
 /* Says how many programs ended whose memory was not read: the end of the first process alone is seen. */
 static void print_others(const struct report_output *output)
 {
@@ -203,6 +237,36 @@ static void print_others(const struct report_output *output)
 			"itself.\n",
 			number__count(n).text, plural__of("process{|es} ended", n).text,
 			plural__of("{it|they}", n).text);
+}
+
+static void print_part(const struct report_output *output, __u64 bytes, __u64 all)
+{
+	const struct terminal *terminal = &output->terminal;
+
+	fprintf(terminal->to, "%14s  %6s  ", number__bytes(bytes, !terminal->is_terminal).text,
+		number__share(bytes, all).text);
+}
+
+static void print_parts(const struct report_output *output, const struct resident_sums *sums)
+{
+	FILE *to = output->terminal.to;
+	char when[64];
+
+	fputc('\n', to);
+	if (sums->peak) {
+		snprintf(when, sizeof(when), "after %s", number__time(sums->peak->time_ns).text);
+		fprintf(to, "%14s  %6s  %14s\n", "at the end", "", when);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		enum rss_kind kind = parts[i].kind;
+
+		if (!sums->bytes[kind] && (!sums->peak || !sums->peak->bytes[kind]))
+			continue;
+		print_part(output, sums->bytes[kind], sums->all);
+		if (sums->peak)
+			print_part(output, sums->peak->bytes[kind], sums->peak_bytes);
+		fprintf(to, "%s\n", parts[i].text);
+	}
 }
 
 void report_output__resident(const struct report_output *output)
@@ -226,13 +290,7 @@ void report_output__resident(const struct report_output *output)
 	print_cause(output, &sums);
 	print_untouched(output, &sums);
 	print_huge(output, &sums);
+	print_peak(output, &sums, n_processes);
 	print_others(output);
-	fputc('\n', terminal->to);
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (sums.bytes[parts[i].kind])
-			fprintf(terminal->to, "%14s  %6s  %s\n",
-				number__bytes(sums.bytes[parts[i].kind], !terminal->is_terminal)
-					.text,
-				number__share(sums.bytes[parts[i].kind], sums.all).text,
-				parts[i].text);
+	print_parts(output, &sums);
 }

@@ -13,6 +13,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "pagemap.h"
+#include "proc.h"
 
 /* The request PAGEMAP_SCAN of Linux 6.7, whose names older headers lack. */
 struct page_region {
@@ -177,10 +178,12 @@ static int read_runs(struct resident_pages *memory)
 int resident_pages__read(pid_t pid, struct resident_pages *out)
 {
 	struct resident_pages memory = { 0 };
-	int err = memory_mappings__read(pid, true, &memory.of);
+	int err = memory_mappings__read(pid, true, &memory.of), kilobytes;
 
 	if (!err)
 		err = read_runs(&memory);
+	if (!err && proc_status__number(pid, "VmHWM", &kilobytes) && kilobytes > 0)
+		memory.highest_bytes = (__u64)kilobytes << 10;
 	if (err)
 		resident_pages__release(&memory);
 	else

@@ -24,6 +24,7 @@ struct resident_pages {
 	struct memory_mappings of;
 	struct memory_run *runs; /* by ascending address, as the mappings are */
 	size_t n_runs, runs_room;
+	__u64 highest_bytes; /* the most resident memory that the process ever had; 0: unknown */
 };
 
 /*

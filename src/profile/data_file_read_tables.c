@@ -65,6 +65,7 @@ union table_row {
 	struct timeline_sample timeline_sample;
 	struct profile_blocks ends, resident, reach;
 	struct data_rss_row rss;
+	struct profile_rss_sample rss_sample;
 	struct data_mapping_row mapping;
 };
 
@@ -575,6 +576,11 @@ static int add_rss(struct data_reader *reader, const union table_row *row)
 	return profile__add_rss(reader->profile, &rss);
 }
 
+static int add_rss_sample(struct data_reader *reader, const union table_row *row)
+{
+	return profile__add_rss_sample(reader->profile, &row->rss_sample);
+}
+
 static int add_mapping(struct data_reader *reader, const union table_row *row)
 {
 	struct profile_mapping mapping = row->mapping.mapping;
@@ -630,6 +636,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "ends", add_ends },
 		{ "resident", add_resident },
 		{ "rss", add_rss },
+		{ "rss_samples", add_rss_sample },
 		{ "reach", add_reach },
 		{ "mappings", add_mapping },
 	};

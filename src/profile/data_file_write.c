@@ -354,7 +354,7 @@ static int write_rss(sqlite3 *db, const struct profile *profile)
 		err = data_insert__row(
 			&insert, &(struct data_rss_row){ profile->rss[i],
 							 rss_kind__name(profile->rss[i].kind) });
-	return err;
+	return err ?: WRITE_ARRAY(db, profile, rss_samples);
 }
 
 static int write_mappings(sqlite3 *db, const struct profile *profile)

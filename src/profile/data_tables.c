@@ -92,6 +92,16 @@ COLUMNS(reach) = {
 #define ROW struct data_rss_row
 COLUMNS(rss) = { NUMBER_AT(process, rss.process), NAME(kind), NUMBER_AT(bytes, rss.size_bytes), { 0 } };
 #undef ROW
+#define ROW struct profile_rss_sample
+#define PART(name, kind) NUMBER_AT(name, bytes[kind])
+COLUMNS(rss_samples) = {
+	NUMBER(time_ns), PART(blocks, RSS_BLOCKS), PART(slack, RSS_SLACK), PART(free, RSS_FREE),
+	PART(before, RSS_BEFORE), PART(mappings, RSS_MAPPINGS), PART(inherited, RSS_INHERITED),
+	PART(stacks, RSS_STACKS), PART(data, RSS_DATA), PART(files, RSS_FILES), PART(shared, RSS_SHARED),
+	PART(allocprof, RSS_OWN), PART(changed, RSS_CHANGED), NUMBER(torn_ms), { 0 },
+};
+#undef PART
+#undef ROW
 #define ROW struct data_mapping_row
 COLUMNS(mappings) = {
 	NUMBER_AT(count, mapping.count), COLUMN(DATA_ADDRESS, address, mapping.address),
@@ -248,9 +258,14 @@ const struct data_table data_tables[] = {
 	  "ones), slack (what else is on pages with live blocks), free (an allocator's pages without a live block), "
 	  "before (an allocator's pages that were resident before the recording began), mappings (other private "
 	  "anonymous mappings), inherited (of a forked process, without a live block of its own), stacks (of threads), data (of programs), files, shared (shared mappings, and pages that "
-	  "a fork shares), allocprof (what it has mapped there) or changed (counted and then gone). huge is no part of "
-	  "the sum: transparent huge pages among all of that.",
+	  "a fork shares), allocprof (what it has mapped there) or changed (counted and then gone). huge and highest are no parts of "
+	  "the sum: transparent huge pages among all of that, and the most that the process ever had.",
 	  .columns = rss, .key = "process, kind", .may_lack = true },
+	{ "rss_samples",
+	  "With record --resident, of one run: the parts of rss of all processes together whenever a copy of the recording was "
+	  "made (ctl dump, --dump-at, checkpoints), and at its end. time_ns is since the start. Processes could change the memory for torn_ms "
+	  "milliseconds while it was read, 0 if they did not.",
+	  .columns = rss_samples, .key = "time_ns", .may_lack = true },
 	{ "reach",
 	  "With record --reachable: the live blocks of a count, and their bytes, by whether pointers led to them at the "
 	  "end of the recording, or of their process. lost: none did; indirectly_lost: only lost blocks had some; "

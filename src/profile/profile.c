@@ -121,6 +121,7 @@ void profile__free(struct profile *profile)
 	free_stacks(profile);
 	free(profile->timeline);
 	free(profile->rss);
+	free(profile->rss_samples);
 	free(profile->mappings);
 	profile__free_gaps(profile);
 	profile__free_totals(profile);

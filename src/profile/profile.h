@@ -228,8 +228,10 @@ enum rss_kind {
 	RSS_OWN,       /* what allocprof has mapped there */
 	RSS_CHANGED,   /* pages that were counted, and gone when they were looked at */
 	RSS_KINDS,
-	/* This is no part of the sum: transparent huge pages among all of that. */
+	/* These are no parts of the sum: transparent huge pages among all of that, and the most that
+	 * the process ever had. */
 	RSS_HUGE = RSS_KINDS,
+	RSS_HIGHEST,
 	RSS_ROWS,
 };
 
@@ -238,6 +240,14 @@ struct profile_rss {
 	__u32 process;
 	enum rss_kind kind;
 	__u64 size_bytes;
+};
+
+/* The parts of the resident memory of all processes together, at a moment at which a copy of the
+ * recording was made, or at its end; only with --resident, and of one run. */
+struct profile_rss_sample {
+	__u64 time_ns; /* since the start of the recording */
+	__u64 torn_ms; /* for so long the processes may have changed it while it was read */
+	__u64 bytes[RSS_KINDS];
 };
 
 /* Says what a live mapping is for, as far as the system calls tell. */
@@ -315,6 +325,8 @@ struct profile {
 	size_t n_timeline;
 	struct profile_rss *rss; /* by ascending process */
 	size_t n_rss;
+	struct profile_rss_sample *rss_samples; /* by ascending time */
+	size_t n_rss_samples;
 	struct profile_mapping *mappings;
 	size_t n_mappings;
 	struct profile_meta *meta;
@@ -415,6 +427,12 @@ const char *mapping_kind__name(enum mapping_kind kind);
 int mapping_kind__by_name(const char *name);
 /* Returns the name of a kind in the data file, and the kind of that name or -ENOENT. */
 const char *rss_kind__name(enum rss_kind kind);
+/* Adds a sample, which must be later than the last one, or fails with -EINVAL; or with -ENOMEM. */
+int profile__add_rss_sample(struct profile *profile, const struct profile_rss_sample *sample);
+/* Sums up the parts of all processes. */
+void profile__add_up_rss(const struct profile *profile, __u64 bytes[RSS_KINDS]);
+/* Returns the sum of a sample's parts. */
+__u64 profile_rss_sample__sum(const struct profile_rss_sample *sample);
 int rss_kind__by_name(const char *name);
 /* Removes all counts with their blocks; processes, stacks and names stay. */
 void profile__forget_counts(struct profile *profile);

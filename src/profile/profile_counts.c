@@ -86,7 +86,7 @@ void profile__forget_counts(struct profile *profile)
 		       profile->index->samples_of_room * sizeof(*profile->index->samples_of));
 	profile->n_lifetimes = profile->index->lifetimes_bytes = 0;
 	profile->n_timeline = 0;
-	profile->n_rss = 0;
+	profile->n_rss = profile->n_rss_samples = 0;
 	profile->n_mappings = 0;
 	hash_table__release(&profile->index->counts);
 }
@@ -310,7 +310,7 @@ static const char *const rss_names[RSS_ROWS] = {
 	[RSS_BEFORE] = "before", [RSS_MAPPINGS] = "mappings", [RSS_INHERITED] = "inherited",
 	[RSS_STACKS] = "stacks", [RSS_DATA] = "data",	      [RSS_FILES] = "files",
 	[RSS_SHARED] = "shared", [RSS_OWN] = "allocprof",     [RSS_CHANGED] = "changed",
-	[RSS_HUGE] = "huge",
+	[RSS_HUGE] = "huge",	 [RSS_HIGHEST] = "highest",
 };
 
 const char *rss_kind__name(enum rss_kind kind)
@@ -341,6 +341,38 @@ int profile__add_rss(struct profile *profile, const struct profile_rss *rss)
 	if (!err)
 		profile->rss[profile->n_rss++] = *rss;
 	return err;
+}
+
+int profile__add_rss_sample(struct profile *profile, const struct profile_rss_sample *sample)
+{
+	size_t n = profile->n_rss_samples;
+	int err;
+
+	if (n && profile->rss_samples[n - 1].time_ns >= sample->time_ns)
+		return -EINVAL;
+	err = profile_index__reserve(&profile->rss_samples, &profile->index->rss_samples_room, n,
+				     sizeof(*sample));
+	if (!err)
+		profile->rss_samples[profile->n_rss_samples++] = *sample;
+	return err;
+}
+
+void profile__add_up_rss(const struct profile *profile, __u64 bytes[RSS_KINDS])
+{
+	memset(bytes, 0, RSS_KINDS * sizeof(*bytes));
+	for (size_t i = 0; i < profile->n_rss; i++)
+		if (profile->rss[i].kind < RSS_KINDS)
+			bytes[profile->rss[i].kind] = profile__add_up(bytes[profile->rss[i].kind],
+								      profile->rss[i].size_bytes);
+}
+
+__u64 profile_rss_sample__sum(const struct profile_rss_sample *sample)
+{
+	__u64 sum = 0;
+
+	for (int kind = 0; kind < RSS_KINDS; kind++)
+		sum = profile__add_up(sum, sample->bytes[kind]);
+	return sum;
 }
 
 int profile__copy_rss(struct profile *to, const struct profile *from, const __u32 *processes)

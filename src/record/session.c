@@ -377,6 +377,8 @@ int session__finish(struct session *session, struct error *error)
 	session->is_gate_open = false;
 	if (!err)
 		err = session__complete_profile(session);
+	if (!err)
+		err = session__add_rss_samples(session);
 	if (!err && !session->is_snapshot)
 		tell_files(session);
 	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
@@ -433,6 +435,7 @@ void session__close(struct session *session)
 	}
 	resident_memory__free(session->options.resident_memory);
 	reach__free(session->options.reach);
+	free(session->rss_samples);
 	free(session->checked.caller);
 	profile__free(session->profile);
 	target__close(&session->target);

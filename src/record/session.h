@@ -17,6 +17,7 @@
 
 struct error;
 struct profile;
+struct profile_rss_sample;
 struct session;
 struct symbols;
 struct target_inheritance;
@@ -107,6 +108,9 @@ bool session__searches(const struct session *session);
 /* Searches the memory of all held processes for what reaches their blocks, for the copy that is made
  * next. Returns 0 or -ENOMEM. */
 int session__search_held(struct session *session);
+/* Keeps the parts of the resident memory of a copy (--resident), for this recording's time line.
+ * Returns 0 or -ENOMEM. */
+int session__keep_rss_sample(struct session *session, const struct profile_rss_sample *sample);
 void session__forget(struct session *session);
 void session__lose_forgotten(struct session *session);
 /* Checks whether session__forget() and session__reset() are possible. Returns 0, or -EOPNOTSUPP

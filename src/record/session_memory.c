@@ -324,6 +324,38 @@ static int note_missed(struct session *session)
 	return err;
 }
 
+int session__keep_rss_sample(struct session *session, const struct profile_rss_sample *sample)
+{
+	size_t n = session->n_rss_samples;
+
+	if (n && session->rss_samples[n - 1].time_ns >= sample->time_ns)
+		return 0;
+	if (array__reserve(&session->rss_samples, &session->rss_samples_room, n + 1,
+			   sizeof(*session->rss_samples)))
+		return -ENOMEM;
+	session->rss_samples[session->n_rss_samples++] = *sample;
+	return 0;
+}
+
+int session__add_rss_samples(struct session *session)
+{
+	struct profile *profile = session->profile;
+	__u64 end_ns = session->is_snapshot ? session->cut_ns : session->target.end_ns;
+	struct profile_rss_sample sample = {
+		.time_ns = end_ns - session->target.start_ns,
+		.torn_ms = session->torn_ms,
+	};
+	int err = 0;
+
+	if (profile->n_rss) {
+		profile__add_up_rss(profile, sample.bytes);
+		err = session__keep_rss_sample(session, &sample);
+	}
+	for (size_t i = 0; i < session->n_rss_samples && !err; i++)
+		err = profile__add_rss_sample(profile, &session->rss_samples[i]);
+	return err;
+}
+
 bool session__searches(const struct session *session)
 {
 	return session->options.reachable;

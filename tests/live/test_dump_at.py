@@ -213,6 +213,16 @@ def test_peak(limited, run, allocprof):
                      one.messages.read_text())
     ended = json.loads(run([allocprof, "report", "--json", one.data], expect=0).stdout)
     assert 15 << 20 <= ended["rss"][0]["blocks"] <= 16 << 20, "its end was seen though it was held before"
+    # The recording has what was there at the copies, that of the peak among them.
+    samples = ended["rss_samples"]
+    times = [sample["time_ns"] for sample in samples]
+    assert times == sorted(times) and samples[:-1] and samples[-1]["blocks"] == ended["rss"][0]["blocks"]
+    highest = max(samples, key=lambda sample: sample["blocks"])
+    assert highest["blocks"] == report["rss"][0]["blocks"] and highest["torn_ms"] == 0
+    text = run([allocprof, "report", "--resident", one.data], expect=0).stdout.decode()
+    held = [line.split() for line in text.splitlines() if line.endswith("live blocks")]
+    assert [(words[0], words[3]) for words in held] == [tuple(f"{end['blocks']:,}" for end in (ended["rss"][0], highest))]
+    assert re.search(r"^It was \d\d,\d{3},\d{3} bytes after .*, the columns to the right", text, re.M)
 
 
 @pytest.mark.engines("uprobe", "preload")

@@ -48,7 +48,7 @@ def resident(run, allocprof, target, tmp_path):
 
 def parts_of(process):
     """The parts whose sum is the process's Rss."""
-    return {kind: size for kind, size in process.items() if kind not in ("pid", "comm", "huge")}
+    return {kind: size for kind, size in process.items() if kind not in ("pid", "comm", "huge", "highest")}
 
 
 @pytest.mark.engines("uprobe", "preload")
@@ -227,6 +227,24 @@ def test_dump(runner, run, allocprof, target, tmp_path):
     for path in dump, data:
         [process] = report_of(run, allocprof, path)["rss"]
         assert size <= process["free"] <= size * 1.02 + LATER, path
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_highest(run, allocprof, compiled, tmp_path):
+    """The kernel keeps how much the process had, and the report says so where that is more than at the end."""
+    program = compiled("""
+        #include <stdlib.h>
+        #include <string.h>
+        int main(void) { char *block = malloc(50 << 20); memset(block, 1, 50 << 20); free(block); return 0; }""")
+    data = tmp_path / "highest.data"
+    run([allocprof, "record", "-q", "--resident", "-o", data, program], expect=0)
+    report = report_of(run, allocprof, data)
+    [process] = report["rss"]
+    assert process["highest"] > 50 << 20 > 5 * sum(parts_of(process).values())
+    [end] = report["rss_samples"]
+    assert parts_of(process) == {kind: size for kind, size in end.items() if kind not in ("time_ns", "torn_ms")}
+    text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
+    assert f"At its highest the process had {process['highest']:,} bytes: record with --dump-at=peak to see what held it" in text
 
 
 @pytest.mark.engines("uprobe", "preload")

@@ -275,6 +275,10 @@ static void test_round_trip_of_resident_memory(void **state)
 		{ 1, RSS_BLOCKS, 96 },
 		{ 2, RSS_HUGE, PROFILE_MAX },
 	};
+	const struct profile_rss_sample samples[] = {
+		{ 5, 0, { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 } },
+		{ 6, 70, { PROFILE_MAX, [RSS_CHANGED] = 1 } },
+	};
 	const struct profile_blocks blocks = {
 		.count = 1,
 		.resident_bytes = 96,
@@ -285,6 +289,9 @@ static void test_round_trip_of_resident_memory(void **state)
 	struct profile *wrote = fixture__new(), *read;
 	struct error error = { 0 };
 
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+		assert_int_equal(profile__add_rss_sample(wrote, &samples[i]), 0);
+	assert_int_equal(profile__add_rss_sample(wrote, &samples[1]), -EINVAL);
 	for (size_t i = 0; i < ARRAY_SIZE(rss); i++)
 		assert_int_equal(profile__add_rss(wrote, &rss[i]), 0);
 	assert_int_equal(profile__add_rss(wrote, &rss[2]), -EINVAL);
@@ -299,6 +306,11 @@ static void test_round_trip_of_resident_memory(void **state)
 	assert_int_equal(read->rss[0].size_bytes, 96);
 	assert_int_equal(read->rss[2].process, 2);
 	assert_true(read->rss[2].size_bytes == PROFILE_MAX);
+	assert_int_equal(read->n_rss_samples, ARRAY_SIZE(samples));
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+		assert_memory_equal(&read->rss_samples[i], &samples[i], sizeof(samples[i]));
+	assert_true(profile_rss_sample__sum(&samples[0]) == 66);
+	assert_true(profile_rss_sample__sum(&samples[1]) == PROFILE_MAX);
 	profile__free(wrote);
 	profile__free(read);
 }
@@ -368,7 +380,7 @@ static void test_files_from_before_gaps(void **state)
 {
 	static const char *const changes[] = {
 		"DROP TABLE gaps",
-		"DROP TABLE gaps; DROP TABLE resident; DROP TABLE rss; DROP TABLE reach",
+		"DROP TABLE gaps; DROP TABLE resident; DROP TABLE rss; DROP TABLE rss_samples; DROP TABLE reach",
 		"DROP TABLE gaps; CREATE VIEW gaps AS WITH RECURSIVE r(k) AS (SELECT 1 UNION ALL SELECT k "
 		"FROM r) SELECT 0, 'torn_ms', 1, 0, 0, '', '' FROM r",
 	};

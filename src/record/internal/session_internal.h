@@ -72,6 +72,9 @@ struct session {
 	__u64 cut_ns;	   /* time of the last cut, CLOCK_MONOTONIC */
 	/* With --resident or --reachable: stops the command when it exits. */
 	struct exit_stop exit_stop;
+	/* With --resident: the parts of the resident memory when copies were made. */
+	struct profile_rss_sample *rss_samples;
+	size_t n_rss_samples, rss_samples_room;
 };
 
 static inline const struct engine_operations *session__operations(const struct session *session,
@@ -123,6 +126,8 @@ int session__attend_memory(struct session *session);
 /* Reads the memory of the processes that run at the end, or in a snapshot. The engines count no
  * further call then. */
 int session__read_memory(struct session *session);
+/* Adds the samples of resident memory to the completed profile, and that of its end. */
+int session__add_rss_samples(struct session *session);
 
 /* Completes the profile. To be called when the engines have finished. Fails with -ENOMEM. */
 int session__complete_profile(struct session *session);
