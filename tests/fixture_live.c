@@ -220,6 +220,16 @@ static struct profile *make_rss(void)
 		add(&maker, count, epoch, epoch + 250 < 999 ? epoch + 250 : PROFILE_LIVE, 1,
 		    1 << 20);
 	add_timeline_samples(&maker, 99, 100000000, 800 << 20, 1 << 20);
+	for (__u64 i = 1; i <= 10; i++) {
+		const struct profile_rss_sample sample = {
+			.time_ns = i * 999000000,
+			.bytes = { [RSS_BLOCKS] = 1 << 20,
+				   [RSS_FREE] = (i * 80) << 20,
+				   [RSS_FILES] = 3 << 20 },
+		};
+
+		maker.err |= profile__add_rss_sample(maker.profile, &sample);
+	}
 	return end(&maker, 0);
 }
 

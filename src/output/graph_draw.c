@@ -25,12 +25,12 @@ static double tenth(double value)
 	return round(value * 10) / 10;
 }
 
-static double x_of(const struct graph_panel *panel, double time_ns)
+double graph_panel__x(const struct graph_panel *panel, double time_ns)
 {
 	return tenth(panel->left + fmin(time_ns / panel->x.end, 1) * panel->width);
 }
 
-static double y_of(const struct graph_panel *panel, double value)
+double graph_panel__y(const struct graph_panel *panel, double value)
 {
 	return tenth(panel->top + panel->height * (1 - fmin(value / panel->y.end, 1)));
 }
@@ -40,7 +40,7 @@ static void draw_y_ticks(const struct ink *ink, const struct graph_panel *panel)
 	char text[64];
 
 	for (size_t i = 0; i < graph_axis__ticks(&panel->y); i++) {
-		double y = y_of(panel, i * panel->y.step);
+		double y = graph_panel__y(panel, i * panel->y.step);
 
 		ink__set(ink, INK_GRID);
 		ink->cairo->move_to(ink->cr, panel->left, y);
@@ -58,7 +58,7 @@ static void draw_x_ticks(const struct ink *ink, const struct graph_panel *panel,
 	char text[64];
 
 	for (size_t i = 0; i < graph_axis__ticks(&panel->x); i++) {
-		double x = x_of(panel, i * panel->x.step);
+		double x = graph_panel__x(panel, i * panel->x.step);
 
 		ink__set(ink, INK_GRID);
 		ink->cairo->move_to(ink->cr, x, panel->top);
@@ -140,12 +140,12 @@ static void add_edge(const struct ink *ink, const struct graph_panel *panel,
 
 	for (size_t i = 0; i < n; i++) {
 		size_t at = backwards ? n - 1 - i : i;
-		double y = y_of(panel, values[at]);
+		double y = graph_panel__y(panel, values[at]);
 
-		if (i && i + 1 < n && y == y_of(panel, values[at - 1]) &&
-		    y == y_of(panel, values[at + 1]))
+		if (i && i + 1 < n && y == graph_panel__y(panel, values[at - 1]) &&
+		    y == graph_panel__y(panel, values[at + 1]))
 			continue;
-		ink->cairo->line_to(ink->cr, x_of(panel, graph->times_ns[at]), y);
+		ink->cairo->line_to(ink->cr, graph_panel__x(panel, graph->times_ns[at]), y);
 	}
 }
 
@@ -158,17 +158,19 @@ static bool find_room(const struct graph_panel *panel, const struct graph *graph
 	bool found = false;
 
 	for (size_t i = 0; i < graph->n_points; i++) {
-		double centre = x_of(panel, graph->times_ns[i]);
-		double top = y_of(panel, upper[i]), bottom = y_of(panel, lower[i]);
+		double centre = graph_panel__x(panel, graph->times_ns[i]);
+		double top = graph_panel__y(panel, upper[i]),
+		       bottom = graph_panel__y(panel, lower[i]);
 
 		if (centre < panel->left + DISC + 2 ||
 		    centre > panel->left + panel->width - DISC - 2)
 			continue;
 		for (int direction = -1; direction <= 1; direction += 2) {
 			for (size_t at = i + direction; at < graph->n_points; at += direction) {
-				top = fmax(top, y_of(panel, upper[at]));
-				bottom = fmin(bottom, y_of(panel, lower[at]));
-				if (fabs(x_of(panel, graph->times_ns[at]) - centre) > DISC + 1 ||
+				top = fmax(top, graph_panel__y(panel, upper[at]));
+				bottom = fmin(bottom, graph_panel__y(panel, lower[at]));
+				if (fabs(graph_panel__x(panel, graph->times_ns[at]) - centre) >
+					    DISC + 1 ||
 				    bottom - top <= best)
 					break;
 			}
@@ -316,32 +318,22 @@ int graph_panel__numbers(const struct ink *ink, const struct graph_panel *panel,
 	return err;
 }
 
-void graph_panel__rss(const struct ink *ink, const struct graph_panel *panel,
-		      const struct graph *graph)
-{
-	ink->cairo->new_path(ink->cr);
-	for (size_t i = 0; i < graph->n_samples; i++)
-		ink->cairo->line_to(ink->cr, x_of(panel, graph->samples[i].time_ns),
-				    y_of(panel, graph->samples[i].rss_bytes));
-	graph_panel__dash(ink);
-}
-
 void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
 		       const struct graph *graph)
 {
 	double start_ns = 0;
 
 	ink->cairo->new_path(ink->cr);
-	ink->cairo->move_to(ink->cr, x_of(panel, 0), y_of(panel, 0));
+	ink->cairo->move_to(ink->cr, graph_panel__x(panel, 0), graph_panel__y(panel, 0));
 	for (size_t i = 0; i < graph->n_spans; i++) {
 		double span_ns = graph__span_ns(graph, i);
-		double y = y_of(panel, graph->allocations[i] / (span_ns / 1e9));
+		double y = graph_panel__y(panel, graph->allocations[i] / (span_ns / 1e9));
 
-		ink->cairo->line_to(ink->cr, x_of(panel, start_ns), y);
+		ink->cairo->line_to(ink->cr, graph_panel__x(panel, start_ns), y);
 		start_ns += span_ns;
-		ink->cairo->line_to(ink->cr, x_of(panel, start_ns), y);
+		ink->cairo->line_to(ink->cr, graph_panel__x(panel, start_ns), y);
 	}
-	ink->cairo->line_to(ink->cr, x_of(panel, start_ns), y_of(panel, 0));
+	ink->cairo->line_to(ink->cr, graph_panel__x(panel, start_ns), graph_panel__y(panel, 0));
 	ink->cairo->close_path(ink->cr);
 	ink__set(ink, 0x7a8793);
 	ink->cairo->fill(ink->cr);
@@ -354,6 +346,7 @@ void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
 #define PANELS_TOP   92
 #define BANDS_HEIGHT 360
 #define SMALL_HEIGHT 80
+#define PARTS_HEIGHT 160
 #define PANEL_GAP    34
 #define TIME_AXIS    46
 #define ROW	     34
@@ -381,16 +374,27 @@ struct page {
 
 static bool has_rss_panel(const struct page *page)
 {
-	return page->rss_bytes / RSS_WITH_BANDS > page->graph->peak_bytes;
+	return page->graph->n_rss_samples ||
+	       page->rss_bytes / RSS_WITH_BANDS > page->graph->peak_bytes;
+}
+
+static double rss_height(const struct page *page)
+{
+	return page->graph->n_rss_samples ? PARTS_HEIGHT : SMALL_HEIGHT;
 }
 
 static double page_height(const struct page *page)
 {
 	const struct graph *graph = page->graph;
+	size_t n_parts = 0;
+	struct graph_part part;
 
-	return PANELS_TOP + BANDS_HEIGHT + (1 + has_rss_panel(page)) * (PANEL_GAP + SMALL_HEIGHT) +
-	       TIME_AXIS + LINE + (graph->n_series + !!page->rss_bytes) * ROW + 3 * LINE +
-	       (page->words->n_notes ? page->words->n_notes + 0.5 : 0) * LINE;
+	for (size_t i = 0; i < GRAPH_PARTS; i++)
+		n_parts += graph_part__text(graph, i, &part);
+	return PANELS_TOP + BANDS_HEIGHT + PANEL_GAP + SMALL_HEIGHT +
+	       (has_rss_panel(page) ? PANEL_GAP + rss_height(page) : 0) + TIME_AXIS + LINE +
+	       (graph->n_series + !!page->rss_bytes) * ROW + (n_parts + !!n_parts) * LINE +
+	       3 * LINE + (page->words->n_notes ? page->words->n_notes + 0.5 : 0) * LINE;
 }
 
 static void fit(struct page *page, double x, double width, const char *text)
@@ -502,10 +506,18 @@ static void draw_stack_bands(struct page *page)
 
 static void draw_rss(struct page *page)
 {
-	struct graph_panel panel = next_panel(page, SMALL_HEIGHT);
+	struct graph_panel panel = next_panel(page, rss_height(page));
+	const struct profile_rss_sample *highest = graph__highest_rss(page->graph);
+	__u64 most = page->rss_bytes;
 
-	panel.y = graph_axis__bytes(page->rss_bytes, 3);
-	graph_panel__frame(&page->ink, &panel, "resident memory", false);
+	if (highest && profile_rss_sample__sum(highest) > most)
+		most = profile_rss_sample__sum(highest);
+	panel.y = graph_axis__bytes(most, 3);
+	graph_panel__frame(&page->ink, &panel,
+			   highest ? "resident memory, and what it was at some moments"
+				   : "resident memory",
+			   false);
+	graph_panel__parts(&page->ink, &panel, page->graph);
 	graph_panel__rss(&page->ink, &panel, page->graph);
 }
 
@@ -615,6 +627,28 @@ static void draw_rss_row(struct page *page)
 	page->y += ROW - 14;
 }
 
+static void draw_parts_rows(struct page *page)
+{
+	struct graph_part part;
+
+	if (!page->graph->n_rss_samples)
+		return;
+	ink__set(&page->ink, INK_DIM);
+	fit(page, NAME_LEFT + 4, NAME_WIDTH,
+	    "bars: all resident memory at a moment, here at the highest and at the last");
+	page->y += LINE;
+	for (size_t i = 0; i < GRAPH_PARTS; i++) {
+		if (!graph_part__text(page->graph, i, &part))
+			continue;
+		page->ink.cairo->rectangle(page->ink.cr, LEFT - 44, page->y - 11, 18, 14);
+		ink__set(&page->ink, part.colour);
+		page->ink.cairo->fill(page->ink.cr);
+		draw_figures(page, part.peak_bytes, part.end_bytes);
+		fit(page, NAME_LEFT + 4, NAME_WIDTH, part.name);
+		page->y += LINE;
+	}
+}
+
 /* Draws the key that explains the fills. */
 static void draw_key(struct page *page)
 {
@@ -647,6 +681,7 @@ static void draw_legend(struct page *page)
 		draw_row(page, i);
 	if (page->rss_bytes)
 		draw_rss_row(page);
+	draw_parts_rows(page);
 }
 
 static void draw_notes(struct page *page)

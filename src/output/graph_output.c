@@ -177,6 +177,9 @@ int graph_json__write(const struct graph *graph, const struct graph_words *words
 	json__add(root, "series", series_of(graph, words));
 	json__add(root, "allocations", rates_of(graph));
 	json__add(root, "resident", rss_of(graph));
+	if (graph->n_rss_samples)
+		json__add(root, "rss_samples",
+			  json__rss_samples(graph->rss_samples, graph->n_rss_samples));
 	err = json__write(root, to);
 	json_object_put(root);
 	return err;

@@ -117,6 +117,8 @@ static void set_time(const struct profile *profile, struct graph *graph, struct 
 
 	graph->samples = profile->timeline;
 	graph->n_samples = profile->n_timeline;
+	graph->rss_samples = profile->rss_samples;
+	graph->n_rss_samples = profile->n_rss_samples;
 	graph->end_ns = elapsed_ns(profile);
 	if (graph->n_samples && graph->samples[graph->n_samples - 1].time_ns > graph->end_ns)
 		graph->end_ns = graph->samples[graph->n_samples - 1].time_ns;

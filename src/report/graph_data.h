@@ -9,6 +9,7 @@
 
 struct error;
 struct profile;
+struct profile_rss_sample;
 struct timeline_sample;
 struct stack_groups;
 
@@ -49,6 +50,8 @@ struct graph {
 	/* Owned by the profile. The last one is the last at which a process had resident memory. */
 	const struct timeline_sample *samples;
 	size_t n_samples;
+	const struct profile_rss_sample *rss_samples; /* owned by the profile */
+	size_t n_rss_samples;
 };
 
 /*

@@ -23,7 +23,8 @@ RECORDINGS = {
     "one": ["only_one", "7.81 KiB", "0.5 ms"],
     "many": ["92 other stacks", "8 h", "emplace_or_replace_with_hint_and_notify_1", "15 GiB",
              "1,234 of 1,334 calls were lost"],
-    "rss": ["pool_grow", "1000 MiB", "resident memory"],
+    "rss": ["pool_grow", "1000 MiB", "resident memory, and what it was at some moments", "live blocks", "800 MiB",
+            "pages of the allocator without a live block"],
 }
 
 

@@ -101,6 +101,24 @@ int graph_panel__numbers(const struct ink *ink, const struct graph_panel *panel,
 void graph_panel__rss(const struct ink *ink, const struct graph_panel *panel,
 		      const struct graph *graph);
 
+/* Returns where a time, and a value, is in the panel. */
+double graph_panel__x(const struct graph_panel *panel, double time_ns);
+double graph_panel__y(const struct graph_panel *panel, double value);
+
+/* Parts of the resident memory at moments, graph_resident.c: bars of them, and what the legend says of
+ * a part, less than GRAPH_PARTS; false if there never was any of it. */
+#define GRAPH_PARTS 8
+struct graph_part {
+	const char *name;
+	unsigned int colour;
+	__u64 peak_bytes, end_bytes; /* at the highest sample, and at the last one */
+};
+void graph_panel__parts(const struct ink *ink, const struct graph_panel *panel,
+			const struct graph *graph);
+bool graph_part__text(const struct graph *graph, size_t part, struct graph_part *out);
+/* Returns the sample with the greatest sum, or NULL. */
+const struct profile_rss_sample *graph__highest_rss(const struct graph *graph);
+
 /* Draws allocations per second as a step area. */
 void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
 		       const struct graph *graph);
