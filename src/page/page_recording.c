@@ -18,6 +18,7 @@
 #include "number.h"
 #include "page_data.h"
 #include "profile.h"
+#include "profile_runs.h"
 #include "reasons.h"
 #include "recording_text.h"
 
@@ -189,6 +190,21 @@ static bool has_exits(const struct profile *profile)
 	return false;
 }
 
+/* Returns the resident memory over time: pairs of a time and bytes. */
+static json_object *resident_of(const struct profile *profile)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < profile->n_timeline && profile__n_runs(profile) == 1; i++) {
+		json_object *pair = json_object_new_array();
+
+		json_object_array_add(pair, json__count(profile->timeline[i].time_ns));
+		json_object_array_add(pair, json__count(profile->timeline[i].rss_bytes));
+		json_object_array_add(list, pair);
+	}
+	return list;
+}
+
 /* Returns texts about the recording, its ledger, processes and threads; NULL if there is no
  * memory. */
 static json_object *page_recording__meta(const struct page_recording *recording,
@@ -209,6 +225,9 @@ static json_object *page_recording__meta(const struct page_recording *recording,
 	json__add(object, "peakBytes",
 		  recording->filtered->peak_bytes ? json__count(recording->filtered->peak_bytes)
 						  : NULL);
+	json__add(object, "resident", resident_of(profile));
+	json__add(object, "residentParts",
+		  json__rss_samples(profile->rss_samples, profile->n_rss_samples));
 	json__add(object, "isComplete",
 		  json_object_new_boolean(completeness__is_complete(profile)));
 	json__add(object, "missing", missing_of(profile, 0));

@@ -214,6 +214,23 @@ def test_moments(page, recorded, written, said):
     assert shown.functions() == by_function(said("report", data), "live_bytes")
 
 
+def test_resident_memory(page, recorded, written, said):
+    """The table has what the data file has, to the byte, and the time line says what its dotted line is."""
+    data = recorded("resident", ("--resident",), ("resident", "retained"))
+    samples = said("graph", data)["rss_samples"]
+    shown = page(written(data))
+    shown.show("resident")
+    heads = shown.browser.evaluate("[...document.querySelectorAll('#panel-resident thead th')].map((cell) => cell.textContent)")
+    rows = shown.browser.evaluate("[...document.querySelectorAll('#panel-resident tbody tr')].map((row) => "
+                                  "[...row.cells].map((cell) => cell.title))")
+    assert len(rows) == len(samples) >= 1
+    for row, sample in zip(rows, samples):
+        parts = [value for name, value in sample.items() if name not in ("time_ns", "torn_ms")]
+        assert number_of(row[1]) == sum(parts) == sum(map(number_of, row[2:]))
+        assert number_of(row[heads.index("Allocator's, without a live block")]) == sample["free"] > 50 << 20
+    assert "The dotted line is resident memory" in shown.browser.text("#timeline-help")
+
+
 def test_zoom_stands_out(page, recorded, written):
     """What is alive of the stacks that the flame graph is zoomed to: at the end 40 blocks of keep, each of 1000 bytes."""
     shown = page(written(recorded("phases", command=("phases",))))

@@ -11,7 +11,7 @@ import { FunctionTable } from "./functions.js";
 import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
 import { showName } from "./names.js";
 import { groupThreads, knowsCost, readRecording } from "./recording.js";
-import { HistogramPanel, LeakPanel, ledgerPanel, momentTable, TemporaryPanel, ThreadPanel } from "./report_panels.js";
+import { HistogramPanel, LeakPanel, ledgerPanel, momentTable, residentTable, TemporaryPanel, ThreadPanel } from "./report_panels.js";
 import { classOfChange, FunctionPanel, StackPanel } from "./report_tables.js";
 import { themeButton } from "./theme.js";
 import { TimeLine } from "./timeline.js";
@@ -100,6 +100,8 @@ class ReportPage {
 		}
 		byId("time").hidden = false;
 		this.timeLine = new TimeLine(byId("timeline"), this.after, Math.max(...this.sides.map(({ endNs }) => endNs)), (choice) => this.choose(choice));
+		if (this.after.meta.resident.some(([, bytes]) => bytes))
+			byId("timeline-help").prepend("The dotted line is resident memory: anonymous pages of all processes. ");
 		if (this.hasBase)
 			byId("timeline-help").prepend(`The dashed line is ${showName(this.before.meta.file)}, at the same times. `);
 		byId("choose-all").addEventListener("click", () => {
@@ -138,6 +140,10 @@ class ReportPage {
 		if (this.after.meta.hasLive)
 			panels.push(["histograms", "Sizes and lifetimes", new HistogramPanel(this.after),
 				(panel) => panel.update(this.included[0])]);
+		if (this.after.meta.residentParts.length)
+			panels.push(["resident", "Resident memory", {
+				container: residentTable(this.after, (ns) => formatTime(ns, this.after.epochNs, this.after.endNs)),
+			}, () => {}]);
 		this.threads = new ThreadPanel(this.groups, this.hasBase, (isOn) => this.include(isOn));
 		byId("only").addEventListener("click", () => this.threads.showAll());
 		panels.push(

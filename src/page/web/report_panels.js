@@ -3,7 +3,7 @@
 
 import { formatDuration } from "./axis.js";
 import { element } from "./elements.js";
-import { formatBytes, formatChange, formatCount, formatShare, formatValue } from "./format.js";
+import { formatBytes, formatChange, formatCount, formatExactly, formatShare, formatValue } from "./format.js";
 import { nodesWith, startOfBucket, sumHistogram } from "./functions.js";
 import { showName } from "./names.js";
 import { changeColumn, DataTable, shareColumn, stackColumn, valueColumn } from "./report_tables.js";
@@ -254,6 +254,27 @@ export function ledgerPanel(recording) {
 		element("h3", {}, meta.isComplete ? "Complete: no call is missing" : "Not complete"),
 		sentences.length ? element("ul.sentences", {}, ...sentences.map((text) => element("li", {}, showName(text)))) : null,
 		element("h3", {}, "Ledger"), ledgerTable(recording));
+}
+
+const residentParts = [
+	["blocks", "Live blocks"], ["slack", "Rest of their pages"], ["free", "Allocator's, without a live block"],
+	["before", "From before"], ["mappings", "Other mappings"], ["inherited", "Of forked processes"], ["stacks", "Thread stacks"],
+	["data", "Data"], ["files", "Files"], ["shared", "Shared"], ["allocprof", "allocprof's"], ["changed", "Changed meanwhile"],
+];
+
+/** What the resident memory consisted of at some moments: a row each. */
+export function residentTable(recording, timeOf) {
+	const samples = recording.meta.residentParts;
+	const parts = residentParts.filter(([name]) => samples.some((sample) => sample[name]));
+	const heading = (text) => element("th.number", { scope: "col" }, text);
+	const cell = (value) => element("td.number", { title: formatExactly(value, "bytes") }, formatBytes(value));
+
+	return element("table.data", {},
+		element("thead", {}, element("tr", {}, heading("Time"), heading("Resident"), ...parts.map(([, title]) => heading(title)))),
+		element("tbody", {}, ...samples.map((sample) => element("tr", {},
+			element("td.number", {}, timeOf(sample.time_ns)),
+			cell(residentParts.reduce((sum, [name]) => sum + (sample[name] ?? 0), 0)),
+			...parts.map(([name]) => cell(sample[name] ?? 0))))));
 }
 
 /** The time line as a table of so many moments, with a button for each. */

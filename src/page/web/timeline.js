@@ -12,6 +12,8 @@ const gutter = 76;
 /** A drag that is shorter is a click. */
 const leastDrag = 4;
 const pageStep = 10;
+/** Resident memory is drawn where the most of it is at most so many times what was ever alive. */
+const mostResident = 4;
 
 export class TimeLine {
 	/**
@@ -147,11 +149,16 @@ export class TimeLine {
 		const span = this.preview;
 		this.tip.textContent = span?.kind === "span"
 			? `${this.time(span.from)} to ${this.time(span.until)}`
-			: `${this.time(point)}: ${formatValue(this.alive(point), this.unit)} alive`;
+			: `${this.time(point)}: ${formatValue(this.alive(point), this.unit)} alive${this.residentText(point)}`;
 		this.tip.hidden = false;
 		const left = event.clientX - area.left + 14;
 		const overflows = left + this.tip.offsetWidth > this.canvas.clientWidth;
 		this.tip.style.left = `${overflows ? left - 28 - this.tip.offsetWidth : left}px`;
+	}
+
+	residentText(point) {
+		const bytes = this.residentAt(timeOfPoint(this.recording, point));
+		return bytes === undefined ? "" : `, ${formatValue(bytes, "bytes")} resident`;
 	}
 
 	/** The end of the choice that stays where it is when the other one is moved. */
@@ -236,6 +243,10 @@ export class TimeLine {
 		const base = this.lines.base ?? [];
 		this.most = Math.max(alive[this.unit][highestPoint(alive[this.unit])], this.peak ?? 0,
 			base.reduce((most, { value }) => Math.max(most, value), 0), 1) * 1.06;
+		const resident = this.resident().reduce((most, [, bytes]) => Math.max(most, bytes), 0) * 1.06;
+		this.hasResident = resident > 0 && resident <= this.most * mostResident;
+		if (this.hasResident)
+			this.most = Math.max(this.most, resident);
 		this.drawAxes(width);
 		this.drawChosenSpan();
 		this.drawArea(alive[this.unit], this.lines.part ? 0.16 : 0.24, 1.5);
@@ -243,6 +254,8 @@ export class TimeLine {
 			this.drawArea(this.lines.part.alive[this.unit], 0.55, 1.5);
 		if (this.lines.base)
 			this.drawBase();
+		if (this.hasResident)
+			this.drawResident();
 		this.drawPeak();
 		this.drawStrip();
 		this.drawCursors();
@@ -308,6 +321,27 @@ export class TimeLine {
 		context.strokeStyle = this.colour("--soft");
 		context.lineWidth = 1.5;
 		context.setLineDash([5, 4]);
+		context.stroke();
+		context.setLineDash([]);
+	}
+
+	/** Samples of resident memory, [timeNs, bytes]. */
+	resident() {
+		return this.unit === "bytes" ? this.recording.meta.resident : [];
+	}
+
+	residentAt(timeNs) {
+		return this.resident().findLast(([time]) => time <= timeNs)?.[1];
+	}
+
+	drawResident() {
+		const { context } = this;
+		context.beginPath();
+		for (const [time, bytes] of this.resident())
+			context.lineTo(this.x(time), this.y(bytes));
+		context.strokeStyle = this.colour("--ink");
+		context.lineWidth = 1.5;
+		context.setLineDash([1.5, 3]);
 		context.stroke();
 		context.setLineDash([]);
 	}
