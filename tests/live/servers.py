@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Servers of Debian that tests start, and requests to them."""
 
+import contextlib
 import pathlib
 import shutil
 import signal
@@ -95,13 +96,18 @@ class Redis:
                                  "--daemonize", "no"], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).pid
         wait_until(lambda: is_listening(self.socket) and self.say("PING") == 1, "it answers")
 
+    def lines(self, *commands):
+        return ask(self.socket, "\r\n".join([*commands, "QUIT", ""]).encode()).splitlines()
+
     def say(self, *commands):
-        return sum(line.startswith((b"+", b":")) for line in ask(self.socket, "\r\n".join([*commands, "QUIT", ""]).encode()).splitlines()) - 1
+        """The number of commands that were obeyed."""
+        return sum(line.startswith((b"+", b":")) for line in self.lines(*commands)) - 1
 
     def ask(self, number):
         value = "x" * (number * 37 % 900)
         assert self.say(f"SET other{number % 50} _{value}", f"DEL other{number % 31}", f"RPUSH list _{value}", "LTRIM list -20 -1",
                         f"HSET hash {number % 40} _{value}", f"ZADD sorted {number % 200} m{number % 200}", f"SADD set s{number % 300}") == 7
+        assert f"_{value}".encode() in self.lines(f"HGET hash {number % 40}"), number
 
     def keep(self):
         self.kept += 1
@@ -191,3 +197,36 @@ class Postgresql:
         self.client.wait(TIMEOUT_SECONDS)
         self.server.send_signal(signal.SIGINT)
         self.server.wait(TIMEOUT_SECONDS)
+
+
+# Of the load between two looks.
+REQUESTS = 40
+
+
+class Load(contextlib.AbstractContextManager):
+    """Asks the server from a thread until the block ends."""
+
+    def __init__(self, server):
+        self.server, self.n, self.ends, self.error = server, 0, False, None
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        try:
+            while not self.ends:
+                self.server.ask(self.n)
+                self.n += 1
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+
+    def await_more(self):
+        until = self.n + REQUESTS
+        wait_until(lambda: self.error or self.n >= until, "the server answers")
+        assert not self.error, self.error
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ends = True
+        self.thread.join(TIMEOUT_SECONDS)

@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from measured import CHECKING, LATER, LIBRARY, MEMORY, code_of, maps_of, states_of, writable_of
+from servers import Load, Nginx, Node, Postgresql, Redis
 from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
@@ -54,21 +55,28 @@ def test_restless(run, allocprof, runner, target, compiled, tmp_path, what):
     process.exit()
 
 
-def test_many_times(run, allocprof, runner, compiled, tmp_path):
-    """Threads that check their blocks, and every fifth allocprof is killed at some moment: nothing is left but the named mapping, each
-    word is as it was, and no instruction has changed."""
-    # With -z now no word is bound later, so that all of them are in pages that cannot be written.
-    process = Obedient(runner, [compiled(CHECKING, "-pthread", "-Wl,-z,now", name="checking")])
-    descriptors = len(os.listdir(f"/proc/{process.pid}/fd"))
-    before = code_of(process.pid), writable_of(process.pid)
+def files_of(pid):
+    """What its descriptors are; one may be closed meanwhile."""
+    found = []
+    for path in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(path))
+    return found
+
+
+def measure_many_times(run, allocprof, runner, output, pid):
+    """Every fifth allocprof is killed at some moment. Nothing is left but the named mapping, each word is as it was, and no instruction has
+    changed."""
+    before = code_of(pid), writable_of(pid)
     moments = random.Random(7919)
-    assert any(path.endswith("/checking") and rights == "r--p" for _, _, rights, path, _ in before[0])
     for number in range(TRIES):
-        words = [allocprof, *KINDS[number % len(KINDS)], "--engine=inside", "-o", tmp_path / "out", "-p", process.pid]
+        words = [allocprof, *KINDS[number % len(KINDS)], "--engine=inside", "-o", output, "-p", pid]
         if number % 5 < 4:
             run([*words, "--duration", "10ms"], expect=0)
             # What one that was killed has left is gone with the next.
-            assert is_as_before(process, descriptors, LIBRARY), (states_of(process.pid), os.listdir(f"/proc/{process.pid}/fd"), [line for line in maps_of(process.pid) if MEMORY in line])
+            left = [line for line in maps_of(pid) if MEMORY in line]
+            assert not states_of(pid) & set("tT") and all(LIBRARY in line for line in left), (number, states_of(pid), left)
+            assert not [path for path in files_of(pid) if MEMORY in path], (number, files_of(pid))
         else:
             recorder = runner.start(words, stderr=subprocess.DEVNULL)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -76,9 +84,30 @@ def test_many_times(run, allocprof, runner, compiled, tmp_path):
             recorder.kill()
             recorder.wait(TIMEOUT_SECONDS)
             wait_until(lambda: b"another allocprof" not in run([*words, "--duration", "1ms"]).stderr, "its guard has left the process")
-        after = code_of(process.pid), writable_of(process.pid)
+        after = code_of(pid), writable_of(pid)
         assert after == before, [(number, *(part[:4] for part in set(after[i]) ^ set(before[i]))) for i in (0, 1)]
+
+
+def test_many_times(run, allocprof, runner, compiled, tmp_path):
+    """Threads that check their blocks."""
+    # With -z now no word is bound later, so that all of them are in pages that cannot be written.
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", "-Wl,-z,now", name="checking")])
+    assert any(path.endswith("/checking") and rights == "r--p" for _, _, rights, path, _ in code_of(process.pid))
+    measure_many_times(run, allocprof, runner, tmp_path / "out", process.pid)
     process.exit()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="the servers are started as other users")
+@pytest.mark.parametrize("server", [Nginx, Node, Postgresql, Redis])
+def test_servers_many_times(request, run, allocprof, runner, directory, tmp_path, server):
+    """All answers are right meanwhile."""
+    served = server(runner, directory, request.getfixturevalue("cluster") if server is Postgresql else None)
+    with Load(served) as load:
+        load.await_more()
+        measure_many_times(run, allocprof, runner, tmp_path / "out", served.pid)
+        load.await_more()
+    served.end()
 
 
 def test_other_probes(measure, runner, target):

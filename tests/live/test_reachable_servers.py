@@ -1,47 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """record --reachable of servers that answer requests meanwhile: these lose nothing, so whatever is called lost is in use."""
 
-import contextlib
-import threading
-
 import pytest
 
 from measured import Measured
-from servers import Nginx, Node, Postgresql, Redis
-from support import TIMEOUT_SECONDS, Recording, wait_until
+from servers import Load, Nginx, Node, Postgresql, Redis
+from support import Recording
 
-# Requests of the load between two looks, and looks before the recording's end.
-REQUESTS = 40
+# Looks before the recording's end.
 LOOKS = 4
-
-
-class Load(contextlib.AbstractContextManager):
-    """Asks the server from a thread until the block ends."""
-
-    def __init__(self, server):
-        self.server, self.n, self.ends, self.error = server, 0, False, None
-        self.thread = threading.Thread(target=self.run)
-
-    def run(self):
-        try:
-            while not self.ends:
-                self.server.ask(self.n)
-                self.n += 1
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = error
-
-    def await_more(self):
-        until = self.n + REQUESTS
-        wait_until(lambda: self.error or self.n >= until, "the server answers")
-        assert not self.error, self.error
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.ends = True
-        self.thread.join(TIMEOUT_SECONDS)
 
 
 @pytest.mark.engines("uprobe", "preload")
