@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -39,6 +40,11 @@
 #define TRIES	100
 #define TRY_US	2000
 
+/* A call of the library by an allocprof that was killed: the longest wait for its end, and how long
+ * it may seem to wait for allocprof until it can be told from one that nobody makes. */
+#define EARLIER_NS (5 * NS_PER_S)
+#define SEEMING_NS (2 * NS_PER_S)
+
 struct preload_attach {
 	struct preload *preload;
 	pid_t pid;
@@ -54,7 +60,7 @@ struct preload_attach {
 	__u64 prepared_ns;	  /* longest stop of one thread alone, before all were stopped */
 	struct inside_request request;
 	pid_t guard;  /* child that leaves the process if this allocprof is killed; 0: none */
-	int guard_fd; /* the guard ends when this is closed */
+	int guard_fd; /* eventfd(2): the guard ends without doing anything */
 	struct attach_left left;
 };
 
@@ -403,6 +409,64 @@ static int request(struct preload_attach *attach, struct remote *remote, enum in
 	return err ? err : attach->request.result;
 }
 
+/* Says in the process that no thread makes the call any more, which is held or will return by
+ * itself, and what became of it. Else the next allocprof waits for it. */
+static void note_end(struct preload_attach *attach, int err)
+{
+	struct inside_request *request = &attach->request;
+	__u64 at = attach->base + attach->file.request;
+
+	request->stage = INSIDE_STAGE_RETURNS;
+	if (err)
+		request->result = err;
+	(void)process_memory__write(attach->pid, at + offsetof(struct inside_request, result),
+				    &request->result, sizeof(request->result));
+	(void)process_memory__write(attach->pid, at + offsetof(struct inside_request, stage),
+				    &request->stage, sizeof(request->stage));
+}
+
+/*
+ * Waits until no thread makes a call that an allocprof had it make which was killed meanwhile: the
+ * thread completes it by itself. Another call at the same time would find the library half begun.
+ * Returns -EBUSY if that takes too long.
+ */
+static int await_earlier_call(const struct preload_attach *attach)
+{
+	__u64 begin_ns = clock__now_ns(), since_ns = begin_ns;
+	__u32 stage = INSIDE_STAGE_RETURNS;
+
+	for (;;) {
+		struct inside_request now;
+		int err = process_memory__read(attach->pid, attach->base + attach->file.request,
+					       &now, sizeof(now));
+
+		if (err)
+			return err;
+		if (!now.memory || now.stage == INSIDE_STAGE_RETURNS)
+			return 0;
+		if (now.stage != stage)
+			since_ns = clock__now_ns();
+		stage = now.stage;
+		/* allocprof was killed before a thread made the call, or when it had been made. */
+		if ((stage == INSIDE_STAGE_CALLED || stage == INSIDE_STAGE_DONE) &&
+		    clock__now_ns() - since_ns > SEEMING_NS)
+			return 0;
+		if (clock__now_ns() - begin_ns > EARLIER_NS)
+			return -EBUSY;
+		usleep(TRY_US);
+	}
+}
+
+/* Returns whether words may lead to the library after this request, which is not under way. */
+static bool request__leaves_words(const struct inside_request *request)
+{
+	bool is_called = request->memory && request->stage != INSIDE_STAGE_CALLED;
+
+	if (request->action == INSIDE_ATTACH)
+		return is_called && request->result != -EAGAIN && request->result != -EEXIST;
+	return request->action == INSIDE_DETACH && (!is_called || request->result);
+}
+
 /* Ends what is left of an earlier measurement, and lets the library begin anew. */
 static int begin_again(struct preload_attach *attach, const struct hold *hold,
 		       struct remote *remote, bool may_be_within)
@@ -413,7 +477,7 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 	bool was_used = !err && attach->request.has_keys;
 
 	/* Without keys the earlier allocprof was killed before the library did anything. */
-	if (was_used && attach->request.action == INSIDE_ATTACH)
+	if (was_used && request__leaves_words(&attach->request))
 		err = request(attach, remote, INSIDE_DETACH);
 	if (!err && may_be_within)
 		err = -EBUSY;
@@ -443,7 +507,7 @@ static int act(struct preload_attach *attach, enum inside_action action,
 	int n = hold ? hold__add(hold, attach->pid, until_ns) : -ENOMEM;
 	/* Threads that wait in vfork(2) or were stopped (SIGSTOP) do not run anyway. */
 	struct mapped_library library = library_of(attach);
-	bool may_be_within = true;
+	bool may_be_within = true, is_called;
 	int err = n < 0 ? n : n == 0 ? (kill(attach->pid, 0) ? -ESRCH : -EAGAIN) : 0;
 
 	if (!err && action == INSIDE_ATTACH && clock__now_ns() > until_ns)
@@ -464,12 +528,15 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		attach_left__remove(&attach->left, attach->pid, remote);
 	if (!err && action == INSIDE_CLEAN && may_be_within)
 		err = -EBUSY;
+	is_called = !err;
 	if (!err)
 		err = request(attach, remote, action);
 	attach->is_memory_used = may_be_within;
 	if (!err && action == INSIDE_DETACH && !may_be_within)
 		(void)request(attach, remote, INSIDE_CLEAN);
 	remote__end(remote);
+	if (is_called)
+		note_end(attach, err);
 	out->stopped_ns = release_threads(hold);
 	if (action == INSIDE_ATTACH && out->stopped_ns < attach->prepared_ns)
 		out->stopped_ns = attach->prepared_ns;
@@ -516,27 +583,42 @@ static int check_mapped(struct preload_attach *attach, struct error *error)
 	return 0;
 }
 
-/* Undoes what was done to the process. */
-static void take_back(struct preload_attach *attach)
+/* Unmaps what is not in use yet. Returns -EBUSY if a thread is within the library, which returns
+ * from it by itself. */
+static int try_to_take_back(struct preload_attach *attach)
 {
+	struct mapped_library library = library_of(attach);
 	struct hold *hold = hold__new();
 	struct remote *remote = NULL;
+	int err = -ESRCH;
 
-	if (hold && hold__add(hold, attach->pid, clock__now_ns() + STOP_NS) > 0 &&
-	    !choose_thread(attach, hold, &remote))
+	if (hold && hold__add(hold, attach->pid, clock__now_ns() + STOP_NS) > 0)
+		err = attach->base && !attach->was_mapped &&
+				      mapped_library__may_be_used(&library, hold)
+			      ? -EBUSY
+			      : choose_thread(attach, hold, &remote);
+	if (!err)
 		unmap(attach, remote);
 	remote__end(remote);
 	hold__release(hold, 0);
+	return err;
+}
+
+static void take_back(struct preload_attach *attach)
+{
+	for (int i = 0; try_to_take_back(attach) == -EBUSY && i < TRIES; i++)
+		usleep(TRY_US);
 }
 
 /* Runs in a child that leaves the process if allocprof is killed before it has done so. */
-static void guard(struct preload_attach *attach, int parent, int end)
+static void guard(struct preload_attach *attach, int parent)
 {
 	struct pollfd wait[] = { { .fd = parent, .events = POLLIN },
-				 { .fd = end, .events = POLLIN } };
+				 { .fd = attach->guard_fd, .events = POLLIN } };
 	struct inside_request mapped = attach->request;
 	struct preload_attached done;
 	sigset_t all;
+	int err;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -545,8 +627,18 @@ static void guard(struct preload_attach *attach, int parent, int end)
 		;
 	if (wait[1].revents || preload__set_gate(attach->preload, INSIDE_STOPPED))
 		_exit(0);
-	if (!read_request(attach) && attach->request.memory == mapped.memory) {
-		(void)preload_attach__leave(attach, &done);
+	err = await_earlier_call(attach);
+	if (!err)
+		err = read_request(attach);
+	if (err)
+		_exit(0);
+	if (attach->request.memory == mapped.memory) {
+		if (request__leaves_words(&attach->request))
+			(void)preload_attach__leave(attach, &done);
+		else if (attach->request.action != INSIDE_ATTACH)
+			(void)act_in_time(attach, INSIDE_CLEAN, &done);
+		else
+			take_back(attach);
 	} else {
 		attach->request = mapped;
 		take_back(attach);
@@ -554,32 +646,32 @@ static void guard(struct preload_attach *attach, int parent, int end)
 	_exit(0);
 }
 
-/* If there is no guard, the next allocprof that measures the process cleans up. */
+/*
+ * If there is no guard, the next allocprof that measures the process cleans up. The guard is told
+ * to end by an event, and not by a pipe that is closed: the kernel closes a pipe of a process that
+ * is killed before it says that the process has ended.
+ */
 static void begin_guard(struct preload_attach *attach)
 {
 	_cleanup_(close_fd) int parent = syscall(SYS_pidfd_open, getpid(), 0);
-	int ends[2];
 	pid_t child;
 
-	if (parent < 0 || pipe2(ends, O_CLOEXEC))
+	attach->guard_fd = eventfd(0, EFD_CLOEXEC);
+	if (parent < 0 || attach->guard_fd < 0)
 		return;
 	child = fork();
-	if (!child) {
-		close(ends[1]);
-		guard(attach, parent, ends[0]);
-	}
-	close(ends[0]);
-	attach->guard_fd = ends[1];
+	if (!child)
+		guard(attach, parent);
 	attach->guard = child > 0 ? child : 0;
 }
 
 static void end_guard(struct preload_attach *attach)
 {
-	close_fd(&attach->guard_fd);
-	if (attach->guard > 0)
+	if (attach->guard > 0 && !eventfd_write(attach->guard_fd, 1))
 		while (waitpid(attach->guard, NULL, 0) < 0 && errno == EINTR)
 			;
 	attach->guard = 0;
+	close_fd(&attach->guard_fd);
 }
 
 int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
@@ -619,6 +711,11 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 		err = check_mapped(attach, error);
 		if (err)
 			goto fail;
+		err = await_earlier_call(attach);
+		if (err) {
+			explain(error, err, pid);
+			goto fail;
+		}
 	}
 	if (!err)
 		attach_left__find(pid, &attach->left);

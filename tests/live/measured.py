@@ -6,7 +6,7 @@ import pathlib
 import signal
 import subprocess
 
-from support import TIMEOUT_SECONDS, wait_until_counting
+from support import TIMEOUT_SECONDS, wait_until, wait_until_counting
 
 LIBRARY = "/memfd:allocprof-inside"
 MEMORY = "/memfd:allocprof-"
@@ -39,6 +39,30 @@ def writable_of(pid):
     """Where the files' mappings are that can be written, without allocprof's own."""
     return [(line.split()[0], line.split()[1], line.split()[5]) for line in maps_of(pid)
             if line.split()[4] != "0" and line.split()[1][1] == "w" and not line.split()[5].startswith(MEMORY)]
+
+
+BREAKPOINT = 0xcc
+
+
+def differences(after, before, is_killed):
+    """Where mappings of code_of() differ: (path, address). Of breakpoints of a process that was killed the kernel may leave some ("failed to
+    unregister, leaking uprobe"), each of which is gone when it has been hit."""
+    if [mapping[:4] for mapping in after] != [mapping[:4] for mapping in before]:
+        return [mapping[:4] for mapping in after if mapping[:4] not in [other[:4] for other in before]] or ["a mapping is missing"]
+    found = []
+    for one, other in zip(after, before):
+        if one[4] != other[4]:
+            found += [(one[3], hex(one[0] + i)) for i, (byte, old) in enumerate(zip(one[4], other[4]))
+                      if byte != old and not (is_killed and byte == BREAKPOINT)]
+    return found
+
+
+def await_untouched(pid, before, is_killed=False):
+    """@before: what code_of() has said. The kernel takes its time to remove probes."""
+    try:
+        wait_until(lambda: not differences(code_of(pid), before, is_killed), "it is as before")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {differences(code_of(pid), before, is_killed)[:10]}") from None
 
 
 def states_of(pid):

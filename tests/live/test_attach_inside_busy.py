@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from measured import CHECKING, LATER, LIBRARY, MEMORY, code_of, maps_of, states_of, writable_of
+from measured import CHECKING, LATER, LIBRARY, MEMORY, await_untouched, code_of, differences, maps_of, states_of, writable_of
 from servers import Load, Nginx, Node, Postgresql, Redis
 from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until
 
@@ -67,7 +67,7 @@ def files_of(pid):
 def measure_many_times(run, allocprof, runner, output, pid):
     """Every fifth allocprof is killed at some moment. Nothing is left but the named mapping, each word is as it was, and no instruction has
     changed."""
-    before = code_of(pid), writable_of(pid)
+    code, writable = code_of(pid), writable_of(pid)
     moments = random.Random(7919)
     for number in range(TRIES):
         words = [allocprof, *KINDS[number % len(KINDS)], "--engine=inside", "-o", output, "-p", pid]
@@ -83,9 +83,27 @@ def measure_many_times(run, allocprof, runner, output, pid):
                 recorder.wait(moments.random() * 0.4)
             recorder.kill()
             recorder.wait(TIMEOUT_SECONDS)
-            wait_until(lambda: b"another allocprof" not in run([*words, "--duration", "1ms"]).stderr, "its guard has left the process")
-        after = code_of(pid), writable_of(pid)
-        assert after == before, [(number, *(part[:4] for part in set(after[i]) ^ set(before[i]))) for i in (0, 1)]
+        # What watches it leaves the process for one that was killed.
+        await_untouched(pid, code, is_killed=number >= 4)
+        assert writable_of(pid) == writable
+
+
+@pytest.mark.parametrize("words", KINDS, ids=" ".join)
+def test_killed(runner, measure, target, words):
+    """What watches it leaves the process, and no other allocprof has to come."""
+    process = Obedient(runner, [target("sleeper")])
+    process.ask("alloc 1")
+    before, descriptors = code_of(process.pid), os.listdir(f"/proc/{process.pid}/fd")
+    measure(process, *words).finish()
+    measured = measure(process, *words)
+    process.ask("alloc 10")
+    assert differences(code_of(process.pid), before, is_killed=True)
+    measured.process.kill()
+    measured.process.wait(TIMEOUT_SECONDS)
+    await_untouched(process.pid, before, is_killed=True)
+    wait_until(lambda: is_as_before(process, len(descriptors)), "nothing is left")
+    process.ask("alloc 10")
+    process.exit()
 
 
 def test_many_times(run, allocprof, runner, compiled, tmp_path):
