@@ -44,8 +44,9 @@ enum check_base_kind {
 
 struct check_base {
 	enum check_base_kind kind;
-	char **argv;	  /* of a command */
-	int root_fd;	  /* of a directory */
+	char **argv; /* of a command */
+	/* Of a directory: itself, and what the tests' working directories are relative to. */
+	int here_fd, root_fd;
 	const char *path; /* of a directory or recording */
 	struct growth_limit
 		allowed; /* --fail-over, for total_allocations where no growth is limited */
@@ -160,8 +161,10 @@ void check_result__explain(struct check_result *result);
 /* Prints the line of the test and its details. */
 void check_report__print(const struct check_result *result, FILE *to);
 
-/* Makes JUnit XML of all results. The caller frees *@text. Returns 0 or -ENOMEM. */
-int junit__write(const char *suite, const struct check_result *results, size_t n, char **text,
-		 size_t *size);
+/* Make texts of all results of the budget @suite: JUnit's XML, Markdown, and JSON as github-action-benchmark's
+ * customSmallerIsBetter. The caller frees *@text. Return 0 or -ENOMEM. */
+typedef int check_writer(const char *suite, const struct check_result *results, size_t n,
+			 char **text, size_t *size);
+check_writer junit__write, check_markdown__write, check_benchmark__write;
 
 #endif

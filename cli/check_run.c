@@ -171,12 +171,15 @@ static int enter_directory(const struct check_runs *runs, int *here, struct erro
 	const struct check_base *base = &runs->context->base;
 	bool is_elsewhere = runs->side == CHECK_BASE && base->kind == CHECK_BASE_DIRECTORY;
 	const char *directory = runs->result->test->directory;
+	int root_fd;
 
 	if (!directory && !is_elsewhere)
 		return 0;
 	*here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (*here < 0 || fchdir(is_elsewhere ? base->root_fd : runs->context->root_fd) ||
-	    (directory && chdir(directory)))
+	root_fd = !is_elsewhere ? runs->context->root_fd
+		  : directory	? base->root_fd
+				: base->here_fd;
+	if (*here < 0 || fchdir(root_fd) || (directory && chdir(directory)))
 		return error__set(error, -errno, "cannot go to its directory %.256s: %s",
 				  directory ? directory : base->path, strerror(errno));
 	return 0;

@@ -28,6 +28,25 @@ enum {
 	OPT_STRICT_LIMITS,
 	OPT_AGAINST,
 	OPT_FAIL_OVER,
+	OPT_MARKDOWN,
+	OPT_BENCHMARK_JSON,
+};
+
+/* Files of all results. */
+enum check_file {
+	CHECK_JUNIT,
+	CHECK_MARKDOWN,
+	CHECK_BENCHMARK,
+	CHECK_FILES,
+};
+
+static const struct {
+	const char *option;
+	check_writer *write;
+} files[CHECK_FILES] = {
+	[CHECK_JUNIT] = { "--junit", junit__write },
+	[CHECK_MARKDOWN] = { "--markdown", check_markdown__write },
+	[CHECK_BENCHMARK] = { "--benchmark-json", check_benchmark__write },
 };
 
 static const struct argp_option check_options[] = {
@@ -50,6 +69,10 @@ static const struct argp_option check_options[] = {
 	{ "baseline-dir", OPT_BASELINE_DIR, "DIR", 0,
 	  "Where recordings of the last pass are (default: FILE.baselines)", 0 },
 	{ "junit", OPT_JUNIT, "FILE", 0, "Write the results to FILE as JUnit's XML", 0 },
+	{ "markdown", OPT_MARKDOWN, "FILE", 0,
+	  "Write the results to FILE as Markdown, for a pull request or GITHUB_STEP_SUMMARY", 0 },
+	{ "benchmark-json", OPT_BENCHMARK_JSON, "FILE", 0,
+	  "Write the figures to FILE as customSmallerIsBetter of github-action-benchmark", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
 	MEASURE_OPTION_NO_FOLLOW,
 	MEASURE_OPTION_USER,
@@ -67,7 +90,8 @@ static const struct argp_option check_options[] = {
 struct check_options {
 	struct measure measure;
 	struct series series;
-	const char *budget, *name, *baseline_dir, *junit, *output, *against;
+	const char *budget, *name, *baseline_dir, *output, *against;
+	const char *files[CHECK_FILES];
 	struct growth_limit fail_over;
 	bool update, strict_limits, limits_growth;
 };
@@ -120,7 +144,13 @@ static int parse_check(int key, char *arg, struct options_input *input)
 		options->baseline_dir = arg;
 		return 0;
 	case OPT_JUNIT:
-		options->junit = arg;
+		options->files[CHECK_JUNIT] = arg;
+		return 0;
+	case OPT_MARKDOWN:
+		options->files[CHECK_MARKDOWN] = arg;
+		return 0;
+	case OPT_BENCHMARK_JSON:
+		options->files[CHECK_BENCHMARK] = arg;
 		return 0;
 	case OPT_AGAINST:
 		options->against = arg;
@@ -147,7 +177,7 @@ struct check_run {
 	size_t n_results;
 	char *baseline;	 /* owned */
 	wordexp_t words; /* of the command of --against */
-	struct late_output output, junit;
+	struct late_output output, files[CHECK_FILES];
 	char *text; /* text that will be written */
 	size_t size;
 	FILE *to;
@@ -225,6 +255,28 @@ static bool is_recording(const char *path)
 	       !memcmp(first, magic, sizeof(magic));
 }
 
+/* Opens the directory in the base that corresponds to the budget's. */
+static int open_base_root(struct check_run *run, struct error *error)
+{
+	struct check_base *base = &run->context.base;
+	_cleanup_(free_ptr) char *copy = strdup(run->options->budget ?: "./");
+	_cleanup_(free_ptr) char *path = copy ? realpath(dirname(copy), NULL) : NULL;
+	_cleanup_(free_ptr) char *here = realpath(".", NULL);
+	size_t length = here ? strlen(here) : 0;
+	const char *below = ".";
+
+	/* A budget from elsewhere is of no directory of the base, and is taken for one of its top. */
+	if (path && here && !strncmp(path, here, length) && path[length] == '/')
+		below = path + length + 1;
+	base->root_fd = openat(base->here_fd, below, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (base->root_fd < 0)
+		return error__set(
+			error, -errno,
+			"the base %.256s has no directory %.256s, where the budget is here: %s",
+			base->path, below, strerror(errno));
+	return 0;
+}
+
 /* Finds out what --against names. */
 static int open_base(struct check_run *run, struct error *error)
 {
@@ -236,10 +288,10 @@ static int open_base(struct check_run *run, struct error *error)
 	base->path = text;
 	if (!text)
 		return 0;
-	base->root_fd = open(text, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (base->root_fd >= 0) {
+	base->here_fd = open(text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (base->here_fd >= 0) {
 		base->kind = CHECK_BASE_DIRECTORY;
-		return 0;
+		return open_base_root(run, error);
 	}
 	if (run->n_tests > 1)
 		return error__set(
@@ -311,16 +363,17 @@ static int open_outputs(struct check_run *run, struct error *error)
 
 	run->output.path = run->options->output;
 	run->output.option = "-o";
-	run->junit.path = run->options->junit;
-	run->junit.option = "--junit";
 	err = output_file__check(run->output.path, run->output.option, budget, "the budget", error);
-	if (!err)
-		err = output_file__check(run->junit.path, run->junit.option, budget, "the budget",
+	for (int i = 0; i < CHECK_FILES && !err; i++) {
+		run->files[i].path = run->options->files[i];
+		run->files[i].option = files[i].option;
+		err = output_file__check(run->files[i].path, files[i].option, budget, "the budget",
 					 error);
+	}
 	if (!err)
 		err = late_output__reserve(&run->output, error);
-	if (!err)
-		err = late_output__reserve(&run->junit, error);
+	for (int i = 0; i < CHECK_FILES && !err; i++)
+		err = late_output__reserve(&run->files[i], error);
 	if (err)
 		return err;
 	run->to = stderr;
@@ -410,18 +463,18 @@ static int run_tests(struct check_run *run, struct error *error)
 	return err;
 }
 
-static int write_junit(struct check_run *run, struct error *error)
+static int write_file(struct check_run *run, enum check_file file, struct error *error)
 {
 	_cleanup_(free_ptr) char *path = strdup(run->options->budget ?: "allocprof");
 	_cleanup_(free_ptr) char *text = NULL;
 	size_t size;
 
-	if (!run->junit.path)
+	if (!run->files[file].path)
 		return 0;
-	if (!path || junit__write(basename(path), run->results, run->n_results, &text, &size))
+	if (!path || files[file].write(basename(path), run->results, run->n_results, &text, &size))
 		return error__set(error, -ENOMEM, "cannot write %.256s: out of memory",
-				  run->junit.path);
-	return late_output__write(&run->junit, text, size, error);
+				  run->files[file].path);
+	return late_output__write(&run->files[file], text, size, error);
 }
 
 static int write_output(struct check_run *run, struct error *error)
@@ -446,9 +499,12 @@ static void release(struct check_run *run)
 		fclose(run->to);
 	free(run->text);
 	late_output__release(&run->output);
-	late_output__release(&run->junit);
+	for (int i = 0; i < CHECK_FILES; i++)
+		late_output__release(&run->files[i]);
 	if (run->context.root_fd >= 0)
 		close(run->context.root_fd);
+	if (run->context.base.here_fd >= 0)
+		close(run->context.base.here_fd);
 	if (run->context.base.root_fd >= 0)
 		close(run->context.base.root_fd);
 	if (run->context.base.argv)
@@ -471,9 +527,9 @@ static int check_budget(struct check_run *run)
 	if (err)
 		message__error(&error, err);
 	failed = err;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i <= CHECK_FILES; i++) {
 		error = (struct error){ 0 };
-		err = i ? write_junit(run, &error) : write_output(run, &error);
+		err = i < CHECK_FILES ? write_file(run, i, &error) : write_output(run, &error);
 		if (err)
 			message__error(&error, err);
 		failed = failed ? failed : err;
@@ -502,7 +558,7 @@ static int run_check(char **argv)
 			.measure = &options.measure,
 			.surroundings = &surroundings,
 			.root_fd = -1,
-			.base.root_fd = -1,
+			.base = { .here_fd = -1, .root_fd = -1 },
 		},
 	};
 	int status;
