@@ -157,6 +157,43 @@ static void print_figures(const struct check_result *result, FILE *to)
 		}
 }
 
+/* Prints @name, which may contain any characters, between @before and @after. */
+static void print_words(FILE *to, const char *before, const char *name, const char *after)
+{
+	const struct terminal terminal = { .to = to };
+
+	fputs(before, to);
+	terminal__print(&terminal, name, 0);
+	fputs(after, to);
+}
+
+/* Proposes limits for figures whose runs differ. */
+static void print_room(const struct check_result *result, FILE *to)
+{
+	size_t shown = 0;
+
+	for (size_t part = 0; part <= result->test->n_parts; part++)
+		for (int i = 0; i < BUDGET_FIGURES; i++) {
+			const struct budget_measured *measured =
+				&result->figures[CHECK_HEAD][part][i];
+			const struct budget_part *of = check_result__part(result, part);
+
+			if (!check_result__shows(result, part, i) ||
+			    !check_result__limits(result, part)[i].has_max ||
+			    measured->least == measured->greatest)
+				continue;
+			fputs(shown++ ? "; " : "  with room for it: ", to);
+			if (of)
+				print_words(to,
+					    of->kind == BUDGET_REGION ? "in region '" : "through '",
+					    of->name, "' ");
+			fprintf(to, "%s at most %s", budget__figure_name(i),
+				signed_count(budget__slack_of(measured).max).text);
+		}
+	if (shown)
+		fputc('\n', to);
+}
+
 char *check_result__summary(const struct check_result *result)
 {
 	char *summary = NULL;
@@ -187,8 +224,10 @@ void check_report__print(const struct check_result *result, FILE *to)
 	fputs(": ", to);
 	terminal__print(&terminal, summary ? summary : "", 0);
 	fputc('\n', to);
-	if (result->spread)
+	if (result->spread) {
 		fputs(result->spread, to);
+		print_room(result, to);
+	}
 	if (result->details)
 		fprintf(to, "\n%s\n", result->details);
 	fflush(to);
@@ -259,16 +298,6 @@ static int print_diff(const char *const paths[DIFF_SIDES], enum cost cost, const
 		.top = MOST_STACKS,
 		.terminal = { .to = to },
 	});
-}
-
-/* Prints @name, which may contain any characters, between @before and @after. */
-static void print_words(FILE *to, const char *before, const char *name, const char *after)
-{
-	const struct terminal terminal = { .to = to };
-
-	fputs(before, to);
-	terminal__print(&terminal, name, 0);
-	fputs(after, to);
 }
 
 /* Returns whether the figure is to be explained by the recording @before. */

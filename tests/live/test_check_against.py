@@ -233,6 +233,7 @@ def test_runs_differ(run, allocprof, varies, tmp_path):
     budget = budget_of(tmp_path / "budget.json", t={"runs": 5, "total_allocations": {"max": 1000, "min": 0}})
     said = check(run, allocprof, "--budget", budget, "--", *program, "0", "0", "3", "0", "0", expect=0)
     assert "total_allocations 1,000 to 1,003 in 5 runs (0 to 1,000)\nRuns differ:\n  1 of 5 runs +3 in sometimes < main" in said
+    assert said.endswith("\n  with room for it: total_allocations at most 1,050\n")
     check(run, allocprof, "--budget", budget, "--update", "--", *program, "0", "0", "3", "0", "70", expect=0)
     assert json.loads(budget.read_text())["tests"]["t"]["total_allocations"] == {"max": 1150, "min": 51}
     said = check(run, allocprof, "--budget", budget, "--", *program, "1", "2", "3", "4", "5", expect=0)
