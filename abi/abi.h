@@ -110,7 +110,11 @@ struct ap_config {
 	__u32 no_scratch; /* 1: no scratch slot may be claimed (--inject) */
 	__u32 stack_dump; /* maximum bytes of a user-stack snapshot; 0: none is sent */
 	__u32 follow;	  /* 1: follow children of a followed process */
-	__u32 drain_at;	  /* number of new counters at which user space is woken to drain them */
+	/* joins: 1: follow also what executes a program whose name matches the pattern @joins_name, with
+	 * * and ?, if that is not empty, in the control group of the map joined_group, if @joins_group. */
+	__u32 joins, joins_group;
+	char joins_name[AP_COMM_LEN];
+	__u32 drain_at; /* number of new counters at which user space is woken to drain them */
 	/* User-stack snapshots are sent only while fewer bytes of the ring buffer are unread than
 	 * this. */
 	__u32 dump_below_bytes;

@@ -391,6 +391,76 @@ int perf_fork(struct trace_event_raw_sched_process_fork *ctx)
 	return 0;
 }
 
+/* The control group of which processes are followed; its own level of groups does not matter. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} joined_group SEC(".maps");
+
+/* Each step goes on in the name, or in the pattern, or back to the last *: fewer than this decide. */
+#define MOST_STEPS (AP_COMM_LEN * AP_COMM_LEN + 1)
+
+/* 0. Linux 6.1 verifies the function of bpf_loop() for its first step alone, and takes out what cannot
+ * happen there: it must not know how a comparison begins. */
+__u32 first_position;
+
+/* The state of a comparison of a name with the pattern. */
+struct name_match {
+	char name[AP_COMM_LEN];
+	__u32 in_name, in_pattern;
+	__u32 star; /* position behind the last * in the pattern; 0: none */
+	__u32 from; /* where what that stands for ends in the name */
+};
+
+/* Returns 1 if the name does not match. */
+static long name__step(__u32 index, struct name_match *match)
+{
+	char is = match->name[match->in_name & (AP_COMM_LEN - 1)];
+	char wanted = config.joins_name[match->in_pattern & (AP_COMM_LEN - 1)];
+
+	if (wanted == '*') {
+		match->star = ++match->in_pattern;
+		match->from = match->in_name;
+		return 0;
+	}
+	if (!is)
+		return wanted != '\0';
+	if (wanted == is || wanted == '?') {
+		match->in_name++;
+		match->in_pattern++;
+		return 0;
+	}
+	if (!match->star)
+		return 1;
+	match->in_pattern = match->star;
+	match->in_name = ++match->from;
+	return 0;
+}
+
+static __always_inline bool name__is_joined(struct name_match *match)
+{
+	if (!config.joins_name[0])
+		return true;
+	match->name[AP_COMM_LEN - 1] = '\0';
+	match->in_name = match->in_pattern = match->star = match->from = LOAD(first_position);
+	return bpf_loop(MOST_STEPS, name__step, match, 0) == MOST_STEPS;
+}
+
+/* Returns whether @task, the current one, executes a program that is to be followed. */
+static __noinline bool task__joins(struct task_struct *task)
+{
+	struct name_match match = {};
+
+	if (!config.joins || (config.borrowed && !task__is_callers(task)))
+		return false;
+	if (config.joins_group && bpf_current_task_under_cgroup(&joined_group, 0) != 1)
+		return false;
+	bpf_core_read(match.name, sizeof(match.name), &task->comm);
+	return name__is_joined(&match);
+}
+
 static __noinline int process__exec(struct task_struct *task, int old_pid,
 				    enum ap_tracepoint_program program)
 {
@@ -400,6 +470,9 @@ static __noinline int process__exec(struct task_struct *task, int old_pid,
 	__u32 parent, ended_space = 0;
 
 	tracepoint__see(AP_TRACEPOINT_EXEC, program, tgid);
+	if (!process && task__joins(task) &&
+	    !process__add(task, PROCESS_COUNTED, AP_PROCESS_EXECED, NULL, false))
+		stat__add(AP_STAT_PROCESSES_LOST);
 	if (!process || process->execs == execs)
 		return 0;
 	process->execs = execs;

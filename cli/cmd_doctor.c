@@ -11,6 +11,7 @@
 #include "message.h"
 #include "number.h"
 #include "options.h"
+#include "process_set.h"
 #include "probed_file.h"
 #include "text.h"
 
@@ -25,6 +26,9 @@ static int parse_doctor(int key, char *arg, struct options_input *input)
 
 	if (key == OPTIONS_OPERAND && measure->argv)
 		return options__reject_operand(arg, input->error);
+	if (key == OPTIONS_END && measure->set && process_set__size(measure->set) > 1)
+		return error__set(input->error, -EINVAL,
+				  "doctor looks at one process; give -p one number");
 	if (key == OPTIONS_END && measure->pid && measure->argv)
 		return measure__check(measure, "doctor", input->error);
 	if (key == 'p' || key == OPTIONS_OPERAND)

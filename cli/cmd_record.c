@@ -538,6 +538,11 @@ static int write_dump(void *context, struct session *session, const char *path, 
 	return err;
 }
 
+static void release_measure(struct measure **measure)
+{
+	measure__release(*measure);
+}
+
 static int run_record(char **argv)
 {
 	struct record_options options = {
@@ -550,6 +555,7 @@ static int run_record(char **argv)
 		},
 		.output = DATA_FILE_DEFAULT,
 	};
+	_cleanup_(release_measure) struct measure *measure = &options.measure;
 	_cleanup_(free_ptr) char *events_path = NULL, *partial = NULL, *peak = NULL;
 	struct error error = { 0 };
 	int status, err;
@@ -557,8 +563,10 @@ static int run_record(char **argv)
 	status = options__read(&cmd_record, parse_record, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
-	if (options.measure.pid)
-		options.measure.session.follow = false;
+	if (measure__find_processes(measure, &error)) {
+		message__print("%s", error.text);
+		return EXIT_OURS;
+	}
 	/* The function of --within may be far up the stack. */
 	if (!options.measure.session.max_depth)
 		options.measure.session.max_depth =
@@ -612,7 +620,7 @@ static int run_record(char **argv)
 const struct command cmd_record = {
 	.name = "record",
 	.summary = "Record where a command or process allocates",
-	.args_doc = "[--] COMMAND [ARGUMENT...]\n-p PID",
+	.args_doc = "[--] COMMAND [ARGUMENT...]\n-p PID[,PID...]",
 	.doc = "Record the stacks from which a command and all processes that it starts, or a running "
 	       "process, call malloc and its kin.\v"
 	       "For example: allocprof record ./app && allocprof flamegraph -o app.html\n"

@@ -228,8 +228,11 @@ static int run_stat(char **argv)
 	status = options__read(&cmd_stat, parse_stat, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
-	if (options.measure.pid)
-		options.measure.session.follow = false;
+	if (measure__find_processes(&options.measure, &error)) {
+		message__print("%s", error.text);
+		measure__release(&options.measure);
+		return EXIT_OURS;
+	}
 	run.output.path = options.output;
 	run.output.option = "-o";
 	if (late_output__reserve(&run.output, &error)) {
@@ -245,6 +248,7 @@ static int run_stat(char **argv)
 	status = measure_target(&options, &run, &error);
 	late_output__release(&run.output);
 	stat_series__release(&run.runs);
+	measure__release(&options.measure);
 	return status;
 }
 

@@ -108,10 +108,8 @@ static struct value value_of(const struct argp_option *option)
 		const char *argument;
 		enum kind kind;
 	} kinds[] = {
-		{ "FILE", KIND_FILE },
-		{ "DIR", KIND_DIRECTORY },
-		{ "PID", KIND_PID },
-		{ "COMMAND", KIND_COMMAND },
+		{ "FILE", KIND_FILE },	      { "DIR", KIND_DIRECTORY },   { "PID", KIND_PID },
+		{ "PID[,PID...]", KIND_PID }, { "COMMAND", KIND_COMMAND },
 	};
 	struct value value = { .kind = option->arg ? KIND_ANY : KIND_NONE };
 	struct value words = { 0 };

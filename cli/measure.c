@@ -380,7 +380,7 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 	if (err)
 		goto fail;
 	if (measure->pid)
-		err = session__attach(session, measure->pid, error);
+		err = session__attach(session, measure->set, error);
 	else
 		err = session__launch(session, measure->argv, &surroundings->inheritance, error);
 	if (err) {

@@ -85,6 +85,8 @@ static void print_target(const struct measure *measure, const struct profile *pr
 	completeness_messages__print_beside(profile, !measure->session.stacks);
 	if (run->runs)
 		print_going_on(profile);
+	else if (run->is_attached && profile__meta(profile, "attached_pids"))
+		message__print("all of the processes have ended, and the recording with them");
 	else if (run->is_attached)
 		message__print("process %d has ended, and the recording with it", run->pid);
 }

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "message.h"
 #include "options.h"
+#include "process_set.h"
 #include "pattern.h"
 #include "profile.h"
 #include "session_options.h"
@@ -205,16 +206,34 @@ static int parse_engine(struct measure *measure, const char *name, const char *f
 			  from);
 }
 
+static int parse_processes(struct measure *measure, const char *arg, struct error *error)
+{
+	int err;
+
+	if (!measure->set)
+		measure->set = process_set__new();
+	if (!measure->set)
+		return -ENOMEM;
+	err = process_set__add_numbers(measure->set, arg, error);
+	if (!err)
+		measure->pid = process_set__first(measure->set);
+	return err;
+}
+
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input)
 {
 	switch (key) {
 	case 'p':
-		if (measure->pid)
-			return error__set(
-				input->error, -EINVAL,
-				"-p %d and -p %s cannot be used together; one process is measured at a time",
-				measure->pid, arg);
-		return number__parse_pid(arg, &measure->pid, input->error);
+		return parse_processes(measure, arg, input->error);
+	case OPT_NAME:
+		measure->name = arg;
+		return 0;
+	case OPT_CGROUP:
+		measure->group = arg;
+		return 0;
+	case OPT_FOLLOW:
+		measure->follows = true;
+		return 0;
 	case 'e':
 		measure->selected = arg;
 		return 0;
@@ -305,27 +324,92 @@ int measure__resolve(struct measure *measure, struct error *error)
 	return err ? err : define_probes(measure, error);
 }
 
-int measure__check(struct measure *measure, const char *command, struct error *error)
+bool measure__attaches(const struct measure *measure)
 {
-	int err;
+	return measure->pid || measure->name || measure->group;
+}
 
-	if (measure->pid && measure->argv)
+int measure__find_processes(struct measure *measure, struct error *error)
+{
+	int err = 0;
+
+	if (!measure__attaches(measure))
+		return 0;
+	if (!measure->set) {
+		measure->set = process_set__new();
+		err = measure->set ? process_set__search(measure->set, measure->name,
+							 measure->group, error)
+				   : -ENOMEM;
+	}
+	if (err)
+		return err;
+	measure->pid = process_set__first(measure->set);
+	measure->session.joins = process_set__joining(measure->set);
+	if (measure->session.joins && measure->session.joins->is_unknown && !measure->quiet)
+		message__print(
+			"the control group is of version 1: of the processes that come into it "
+			"later those are measured that the others start");
+	measure->session.follow =
+		measure->follows || measure->session.joins || process_set__size(measure->set) > 1;
+	if (measure->session.follow && measure->session.engine == SESSION_ENGINE_PRELOAD)
 		return error__set(
 			error, -EINVAL,
-			"-p %d and the command '%s' cannot be used together; give one target or the "
+			"--engine=inside measures one running process, without its children; give -p one "
+			"number and leave out --follow, or leave out --engine");
+	return 0;
+}
+
+void measure__release(struct measure *measure)
+{
+	process_set__free(measure->set);
+	measure->set = NULL;
+}
+
+/* Returns how the option is called that names the processes. */
+static const char *name_choice(const struct measure *measure)
+{
+	return measure->set ? "-p" : measure->name ? "--name" : "--cgroup";
+}
+
+static int check_target(const struct measure *measure, const char *command, struct error *error)
+{
+	if (measure__attaches(measure) && measure->argv)
+		return error__set(
+			error, -EINVAL,
+			"%s and the command '%s' cannot be used together; give one target or the "
 			"other",
-			measure->pid, measure->argv[0]);
-	if (!measure->pid && !measure->argv)
+			name_choice(measure), measure->argv[0]);
+	if (!measure__attaches(measure) && !measure->argv)
 		return error__set(error, -EINVAL,
 				  "no target; give a command (allocprof %s ./app) or a process "
 				  "(-p PID)",
 				  command);
-	if (measure->pid && measure->user)
+	if (measure->set && (measure->name || measure->group))
 		return error__set(
 			error, -EINVAL,
-			"--user %s and -p %d cannot be used together; the user is that of a command, and a "
+			"-p and %s cannot be used together; the one names processes, the other "
+			"searches for them",
+			measure->name ? "--name" : "--cgroup");
+	if (measure->follows && !measure->set)
+		return error__set(
+			error, -EINVAL,
+			"--follow is for -p; children of commands and of processes that are "
+			"searched for are followed anyway");
+	if (measure__attaches(measure) && measure->user)
+		return error__set(
+			error, -EINVAL,
+			"--user %s and %s cannot be used together; the user is that of a command, and a "
 			"process has one",
-			measure->user, measure->pid);
+			measure->user, name_choice(measure));
+	return 0;
+}
+
+int measure__check(struct measure *measure, const char *command, struct error *error)
+{
+	int err = check_target(measure, command, error);
+
+	if (err)
+		return err;
 	if (measure->session.stop_limit_ns &&
 	    (!measure->pid || measure->session.engine != SESSION_ENGINE_PRELOAD))
 		return error__set(

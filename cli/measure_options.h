@@ -14,6 +14,7 @@
 
 struct error;
 struct options_input;
+struct process_set;
 struct profile;
 struct window_options;
 
@@ -21,9 +22,14 @@ struct window_options;
 
 struct measure {
 	struct session_options session;
-	bool has_engine;   /* --engine was given */
-	pid_t pid;	   /* 0: a command is launched */
-	char **argv;	   /* the command, which ends with NULL; NULL if there is a pid */
+	bool has_engine; /* --engine was given */
+	/* Processes that are measured, which measure__find_processes() searches for; freed by
+	 * measure__release(). NULL: a command is launched. */
+	struct process_set *set;
+	const char *name, *group; /* arguments of --name and --cgroup; NULL: not given */
+	bool follows;		  /* --follow was given */
+	pid_t pid;		  /* the first process; 0: a command is launched */
+	char **argv;	   /* the command, which ends with NULL; NULL if there is a process */
 	const char *user;  /* the user of --user that the command runs as; NULL: not given */
 	__u64 duration_ns; /* 0: the measurement lasts until the target ends */
 	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* arguments of --expect; ends with NULL */
@@ -88,13 +94,24 @@ enum {
 	OPT_NO_ISOLATE,
 	OPT_FORCE,
 	OPT_STOP_LIMIT,
+	OPT_NAME,
+	OPT_CGROUP,
+	OPT_FOLLOW,
 };
 
 /* Rows of an argp table. Each command takes the rows that it has use for. */
 /* Versions of clang-format disagree on these lines. */
 /* clang-format off */
 #define MEASURE_OPTIONS_PID                                                                        \
-	{ "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 },     \
+	{ "pid", 'p', "PID[,PID...]", 0,                                                           \
+	  "Attach to these processes instead of running a command", 0 },                           \
+	{ "name", OPT_NAME, "NAME", 0,                                                             \
+	  "Attach to the processes of programs of this name, with * and ?, also to those that "    \
+	  "start later", 0 },                                                                      \
+	{ "cgroup", OPT_CGROUP, "GROUP", 0,                                                        \
+	  "The same with those of a control group: a path, a unit as nginx.service, a container's id", 0 }, \
+	{ "follow", OPT_FOLLOW, NULL, 0,                                                           \
+	  "With -p: also the processes that it starts from then on", 0 },                          \
 	{ "stop-limit", OPT_STOP_LIMIT, "TIME", 0,                                                 \
 	  "With -p and --engine=preload: end if the threads take longer to stop (default: 2s)", 0 }
 #define MEASURE_OPTION_NO_FOLLOW                                                                   \
@@ -167,6 +184,14 @@ int measure__resolve(struct measure *measure, struct error *error);
  * definitions, and the selected functions. Returns 0, or -EINVAL with @error set.
  */
 int measure__check(struct measure *measure, const char *command, struct error *error);
+
+/* Returns whether running processes are measured, and no command. */
+bool measure__attaches(const struct measure *measure);
+
+/* Finds the processes that --name and --cgroup name, and decides whether their children are
+ * followed. Returns 0 or a negative errno with @error set. */
+int measure__find_processes(struct measure *measure, struct error *error);
+void measure__release(struct measure *measure);
 
 enum {
 	OPT_WITHIN = 1100,

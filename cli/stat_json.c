@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
@@ -283,6 +284,18 @@ static json_object *json_command(const struct measure *measure)
 	return command;
 }
 
+/* Returns the numbers of a list that commas separate. */
+static json_object *json_pids(const char *list)
+{
+	json_object *array = json_object_new_array();
+
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		json_object_array_add(array, json__count(strtoull(at, NULL, 10)));
+	}
+	return array;
+}
+
 /* Adds the keys about the target and how it ended; null stands for unknown. */
 static void add_run(json_object *root, const struct measure *measure, const struct profile *profile)
 {
@@ -290,6 +303,8 @@ static void add_run(json_object *root, const struct measure *measure, const stru
 
 	json__add(root, "command", json_command(measure));
 	json__add(root, "pid", measure->pid ? json_object_new_int(measure->pid) : NULL);
+	if (profile__meta(profile, "attached_pids"))
+		json__add(root, "pids", json_pids(profile__meta(profile, "attached_pids")));
 	json__add(root, "exit_status",
 		  ended ? json_object_new_int(profile->totals.run.exit_status) : NULL);
 	json__add(root, "exit_signal",

@@ -2,6 +2,7 @@
 /* The report of `allocprof stat` as text: its run, and the regions that the target marks. */
 #include "stat_report.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -343,7 +344,8 @@ static void print_going_on(const struct profile *profile, FILE *to)
 {
 	_cleanup_(free_ptr) char *text = NULL, *sentence = NULL;
 
-	if (!recording_text__goes_on(profile, &text) && asprintf(&sentence, "P%s.", text + 1) >= 0)
+	if (!recording_text__goes_on(profile, &text) &&
+	    asprintf(&sentence, "%c%s.", toupper((unsigned char)*text), text + 1) >= 0)
 		print_paragraphs(sentence, to);
 }
 
@@ -357,6 +359,14 @@ static void print_beside(const struct profile *profile, FILE *to)
 		print_paragraphs(heaps, to);
 }
 
+/* Prints the title of a measurement of running processes. */
+static void print_attached(const struct profile *profile, FILE *to)
+{
+	_cleanup_(free_ptr) char *title = recording_text__title(profile);
+
+	fprintf(to, " Allocation counts for %s:\n\n", title ?: "processes");
+}
+
 int stat_report__text(const struct measure *measure, const struct profile *profile, size_t columns,
 		      FILE *to)
 {
@@ -364,10 +374,7 @@ int stat_report__text(const struct measure *measure, const struct profile *profi
 
 	fputc('\n', to);
 	if (measure->pid)
-		fprintf(to, " Allocation counts for process %d%s%s%s:\n\n", measure->pid,
-			profile__meta(profile, "attached_command") ? " (" : "",
-			profile__meta(profile, "attached_command") ?: "",
-			profile__meta(profile, "attached_command") ? ")" : "");
+		print_attached(profile, to);
 	else
 		stat_print__command(to, columns, measure->argv, "':\n");
 	print_functions(measure, profile, NULL, to);
@@ -398,6 +405,8 @@ int stat_report__text(const struct measure *measure, const struct profile *profi
 			profile->totals.run.system_seconds);
 	if (profile->totals.run.runs)
 		print_going_on(profile, to);
+	else if (profile->totals.run.is_attached && profile__meta(profile, "attached_pids"))
+		fputs("\n All of the processes have ended, and the counting with them.\n", to);
 	else if (profile->totals.run.is_attached)
 		fprintf(to, "\n Process %d has ended, and the counting with it.\n",
 			profile->totals.run.pid);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 struct probed_file;
+struct process_joining;
 struct definitions;
 struct reach;
 struct resident_memory;
@@ -93,7 +94,9 @@ struct session_options {
 	const char *events_path;
 	bool throttle; /* slow the target down rather than lose events of the log */
 	bool regions;  /* count by the program's regions, too */
-	bool follow;   /* follow children; only with a launched command */
+	bool follow;   /* follow children */
+	/* Of running processes: what later ones have to have to be measured, too; NULL: they are not. */
+	const struct process_joining *joins;
 	bool isolates; /* a launched command sees copies of the probed files, which are its own */
 	/* Also probe files that a process of a binary translator has mapped, which kills it. */
 	bool ends_translators;

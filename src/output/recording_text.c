@@ -26,12 +26,17 @@ char *recording_text__title(const struct profile *profile)
 	const char *command = profile__meta(profile, "command");
 	const char *pid = profile__meta(profile, "attached_pid");
 	const char *attached = profile__meta(profile, "attached_command");
+	const char *pids = profile__meta(profile, "attached_pids");
 	char run[RUNS_TEXT_SIZE], *text;
 
 	if (command && runs_text__taken(profile, run))
 		return asprintf(&text, "%s, %s", command, run) < 0 ? NULL : text;
 	if (command || !pid)
 		return strdup(command ?: "allocprof");
+	if (pids && (attached || strchr(pids, ',')))
+		return attached					       ? strdup(attached)
+		       : asprintf(&text, "processes %.200s", pids) < 0 ? NULL
+								       : text;
 	return (attached ? asprintf(&text, "%s (process %s)", attached, pid)
 			 : asprintf(&text, "process %s", pid)) < 0
 		       ? NULL
@@ -63,6 +68,39 @@ static size_t print_children(const char *children, FILE *to)
 	return n;
 }
 
+/* Returns whether the recording was attached to one process, and no more could come. */
+static bool is_one(const struct profile *profile)
+{
+	return !profile__meta(profile, "attached_pids");
+}
+
+/* Prints the subject of a sentence on the processes that were attached to. */
+static void print_whose(const struct profile *profile, FILE *to)
+{
+	const char *pids = profile__meta(profile, "attached_pids");
+
+	if (!pids || !strchr(pids, ','))
+		fprintf(to, "process %s", profile__meta(profile, "attached_pid"));
+	else
+		fputs("the measured processes", to);
+}
+
+/* Prints the numbers of the measured processes and of their children, for -p. */
+static void print_numbers(const struct profile *profile, const char *children, FILE *to)
+{
+	const char *pids = profile__meta(profile, "attached_pids");
+	size_t n = 0;
+
+	fputs(pids ?: profile__meta(profile, "attached_pid"), to);
+	for (const char *line = children; *line && n < CHILDREN_NAMED; n++) {
+		fprintf(to, ",%.*s", (int)strcspn(line, " \n"), line);
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	if (*children && n == CHILDREN_NAMED)
+		fputs(",...", to);
+}
+
 static void print_all_children(const struct profile *profile, const char *children, FILE *to)
 {
 	_cleanup_(free_ptr) char *list = NULL;
@@ -74,13 +112,15 @@ static void print_all_children(const struct profile *profile, const char *childr
 	n = print_children(children, names);
 	if (fclose(names) || !n)
 		return;
-	fprintf(to, "process %s has %s %s, which %s not measured: %s",
-		profile__meta(profile, "attached_pid"), number__count(n).text,
-		plural__of("child{|ren}", n).text, plural__of("{was|were}", n).text, list);
+	print_whose(profile, to);
+	fprintf(to, " %s %s %s, which %s not measured: %s", is_one(profile) ? "has" : "have",
+		number__count(n).text, plural__of("child{|ren}", n).text,
+		plural__of("{was|were}", n).text, list);
 	if (n > CHILDREN_NAMED)
 		fprintf(to, " and %s more", number__count(n - CHILDREN_NAMED).text);
-	fprintf(to, "; attach to %s for what it allocates: -p %.*s\n",
-		plural__of("{it|one of them}", n).text, (int)strcspn(children, " \n"), children);
+	fprintf(to, "; attach to %s as well: -p ", plural__of("{it|them}", n).text);
+	print_numbers(profile, children, to);
+	fputc('\n', to);
 }
 
 /* If allocprof's own memory is below this share of the limit, it is not mentioned. */
@@ -127,12 +167,13 @@ static void print_attached(const struct profile *profile, FILE *to)
 	__u64 rss_bytes = profile__meta_number(profile, "attached_rss_bytes");
 	const char *children = profile__meta(profile, "attached_children");
 
-	if (rss_bytes)
+	if (rss_bytes) {
+		print_whose(profile, to);
 		fprintf(to,
-			"process %s had %s of memory (RSS) when the recording began: what it had "
-			"allocated by then is not in this recording\n",
-			profile__meta(profile, "attached_pid"),
+			" had %s of memory (RSS) when the recording began: what was allocated "
+			"by then is not in this recording\n",
 			number__bytes(rss_bytes, false).text);
+	}
 	if (children)
 		print_all_children(profile, children, to);
 }
@@ -179,6 +220,8 @@ int recording_text__goes_on(const struct profile *profile, char **text)
 			"%s stood still for %.1f ms at most",
 			profile->totals.run.pid, threads == 1 ? "thread" : "threads",
 			profile__meta_number(profile, "stopped_ns") / 1e6);
+	else if (!is_one(profile))
+		length = asprintf(text, "the measured processes go on without probes");
 	else
 		length = asprintf(text, "process %d goes on without probes",
 				  profile->totals.run.pid);

@@ -129,21 +129,15 @@ static bool find_mount(const struct hierarchy *hierarchy, char *root, char *moun
 	return false;
 }
 
-/* Sets @directory to the directory of @pid's group, and *@top to the length of the mount point in
- * it. */
-static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *directory,
+/* Sets @directory to the directory of the group @path, and *@top to the length of the mount point in
+ * it. Returns false if the hierarchy is not mounted. */
+static bool name_directory(const struct hierarchy *hierarchy, const char *path, char *directory,
 			   size_t *top)
 {
-	char process[32], root[PATH_MAX], mount_point[PATH_MAX], made[2 * PATH_MAX];
-	_cleanup_(free_ptr) char *text = NULL;
-	const char *path;
+	char root[PATH_MAX], mount_point[PATH_MAX], made[2 * PATH_MAX];
 	size_t len;
 
-	snprintf(process, sizeof(process), "/proc/%d", pid);
-	text = read_text(process, "cgroup");
-	path = text ? find_group(text, hierarchy) : NULL;
-	/* This process cannot see groups outside of its cgroup namespace. */
-	if (!path || strstr(path, "/..") || !find_mount(hierarchy, root, mount_point))
+	if (!find_mount(hierarchy, root, mount_point))
 		return false;
 	/* In a container the mount may begin at its group. */
 	len = strcmp(root, "/") ? strlen(root) : 0;
@@ -155,6 +149,29 @@ static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *d
 	strcpy(directory, made);
 	*top = strlen(mount_point);
 	return true;
+}
+
+/* Does the same for @pid's group. */
+static bool find_directory(pid_t pid, const struct hierarchy *hierarchy, char *directory,
+			   size_t *top)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	const char *path;
+	char process[32];
+
+	snprintf(process, sizeof(process), "/proc/%d", pid);
+	text = read_text(process, "cgroup");
+	path = text ? find_group(text, hierarchy) : NULL;
+	/* This process cannot see groups outside of its cgroup namespace. */
+	return path && !strstr(path, "/..") && name_directory(hierarchy, path, directory, top);
+}
+
+char *memory_group__directory(const char *group)
+{
+	char directory[PATH_MAX];
+	size_t top;
+
+	return name_directory(&hierarchies[0], group, directory, &top) ? strdup(directory) : NULL;
 }
 
 /* Reads how much memory the group of @directory may still use, regardless of its parents' limits. */

@@ -27,6 +27,10 @@ int memory_group__open_kills(pid_t pid);
 /* Reads that count. Returns false if it cannot be read, as when the group has been removed. */
 bool memory_group__read_kills(int fd, __u64 *kills);
 
+/* Returns the directory of a group of version 2, named as in /proc/PID/cgroup, which the caller
+ * frees; NULL if that hierarchy is not mounted. */
+char *memory_group__directory(const char *group);
+
 /* Returns whether the process's control group is frozen (v2), or is being frozen, so that no thread
  * runs until it is thawed. */
 bool memory_group__is_frozen(pid_t pid);

@@ -18,6 +18,7 @@
 #include "file.h"
 #include "isolation.h"
 #include "proc.h"
+#include "process_set.h"
 #include "text.h"
 #include "user.h"
 
@@ -134,7 +135,7 @@ int target__hold(struct target *target, char *const argv[],
 	}
 	close_and_clear(&go[0]);
 	close_and_clear(&exec[1]);
-	target->pid = pid;
+	target->pid = target->ends_with = pid;
 	target->launched = true;
 	target->go_fd = go[1];
 	target->exec_fd = exec[0];
@@ -192,6 +193,13 @@ int target__go(struct target *target, const char *command, struct error *error)
 	return error__set(error, -err, "cannot run '%s': %s", command, strerror(err));
 }
 
+static bool is_running(int pidfd)
+{
+	struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLIN);
+}
+
 static bool is_kernel_thread(pid_t pid)
 {
 	struct proc_stat stat;
@@ -207,12 +215,13 @@ static pid_t thread_group(pid_t tid)
 	return proc_status__number(tid, "Tgid", &tgid) ? tgid : tid;
 }
 
-int target__attach(struct target *target, pid_t pid, struct error *error)
+/* Opens a running process, to notice when it ends. Returns its pidfd, or a negative errno with @error
+ * set. */
+static int open_process(pid_t pid, struct error *error)
 {
 	pid_t group;
+	int pidfd;
 
-	memset(target, 0, sizeof(*target));
-	target->pidfd = target->go_fd = target->exec_fd = -1;
 	if (pid <= 0)
 		return error__set(error, -EINVAL,
 				  "%d is no process id; give the number that ps shows", pid);
@@ -231,35 +240,93 @@ int target__attach(struct target *target, pid_t pid, struct error *error)
 			error, -EINVAL,
 			"%d is a thread of process %d; allocprof takes whole processes: -p %d", pid,
 			group, group);
-	target->pidfd = syscall(SYS_pidfd_open, pid, 0);
-	if (target->pidfd < 0) {
+	pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0) {
 		if (errno == ESRCH)
 			return error__set(error, -ESRCH, "process %d has just ended", pid);
 		return error__set(error, -errno, "cannot watch process %d: %s", pid,
 				  strerror(errno));
 	}
-	target->pid = pid;
-	if (target__has_ended(target)) {
-		target__close(target);
-		return error__set(error, -ESRCH,
-				  "process %d has ended and only waits for its parent to notice",
-				  pid);
+	if (is_running(pidfd))
+		return pidfd;
+	close(pidfd);
+	return error__set(error, -ESRCH,
+			  "process %d has ended and only waits for its parent to notice", pid);
+}
+
+static int attach_process(struct target *target, pid_t pid, struct error *error)
+{
+	int pidfd = open_process(pid, error);
+
+	if (pidfd < 0)
+		return pidfd;
+	if (!target->pid) {
+		target->pid = pid;
+		target->pidfd = pidfd;
+	} else {
+		target->fellows[target->n_fellows++] = (struct fellow){ pid, pidfd };
 	}
 	return 0;
 }
 
+int target__attach(struct target *target, const struct process_set *set, struct error *error)
+{
+	int err = 0;
+
+	memset(target, 0, sizeof(*target));
+	target->pidfd = target->go_fd = target->exec_fd = -1;
+	target->is_open = set->was_searched;
+	target->fellows = calloc(set->n, sizeof(*target->fellows));
+	if (!target->fellows)
+		return -ENOMEM;
+	for (size_t i = 0; i < set->n && !err; i++) {
+		err = attach_process(target, set->pids[i], error);
+		if (err == -ESRCH && set->was_searched)
+			err = 0;
+	}
+	if (!err && !target->pid)
+		err = error__set(error, -ESRCH, "all of the processes have just ended");
+	if (err)
+		target__close(target);
+	else if (!target->n_fellows && !target->is_open)
+		target->ends_with = target->pid;
+	return err;
+}
+
+size_t target__n_processes(const struct target *target)
+{
+	return 1 + target->n_fellows;
+}
+
+pid_t target__process(const struct target *target, size_t i)
+{
+	return i ? target->fellows[i - 1].pid : target->pid;
+}
+
+static size_t count_running(const struct target *target)
+{
+	size_t n = is_running(target->pidfd);
+
+	for (size_t i = 0; i < target->n_fellows; i++)
+		n += is_running(target->fellows[i].pidfd);
+	return n;
+}
+
 bool target__is_running(const struct target *target)
 {
-	struct pollfd poll_fd = { .fd = target->pidfd, .events = POLLIN };
+	return count_running(target) > 0;
+}
 
-	return poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLIN);
+size_t target__n_left(const struct target *target)
+{
+	return target->launched ? !target->waited : count_running(target);
 }
 
 bool target__has_ended(struct target *target)
 {
 	if (target->end_ns)
 		return true;
-	if (target__is_running(target))
+	if (target->is_open || target__is_running(target))
 		return false;
 	target->end_ns = clock__now_ns();
 	if (target->launched &&
@@ -290,6 +357,10 @@ void target__close(struct target *target)
 	close_and_clear(&target->go_fd);
 	close_and_clear(&target->exec_fd);
 	close_and_clear(&target->pidfd);
+	while (target->n_fellows)
+		close_fd(&target->fellows[--target->n_fellows].pidfd);
+	free(target->fellows);
+	target->fellows = NULL;
 	if (held && target->launched && !target->waited)
 		waitpid(target->pid, NULL, 0);
 	isolation__free(target->isolation);
@@ -364,18 +435,74 @@ static char *read_command(pid_t pid)
 	return command;
 }
 
-void attached__read(pid_t pid, struct attached *out)
-{
-	struct proc_memory memory = { 0 };
+/* A name of programs, and how many processes have it. */
+struct name_count {
+	char name[16];
+	size_t n;
+};
 
-	(void)proc_memory__read(pid, &memory);
-	*out = (struct attached){ read_command(pid), memory.rss_bytes };
+static size_t count_name(struct name_count *counts, size_t n, const char *name)
+{
+	size_t i = 0;
+
+	while (i < n && strncmp(counts[i].name, name, sizeof(counts[i].name) - 1) != 0)
+		i++;
+	if (i == n)
+		snprintf(counts[n++].name, sizeof(counts->name), "%s", name);
+	counts[i].n++;
+	return n;
+}
+
+/* Returns "postgres (12 processes), pgbouncer"; NULL if there is no memory. */
+static char *name_programs(const struct target *target)
+{
+	_cleanup_(free_ptr) struct name_count *counts =
+		calloc(target__n_processes(target), sizeof(*counts));
+	char *text = NULL;
+	size_t size, n = 0;
+	FILE *to = counts ? open_memstream(&text, &size) : NULL;
+
+	if (!to)
+		return NULL;
+	for (size_t i = 0; i < target__n_processes(target); i++) {
+		_cleanup_(free_ptr) char *name =
+			read_file(target__process(target, i), "comm", MOST_CHILD_BYTES, &size);
+
+		if (name) {
+			name[size] = '\0';
+			n = count_name(counts, n, name);
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		fprintf(to, "%s%s", i ? ", " : "", counts[i].name);
+		if (counts[i].n > 1)
+			fprintf(to, " (%zu processes)", counts[i].n);
+	}
+	if (fclose(to)) {
+		free(text);
+		return NULL;
+	}
+	utf8__clean(text);
+	return text;
+}
+
+void attached__read(const struct target *target, struct attached *out)
+{
+	*out = (struct attached){ .command = target->n_fellows ? name_programs(target)
+							       : read_command(target->pid) };
+	for (size_t i = 0; i < target__n_processes(target); i++) {
+		struct proc_memory memory;
+
+		if (proc_memory__read(target__process(target, i), &memory))
+			out->rss_bytes += memory.rss_bytes;
+	}
 }
 
 void attached__release(struct attached *attached)
 {
 	free(attached->command);
-	attached->command = NULL;
+	free(attached->children);
+	attached->command = attached->children = NULL;
 }
 
 static void print_child(pid_t pid, FILE *to)
@@ -386,7 +513,15 @@ static void print_child(pid_t pid, FILE *to)
 		fprintf(to, "%d %.*s\n", pid, MOST_CHILD_BYTES, command);
 }
 
-int attached__list_children(pid_t pid, char **lines)
+static bool is_of_target(const struct target *target, pid_t pid)
+{
+	for (size_t i = 0; i < target__n_processes(target); i++)
+		if (target__process(target, i) == pid)
+			return true;
+	return false;
+}
+
+int attached__list_children(const struct target *target, char **lines)
 {
 	DIR *directory = opendir("/proc");
 	const struct dirent *entry;
@@ -402,8 +537,8 @@ int attached__list_children(pid_t pid, char **lines)
 	while (to && n < MOST_CHILDREN && (entry = readdir(directory))) {
 		pid_t child = atoi(entry->d_name);
 
-		if (child <= 0 || proc_stat__read(child, &stat) || stat.parent != pid ||
-		    stat.state == 'Z')
+		if (child <= 0 || proc_stat__read(child, &stat) || stat.state == 'Z' ||
+		    !is_of_target(target, stat.parent) || is_of_target(target, child))
 			continue;
 		print_child(child, to);
 		n++;

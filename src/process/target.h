@@ -11,9 +11,16 @@
 
 struct error;
 struct isolation;
+struct process_set;
 struct target_inheritance;
 
 /* The measured command: a child that is held back before its exec until the probes are set. */
+
+/* A process that is measured beside the target's. */
+struct fellow {
+	pid_t pid;
+	int pidfd;
+};
 
 struct target {
 	pid_t pid;
@@ -26,6 +33,12 @@ struct target {
 	struct rusage usage; /* of the child and of its own reaped children */
 	__u64 start_ns;	     /* start of the recording, CLOCK_MONOTONIC; the session sets it */
 	__u64 end_ns;	     /* end of the target, CLOCK_MONOTONIC; 0: it has not been seen */
+	/* Further processes, only of running ones. The target has ended when all have. */
+	struct fellow *fellows;
+	size_t n_fellows;
+	/* More may begin while it is measured, so it does not end with these. */
+	bool is_open;
+	pid_t ends_with; /* the process with whose end the recording ends; 0: there are several */
 	/* With --isolate: the private copies of files that the command will see. Files can be
 	 * added until target__go(). NULL without --isolate. */
 	struct isolation *isolation;
@@ -39,11 +52,17 @@ int target__hold(struct target *target, char *const argv[],
  * -ENOTRECOVERABLE if it cannot be isolated. */
 int target__go(struct target *target, const char *command, struct error *error);
 
-/* Attaches to a running process. Fails with -ESRCH if there is none, -EINVAL for a kernel thread. */
-int target__attach(struct target *target, pid_t pid, struct error *error);
+/* Attaches to running processes. Fails with -ESRCH if there is none, -EINVAL for a kernel thread. */
+int target__attach(struct target *target, const struct process_set *set, struct error *error);
 
-/* Returns whether the target is still running. */
+/* Return the number of the processes that were there at the beginning, and the process @i of these. */
+size_t target__n_processes(const struct target *target);
+pid_t target__process(const struct target *target, size_t i);
+
+/* Returns whether any of these is still running. */
 bool target__is_running(const struct target *target);
+/* Returns how many of these run; one that was launched until it has been waited for. */
+size_t target__n_left(const struct target *target);
 
 /* Returns whether the target has ended. If so, collects the status and resource usage of a
  * launched one. */
@@ -58,18 +77,20 @@ int target__exit_signal(const struct target *target);
 /* Closes the descriptors. A child that is still held exits; a running one goes on. */
 void target__close(struct target *target);
 
-/* A process that was already running when its recording began, as /proc describes it. A field that cannot be read is NULL or 0. */
+/* Processes that were already running when their recording began, as /proc describes them. A field that cannot be read is NULL or 0. */
 struct attached {
-	/* Its arguments, quoted for a shell, or the title that it has given itself. */
+	/* The arguments of the one process, quoted for a shell, or the title that it has given itself; of
+	 * several the names of their programs, with the number of each. */
 	char *command;
-	__u64 rss_bytes; /* resident memory */
+	__u64 rss_bytes; /* resident memory, the sum of all */
+	char *children;	 /* as attached__list_children() has it */
 };
 
-void attached__read(pid_t pid, struct attached *out);
+void attached__read(const struct target *target, struct attached *out);
 void attached__release(struct attached *attached);
 
-/* Sets *@lines, which the caller frees, to a line "PID COMMAND" for each child of the process, or
- * to NULL if there is none or /proc cannot be read. Fails with -ENOMEM. */
-int attached__list_children(pid_t pid, char **lines);
+/* Sets *@lines, which the caller frees, to a line "PID COMMAND" for each child of the processes that
+ * is none of them, or to NULL if there is none or /proc cannot be read. Fails with -ENOMEM. */
+int attached__list_children(const struct target *target, char **lines);
 
 #endif

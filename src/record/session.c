@@ -19,6 +19,7 @@
 #include "parser.h"
 #include "probed_file.h"
 #include "proc.h"
+#include "process_set.h"
 #include "profile.h"
 #include "reach.h"
 #include "resident_memory.h"
@@ -190,18 +191,24 @@ int session__launch(struct session *session, char *const argv[],
 	return err;
 }
 
-int session__attach(struct session *session, pid_t pid, struct error *error)
+int session__attach(struct session *session, struct process_set *set, struct error *error)
 {
-	int err = target__attach(&session->target, pid, error);
+	struct target *target = &session->target;
+	/* The engine is told of what has started since it was opened. */
+	int err = process_set__search_again(set) ?: target__attach(target, set, error);
 
 	if (!err)
-		attached__read(pid, &session->attached);
-	if (!err)
-		err = translator__refuse_process(pid, error);
+		attached__read(target, &session->attached);
+	for (size_t i = 0; i < target__n_processes(target) && !err; i++)
+		err = translator__refuse_process(target__process(target, i), error);
+	/* Those that they have already are not followed. */
+	if (!err && session->options.follow)
+		err = attached__list_children(target, &session->attached.children);
 	if (!err)
 		err = session__operations(session, 0)->attach(session->engines[0], error);
-	if (!err && target__has_ended(&session->target))
-		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
+	if (!err && target__has_ended(target))
+		err = error__set(error, -ESRCH, "process %d ended while its probes were set",
+				 target->pid);
 	if (!err)
 		session__watch_group(session);
 	if (!err)
@@ -325,7 +332,8 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 	if (epoll_fd < 0)
 		return -errno;
 	if ((err = watch_engines(session, epoll_fd)) ||
-	    (err = epoll__watch(epoll_fd, session->target.pidfd)) ||
+	    /* Else the descriptor would be readable while other processes run on. */
+	    (session->target.ends_with && (err = epoll__watch(epoll_fd, session->target.pidfd))) ||
 	    (err = epoll__watch(epoll_fd, signal_fd)) ||
 	    (attendant && attendant->fd >= 0 && (err = epoll__watch(epoll_fd, attendant->fd))))
 		return error__set(error, err, "cannot wait for events: %s", strerror(-err));

@@ -17,6 +17,7 @@
 
 struct error;
 struct profile;
+struct process_set;
 struct profile_rss_sample;
 struct session;
 struct symbols;
@@ -38,8 +39,8 @@ int session__open(const struct session_options *options, struct session **out, s
 int session__launch(struct session *session, char *const argv[],
 		    const struct target_inheritance *inheritance, struct error *error);
 
-/* Sets the probes in a running process. */
-int session__attach(struct session *session, pid_t pid, struct error *error);
+/* Sets the probes in running processes. */
+int session__attach(struct session *session, struct process_set *set, struct error *error);
 
 /*
  * Follows the target until it ends, @duration_ns (0: no limit) has passed, or signals on @signal_fd

@@ -440,22 +440,44 @@ static int set_numbers(const struct session *session)
 					      memory_group__own_bytes());
 }
 
-/* Adds what is known of the process that was attached to. A key whose value could not be read is
+/* Adds the numbers of the processes if there are several, or may be. */
+static int set_processes(const struct session *session)
+{
+	const struct target *target = &session->target;
+	_cleanup_(free_ptr) char *text = NULL;
+	size_t size;
+	FILE *to;
+
+	if (target->ends_with)
+		return 0;
+	to = open_memstream(&text, &size);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < target__n_processes(target); i++)
+		fprintf(to, "%s%d", i ? "," : "", target__process(target, i));
+	return fclose(to) ? -ENOMEM : profile__set_meta(session->profile, "attached_pids", text);
+}
+
+/* Adds what is known of the processes that were attached to. A key whose value could not be read is
  * left out. */
 static int set_attached(const struct session *session)
 {
 	const struct attached *attached = &session->attached;
 	struct profile *profile = session->profile;
-	_cleanup_(free_ptr) char *children = NULL;
-	int err = set_number(profile, "attached_pid", session->target.pid);
+	_cleanup_(free_ptr) char *now = NULL;
+	const char *children = attached->children;
+	int err =
+		set_number(profile, "attached_pid", session->target.pid) ?: set_processes(session);
 
 	if (!err && attached->command)
 		err = profile__set_meta(profile, "attached_command", attached->command);
 	if (!err && attached->rss_bytes)
 		err = set_number(profile, "attached_rss_bytes", attached->rss_bytes);
-	/* For a launched command children are followed, so they need not be listed. */
-	if (!err)
-		err = attached__list_children(session->target.pid, &children);
+	/* Where children are followed those that begin meanwhile need not be listed. */
+	if (!err && !session->options.follow) {
+		err = attached__list_children(&session->target, &now);
+		children = now;
+	}
 	return !err && children ? profile__set_meta(profile, "attached_children", children) : err;
 }
 

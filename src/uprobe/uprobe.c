@@ -143,7 +143,7 @@ static int open_live(struct uprobe *uprobe)
 		.slots = uprobe->slots,
 		.drain_at = skeleton->rodata->config.drain_at,
 		.shared = &skeleton->bss->live,
-		.target = &uprobe->target->pid,
+		.target = &uprobe->target->ends_with,
 		.max_blocks = options->max_live,
 		.most_bytes = options->memory_bytes / SESSION_BLOCKS_SHARE,
 		.resident = options->resident_memory,

@@ -51,7 +51,7 @@ void uprobe__progress(const struct engine *engine, struct session_progress *prog
 static void read_counters(struct uprobe *uprobe)
 {
 	struct uprobe_counters *counters = &uprobe->at_cut;
-	__u64 running = uprobe__count_followed(uprobe) + !uprobe->target->waited;
+	__u64 running = uprobe__count_followed(uprobe) + target__n_left(uprobe->target);
 
 	for (int i = 0; i < AP_STATS; i++)
 		counters->stats[i] = uprobe__raw_stat(uprobe, i);

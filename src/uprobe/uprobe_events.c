@@ -337,11 +337,11 @@ static int count_entry(void *context, const void *key, const void *value)
 	return 0;
 }
 
-/* Number of entries in the programs' map of processes, without the target. */
+/* Number of entries in the programs' map of processes, without the target's. */
 __u64 uprobe__count_followed(const struct uprobe *uprobe)
 {
 	const struct bpf_map *processes = uprobe->skeleton->maps.processes;
-	__u64 n = 0;
+	__u64 n = 0, n_own;
 
 	if (map_batch__each(bpf_map__fd(processes), bpf_map__key_size(processes),
 			    bpf_map__value_size(processes), false, count_entry, &n))
@@ -350,7 +350,8 @@ __u64 uprobe__count_followed(const struct uprobe *uprobe)
 	if (uprobe->fallback &&
 	    !collector__is_followed(uprobe->collector, uprobe->target->pid, clock__now_ns()))
 		return n;
-	return n && !uprobe->target->waited ? n - 1 : n;
+	n_own = target__n_left(uprobe->target);
+	return n > n_own ? n - n_own : 0;
 }
 
 /*

@@ -21,6 +21,7 @@
 #include "faults.h"
 #include "kernel_types.h"
 #include "mappings.h"
+#include "process_set.h"
 #include "sampling.h"
 #include "definitions.h"
 #include "tracepoints.h"
@@ -262,6 +263,8 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.no_scratch = limits->no_scratch,
 		.stack_dump = options->stack_dump_bytes,
 		.follow = options->follow,
+		.joins = options->joins && !options->joins->is_unknown,
+		.joins_group = options->joins && options->joins->group,
 		.drain_at = (bpf_map__max_entries(skeleton->maps.counts_a) + 1) / 2,
 		.wake_at_bytes = ring_bytes / 8,
 		.dump_below_bytes = ring_bytes / 2,
@@ -281,6 +284,9 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.user = getuid(),
 		.group = getgid(),
 	};
+	if (options->joins)
+		memcpy(skeleton->rodata->config.joins_name, options->joins->name,
+		       sizeof(options->joins->name));
 	/* With one processor, user space could not run while a hit spins. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
 	skeleton->bss->waits.most = get_nprocs() > 1 ? scratch_slots(n_cpus) / 8 : 0;

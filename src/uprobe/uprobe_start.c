@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,9 @@
 #include "isolation.h"
 #include "live.h"
 #include "mappings.h"
+#include "memory_group.h"
 #include "probes.h"
+#include "process_set.h"
 #include "regions.h"
 #include "ring_reader.h"
 #include "runtimes.h"
@@ -371,22 +374,11 @@ int uprobe__launch(struct engine *engine, char *const argv[], struct error *erro
 	return err;
 }
 
-int uprobe__attach(struct engine *engine, struct error *error)
+/* Prepares for one running process, whose probes are set for it alone, or for all. */
+static int attach_process(struct uprobe *uprobe, pid_t pid, struct error *error)
 {
-	struct uprobe *uprobe = uprobe__of(engine);
-	pid_t pid = uprobe->target->pid;
-	char program[64], root[64];
-	int err;
+	int err = borrowed__check_process(pid, error);
 
-	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	err = borrowed__check_process(pid, error);
-	if (!err)
-		err = uprobe__open_regions(uprobe, pid);
-	if (!err)
-		err = open_gate(uprobe, program, root, pid, error);
-	if (!err)
-		err = new_probes(uprobe, pid, false, error);
 	/* The process's mappings are read first; those that come later are reported as events. */
 	if (!err && collector__scan_process(uprobe->collector, pid) == -ENOMEM)
 		uprobe->mappings_dropped++;
@@ -395,11 +387,79 @@ int uprobe__attach(struct engine *engine, struct error *error)
 	if (!err)
 		uprobe__look_at_faults(uprobe);
 	if (!err)
-		err = probes__add_named_files(uprobe->probes, error);
-	if (!err)
 		err = probes__add_process(uprobe->probes, pid, error);
 	if (!err)
 		runtimes__scan_process(uprobe->runtimes, pid);
+	return err;
+}
+
+/* Returns whether the measurement can go without the process: it has ended, or of those that were
+ * searched for it is one without an allocator that can be probed, which is said when it ends. */
+static bool is_dispensable(const struct uprobe *uprobe, pid_t pid, int err)
+{
+	return uprobe->target->is_open && (err == -ESRCH || err == -ENOTSUP || kill(pid, 0));
+}
+
+/* Tells the programs the control group whose processes are followed. */
+static int open_joined_group(struct uprobe *uprobe, struct error *error)
+{
+	const struct process_joining *joins = uprobe->options.joins;
+	_cleanup_(free_ptr) char *directory = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	__u32 zero = 0;
+	int err;
+
+	if (!joins || !joins->group)
+		return 0;
+	directory = memory_group__directory(joins->group);
+	fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	err = fd < 0 ? -ENOENT
+		     : bpf_map_update_elem(bpf_map__fd(uprobe->skeleton->maps.joined_group), &zero,
+					   &fd, BPF_ANY);
+	return err ? error__set(error, err, "cannot follow the control group %s: %s", joins->group,
+				directory ? strerror(-err) : "its directory is not mounted here")
+		   : 0;
+}
+
+static int attach_processes(struct uprobe *uprobe, struct error *error)
+{
+	const struct target *target = uprobe->target;
+	size_t n_attached = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < target__n_processes(target); i++) {
+		pid_t pid = target__process(target, i);
+
+		err = attach_process(uprobe, pid, error);
+		if (err && !is_dispensable(uprobe, pid, err))
+			return err;
+		n_attached += !err;
+	}
+	return n_attached ? 0 : err;
+}
+
+int uprobe__attach(struct engine *engine, struct error *error)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+	pid_t first = uprobe->target->pid;
+	/* Probes for one process leave all others alone. */
+	pid_t only = uprobe->options.follow ? 0 : first;
+	char program[64], root[64];
+	int err;
+
+	snprintf(program, sizeof(program), "/proc/%d/exe", first);
+	snprintf(root, sizeof(root), "/proc/%d/root", first);
+	err = uprobe__open_regions(uprobe, only);
+	if (!err)
+		err = open_gate(uprobe, program, root, only, error);
+	if (!err)
+		err = new_probes(uprobe, only, false, error);
+	if (!err)
+		err = probes__add_named_files(uprobe->probes, error);
+	if (!err)
+		err = open_joined_group(uprobe, error);
+	if (!err)
+		err = attach_processes(uprobe, error);
 	if (!err && uprobe->gate)
 		err = gate__check(uprobe->gate, error);
 	if (!err)

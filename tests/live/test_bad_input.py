@@ -213,7 +213,7 @@ def test_translator(refuse, run, runner, allocprof, target, tmp_path, own_libc, 
     ([], "no target; give a command"),
     (["--"], "no target; give a command"),
     (["--stop-limit", "5ms", "true"], "--stop-limit means nothing without -p and --engine=preload"),
-    (["-p", "1", "true"], "-p 1 and the command 'true' cannot be used together"),
+    (["-p", "1", "true"], "-p and the command 'true' cannot be used together"),
     (["-p"], "'-p' needs a value"),
     (["--duration", "0", "true"], "'0' is no duration"),
     (["--duration", "-1s", "true"], "'-1s' is no duration"),
@@ -393,11 +393,6 @@ def test_dev_full(run, allocprof, target, command):
 def test_folded_to_a_full_device(refuse, allocprof, data):
     refuse([allocprof, "folded", "-i", data, "-o", "/dev/full"], 2, "/dev/full",
            "No space left on device")
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_two_processes(refuse, allocprof, command):
-    refuse([allocprof, command, "-p", 1, "-p", 2], 64, "-p 1 and -p 2")
 
 
 def test_pprof_is_no_json(refuse, allocprof, data, tmp_path):

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The settings are read-only data of the programs. */
 #include "maps.bpf.h"
@@ -300,6 +301,11 @@ struct task_struct *bpf_get_current_task_btf(void)
 }
 
 long bpf_task_pt_regs(struct task_struct *task)
+{
+	return 0;
+}
+
+long bpf_current_task_under_cgroup(void *map, __u32 index)
 {
 	return 0;
 }
@@ -626,4 +632,14 @@ void twin__walk(const struct twin_hit *at, struct twin_walk *walk)
 	stack__lay_out(scratch);
 	memcpy(walk->frames, scratch->frames, sizeof(walk->frames));
 	scratch__release(scratch);
+}
+
+bool twin__joins(const char *pattern, const char *name)
+{
+	struct name_match match = { 0 };
+
+	memset(twin_config.joins_name, 0, sizeof(twin_config.joins_name));
+	strncpy(twin_config.joins_name, pattern, sizeof(twin_config.joins_name) - 1);
+	strncpy(match.name, name, sizeof(match.name) - 1);
+	return name__is_joined(&match);
 }

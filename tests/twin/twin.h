@@ -92,6 +92,9 @@ bool twin__has_block(__u64 address);
 void twin__enter_realloc(__u64 address, __u64 size_bytes);
 void twin__leave_realloc(__u64 result);
 
+/* Returns whether a program of this name is measured by --name. */
+bool twin__joins(const char *pattern, const char *name);
+
 /* Sampling, by sampling__configure()'s settings. */
 void twin__set_sampling(const struct ap_config *settings);
 /* 2^64 where it is certain. */

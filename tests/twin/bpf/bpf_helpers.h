@@ -49,6 +49,7 @@ long bpf_probe_read_kernel(void *to, __u32 size, const void *from);
 struct task_struct *bpf_get_current_task_btf(void);
 long bpf_task_pt_regs(struct task_struct *task);
 __u64 bpf_get_current_pid_tgid(void);
+long bpf_current_task_under_cgroup(void *map, __u32 index);
 long bpf_get_current_comm(void *buffer, __u32 size);
 __u64 bpf_get_attach_cookie(void *context);
 __u64 bpf_get_func_ip(void *context);

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds the running processes that a user names, in /proc. */
+#include "process_set.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "error.h"
+#include "file.h"
+#include "proc.h"
+
+/* The kernel keeps so many bytes of a program's name. */
+#define NAME_BYTES 15
+/* Containers have ids of 64 hexadecimal digits, of which programs print the first twelve. */
+#define ID_DIGITS 12
+/* A limit for the files in /proc that are read. */
+#define MOST_BYTES 65536
+/* Where control groups are mounted, or their hierarchies are, each in a directory of its own. */
+#define GROUPS "/sys/fs/cgroup"
+
+struct process_set *process_set__new(void)
+{
+	return calloc(1, sizeof(struct process_set));
+}
+
+void process_set__free(struct process_set *set)
+{
+	if (!set)
+		return;
+	free(set->pids);
+	free(set->joining.group);
+	free(set);
+}
+
+pid_t process_set__first(const struct process_set *set)
+{
+	return set->n ? set->pids[0] : 0;
+}
+
+size_t process_set__size(const struct process_set *set)
+{
+	return set->n;
+}
+
+const struct process_joining *process_set__joining(const struct process_set *set)
+{
+	return set->was_searched ? &set->joining : NULL;
+}
+
+static int add_pid(struct process_set *set, pid_t pid)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (set->pids[i] == pid)
+			return 0;
+	if (array__reserve(&set->pids, &set->room, set->n + 1, sizeof(*set->pids)))
+		return -ENOMEM;
+	set->pids[set->n++] = pid;
+	return 0;
+}
+
+int process_set__add_numbers(struct process_set *set, const char *text, struct error *error)
+{
+	_cleanup_(free_ptr) char *copy = strdup(text);
+	char *rest = copy, *word;
+
+	while ((word = strsep(&rest, ","))) {
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = strtol(word, &end, 10);
+		if (!isdigit((unsigned char)*word) || *end || errno || pid < 1 || pid > INT_MAX)
+			return error__set(
+				error, -EINVAL,
+				"'%s' is no process id; give numbers, as ps shows them, with commas between",
+				word);
+		if (add_pid(set, pid))
+			return -ENOMEM;
+	}
+	return copy ? 0 : -ENOMEM;
+}
+
+static bool is_id(const char *text)
+{
+	return strlen(text) >= ID_DIGITS && strspn(text, "0123456789abcdef") == strlen(text);
+}
+
+static size_t match_path(const char *path, const char *group)
+{
+	size_t len = strlen(group);
+
+	return !strncmp(path, group, len) && (!path[len] || path[len] == '/') ? len : 0;
+}
+
+/* Returns the length of the group in @path that @group names, which is @path up to the end of one
+ * of its words; 0: it names none of them. */
+static size_t match_group(const char *path, const char *group)
+{
+	size_t len = strlen(group);
+
+	if (group[0] == '/') {
+		const char *below = strchr(group + 1, '/');
+
+		/* The first word may be that of a hierarchy. */
+		return match_path(path, group) ?: below ? match_path(path, below) : 0;
+	}
+	for (const char *word = path; *word;) {
+		size_t length;
+
+		word += *word == '/';
+		length = strcspn(word, "/");
+		if (length >= len && !strncmp(word, group, len) &&
+		    (length == len || (length == len + strlen(".service") &&
+				       !strncmp(word + len, ".service", strlen(".service")))))
+			return word + length - path;
+		if (is_id(group) && memmem(word, length, group, len))
+			return word + length - path;
+		word += length;
+	}
+	return 0;
+}
+
+/* Returns the text of a file of the process in /proc, which the caller frees; NULL if it cannot be
+ * read. */
+static char *read_process_file(pid_t pid, const char *name)
+{
+	_cleanup_(close_fd) int fd = -1;
+	char path[64], *text;
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 || text_file__read(fd, MOST_BYTES, &text, &size) ? NULL : text;
+}
+
+/* Keeps the first @len bytes of the group @path of the process, if @line, from /proc/PID/cgroup, is
+ * of version 2. */
+static int keep_group(struct process_set *set, const char *line, const char *path, size_t len)
+{
+	if (strncmp(line, "0::", 3) || set->joining.group)
+		return 0;
+	set->joining.group = strndup(path, len);
+	return set->joining.group ? 0 : -ENOMEM;
+}
+
+/* Returns 1 if the process is in the group, 0 if not, or -ENOMEM. */
+static int is_in_group(struct process_set *set, pid_t pid, const char *group)
+{
+	_cleanup_(free_ptr) char *text = read_process_file(pid, "cgroup");
+	char *rest = text, *line;
+	int found = 0;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		const char *path = strchr(line, ':');
+		size_t len;
+
+		path = path ? strchr(path + 1, ':') : NULL;
+		len = path ? match_group(path + 1, group) : 0;
+		if (!len)
+			continue;
+		found = 1;
+		if (keep_group(set, line, path + 1, len))
+			return -ENOMEM;
+	}
+	return found;
+}
+
+static bool has_name(pid_t pid, const char *pattern)
+{
+	_cleanup_(free_ptr) char *name = read_process_file(pid, "comm");
+
+	if (!name)
+		return false;
+	name[strcspn(name, "\n")] = '\0';
+	return !fnmatch(pattern, name, 0);
+}
+
+/* Returns whether it is a process that could be measured: no thread of the kernel, none that has
+ * ended, and not this one. */
+static bool is_measurable(pid_t pid)
+{
+	struct proc_stat stat;
+
+	return pid > 0 && pid != getpid() && !proc_stat__read(pid, &stat) && stat.state != 'Z' &&
+	       !(stat.flags & 0x00200000); /* PF_KTHREAD */
+}
+
+static int add_matching(struct process_set *set)
+{
+	const char *name = set->joining.name;
+	DIR *directory = opendir("/proc");
+	const struct dirent *entry;
+	int err = 0;
+
+	if (!directory)
+		return -errno;
+	while (!err && (entry = readdir(directory))) {
+		pid_t pid = atoi(entry->d_name);
+
+		if (!is_measurable(pid) || (*name && !has_name(pid, name)))
+			continue;
+		err = set->group ? is_in_group(set, pid, set->group) : 1;
+		if (err > 0)
+			err = add_pid(set, pid);
+	}
+	closedir(directory);
+	return err;
+}
+
+static int compare_pids(const void *left, const void *right)
+{
+	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static int keep_name(struct process_set *set, const char *name, struct error *error)
+{
+	bool is_pattern = strpbrk(name, "*?");
+
+	if (!*name || strpbrk(name, "[]\\/"))
+		return error__set(
+			error, -EINVAL,
+			"'%s' is no name of a program; give it without its directory, with * "
+			"and ? for any text and any character",
+			name);
+	if (is_pattern && strlen(name) > NAME_BYTES)
+		return error__set(
+			error, -EINVAL,
+			"'%s' is too long: the kernel keeps 15 bytes of a program's name; "
+			"end the pattern with *",
+			name);
+	snprintf(set->joining.name, sizeof(set->joining.name), "%s", name);
+	return 0;
+}
+
+static int search(struct process_set *set)
+{
+	int err = add_matching(set);
+
+	qsort(set->pids, set->n, sizeof(*set->pids), compare_pids);
+	set->joining.is_unknown = set->group && !set->joining.group;
+	return err;
+}
+
+int process_set__search(struct process_set *set, const char *name, const char *group,
+			struct error *error)
+{
+	int err = name ? keep_name(set, name, error) : 0;
+
+	if (err)
+		return err;
+	if (group && !*group)
+		return error__set(error, -EINVAL,
+				  "'' is no control group; give its path, a unit such as "
+				  "nginx.service, or the id of a container");
+	/* The path of its directory is as good. */
+	if (group && !strncmp(group, GROUPS "/", strlen(GROUPS "/")))
+		group += strlen(GROUPS);
+	set->group = group;
+	set->was_searched = true;
+	err = search(set);
+	if (err || set->n)
+		return err;
+	return error__set(error, -ESRCH,
+			  "no process that runs now %s%s%s%s%s%s; ps -eo pid,comm,cgroup shows all",
+			  name ? "has the name '" : "", name ?: "", name ? "'" : "",
+			  name && group ? " and " : "", group ? "is in the control group " : "",
+			  group ?: "");
+}
+
+int process_set__search_again(struct process_set *set)
+{
+	return set->was_searched ? search(set) : 0;
+}

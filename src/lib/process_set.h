@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Finds the running processes that a user names: by numbers, by the name of their program, or by a
+ * control group. */
+#ifndef ALLOCPROF_PROCESS_SET_H
+#define ALLOCPROF_PROCESS_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct error;
+
+/* What processes that start later have to have to belong to a set. */
+struct process_joining {
+	/* Pattern of the name, with * and ?, of up to 15 bytes; "": any. */
+	char name[16];
+	/* Control group of version 2, as /proc/PID/cgroup has it; "": any. */
+	char *group;
+	/* The group is one of version 1 alone, of which the kernel does not tell BPF programs. */
+	bool is_unknown;
+};
+
+struct process_set {
+	pid_t *pids; /* owned */
+	size_t n, room;
+	const char *group; /* as it was searched by; NULL: not given */
+	bool was_searched;
+	struct process_joining joining;
+};
+
+struct process_set *process_set__new(void);
+void process_set__free(struct process_set *set);
+
+pid_t process_set__first(const struct process_set *set);
+size_t process_set__size(const struct process_set *set);
+/* Returns what later processes have to have; NULL: they do not belong to the set. */
+const struct process_joining *process_set__joining(const struct process_set *set);
+
+/* Adds the numbers of @text, which commas separate. Returns 0, or a negative errno with @error
+ * set. */
+int process_set__add_numbers(struct process_set *set, const char *text, struct error *error);
+
+/*
+ * Adds the processes whose program (comm, of which the kernel keeps 15 bytes) matches the pattern
+ * @name, with * and ?, and which are in the control group @group, or in one below it: a path, a
+ * systemd unit, or the id of a container. Either may be NULL. Returns 0, -ESRCH if there is none
+ * now, or another negative errno; with @error set. @group must outlive the set.
+ */
+int process_set__search(struct process_set *set, const char *name, const char *group,
+			struct error *error);
+
+/* Searches once more, for those that have started since. Returns 0 or a negative errno. */
+int process_set__search_again(struct process_set *set);
+
+#endif

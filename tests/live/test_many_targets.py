@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several running processes in one recording: by their numbers (-p A,B), their children (--follow), by the name of their program
+(--name) and by their control group (--cgroup), with those that start while it is recorded."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from conftest import unavailable
+from support import TIMEOUT_SECONDS, Obedient, Recording, wait_until, wait_until_counting
+
+
+class Several:
+    """allocprof while it measures the processes that @choice names, from when it counts to finish()."""
+
+    def __init__(self, runner, allocprof, data, *choice, command="record"):
+        self.data = data
+        self.process = runner.start([allocprof, command, "-o", data, *choice], stderr=subprocess.PIPE)
+        wait_until_counting(allocprof, self.process)
+
+    def finish(self):
+        self.process.send_signal(signal.SIGINT)
+        said = self.process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
+        assert self.process.returncode == 0, said
+        return said
+
+
+def calls_by_pid(data, size=32):
+    """Calls of malloc with blocks of @size bytes, by process."""
+    rows = Recording(data).database.execute("SELECT pid, sum(calls), sum(bytes) FROM calls WHERE function = 'malloc' "
+                 f"AND bytes = {size} * calls GROUP BY pid")
+    return {pid: calls for pid, calls, _ in rows}
+
+
+@pytest.fixture
+def named(target, tmp_path):
+    """named(program) is a copy of it with a name that no other program has; each copy in a directory of its own."""
+    name = f"ap{os.getpid()}many"
+
+    def copy(program):
+        directory = tmp_path / program
+        directory.mkdir()
+        return pathlib.Path(shutil.copy(target(program), directory / name))
+
+    copy.name = name
+    return copy
+
+
+@pytest.fixture
+def group():
+    """A new control group of version 2."""
+    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
+    found = [pathlib.Path(words[1], f"allocprof-many-{os.getpid()}") for words in mounts if words[2] == "cgroup2"]
+    try:
+        found[0].mkdir()
+    except (IndexError, OSError) as error:
+        unavailable(f"no control group of version 2 can be made: {error}")
+    yield found[0]
+    wait_until(lambda: not (found[0] / "cgroup.procs").read_text(), "the group is empty")
+    found[0].rmdir()
+
+
+@pytest.mark.parametrize("live", [[], ["--live"]])
+def test_numbers(runner, allocprof, target, tmp_path, live):
+    """Each process's calls are its own, and their sum is the recording's; one that nobody named is not in it."""
+    processes = [Obedient(runner, [target("sleeper")]) for _ in range(4)]
+    data = tmp_path / "data"
+    numbers = [process.pid for process in processes]
+    several = Several(runner, allocprof, data, *live, "-p", f"{numbers[0]},{numbers[1]}", "-p", numbers[2])
+    for i, process in enumerate(processes):
+        process.ask(f"alloc {100 + i}")
+    # One may end before the others.
+    processes[0].exit()
+    processes[1].ask("alloc 50")
+    said = several.finish()
+    for process in processes[1:]:
+        process.exit()
+    assert calls_by_pid(data) == {numbers[0]: 100, numbers[1]: 151, numbers[2]: 102}
+    assert "the measured processes go on without probes" in said
+    recording = Recording(data)
+    assert recording.meta["attached_pids"] == ",".join(map(str, numbers[:3]))
+    assert recording.meta["attached_command"] == "sleeper (3 processes)"
+    assert recording.ledger["events"] == 353 and recording.ledger["lost"] == 0
+
+
+def test_stat(runner, run, allocprof, target):
+    processes = [Obedient(runner, [target("sleeper")]) for _ in range(2)]
+    several = Several(runner, allocprof, "/dev/stdout", "-p", ",".join(str(process.pid) for process in processes), command="stat")
+    for process in processes:
+        process.ask("alloc 1000")
+        process.exit()
+    # All have ended, and so has it.
+    assert several.process.wait(TIMEOUT_SECONDS) == 0
+
+
+def test_follow(runner, allocprof, target, tmp_path):
+    """What it starts from the attach on is measured; without the option it is not."""
+    for options, expected in ((["--follow"], 200), ([], 0)):
+        shell = runner.start(["sh", "-c", 'read line; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "$0"; done',
+                              target("short_children")], stdin=subprocess.PIPE)
+        data = tmp_path / f"data{expected}"
+        several = Several(runner, allocprof, data, *options, "-p", shell.pid)
+        shell.communicate(b"\n", timeout=TIMEOUT_SECONDS)
+        # The recording ends with the process that is attached to.
+        assert several.process.wait(TIMEOUT_SECONDS) == 0
+        assert sum(calls_by_pid(data, 40).values()) == expected
+        if options:
+            assert Recording(data).ledger["lost"] == 0
+
+
+def test_children_from_before(runner, allocprof, tmp_path):
+    """They are not measured, which is said with what to do."""
+    parent = runner.start(["sh", "-c", 'sleep 1000 & echo $!; read line'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child = int(parent.stdout.readline())
+    several = Several(runner, allocprof, tmp_path / "data", "--follow", "-p", parent.pid)
+    said = several.finish()
+    os.kill(child, signal.SIGTERM)
+    parent.communicate(b"\n", timeout=TIMEOUT_SECONDS)
+    assert f"process {parent.pid} has 1 child, which was not measured: {child}" in said
+    assert f"-p {parent.pid},{child}" in said
+
+
+def test_name(runner, allocprof, named, tmp_path):
+    """Those that run, and those that a shell starts later, of which none is missed though they live for a moment."""
+    first = Obedient(runner, [named("sleeper")])
+    short = named("short_children")
+    data = tmp_path / "data"
+    several = Several(runner, allocprof, data, "--name", named.name[:-2] + "*")
+    first.ask("alloc 77")
+    later = Obedient(runner, [first.process.args[0]])
+    later.ask("alloc 33")
+    runner.run(["sh", "-c", 'i=0; while [ $i -lt 200 ]; do "$0"; i=$((i + 1)); done', short], expect=0)
+    # The recording outlives all of them.
+    first.exit()
+    later.exit()
+    several.finish()
+    assert calls_by_pid(data) == {first.pid: 77, later.pid: 33}
+    short_calls = calls_by_pid(data, 40)
+    assert sum(short_calls.values()) == 2000 and set(short_calls.values()) == {10}
+    assert Recording(data).ledger["lost"] == 0
+
+
+def test_five_hundred_a_second(runner, allocprof, named, tmp_path):
+    keeper = Obedient(runner, [named("sleeper")])
+    short = named("short_children")
+    data = tmp_path / "data"
+    several = Several(runner, allocprof, data, "--name", named.name)
+    runner.run([short, 1000, 500], expect=0)
+    keeper.exit()
+    said = several.finish()
+    assert sum(calls_by_pid(data, 40).values()) == 10000, said
+
+
+def test_group(runner, allocprof, target, group, tmp_path):
+    """Those that are in it, below it, and what comes into it and executes a program; no others."""
+    inside, outside = (Obedient(runner, [target("sleeper")]) for _ in range(2))
+    (group / "below").mkdir()
+    (group / "below" / "cgroup.procs").write_text(str(inside.pid))
+    data = tmp_path / "data"
+    several = Several(runner, allocprof, data, "--cgroup", group)
+    later = Obedient(runner, ["sh", "-c", 'echo $$ > "$0"/cgroup.procs; exec "$1"', group, target("sleeper")])
+    for process, n in ((inside, 10), (outside, 20), (later, 30)):
+        process.ask(f"alloc {n}")
+        process.exit()
+    several.finish()
+    (group / "below").rmdir()
+    assert calls_by_pid(data) == {inside.pid: 10, later.pid: 30}
+
+
+def test_group_by_a_word(runner, allocprof, target, group, tmp_path):
+    """A unit's name is a word of the path, as is the id of a container."""
+    container = "0123456789abcdef" * 4
+    (group / f"docker-{container}.scope").mkdir()
+    process = Obedient(runner, [target("sleeper")])
+    (group / f"docker-{container}.scope" / "cgroup.procs").write_text(str(process.pid))
+    for i, word in enumerate((container[:12], container, f"docker-{container}.scope")):
+        several = Several(runner, allocprof, tmp_path / f"{i}", "--cgroup", word)
+        process.ask("alloc 5")
+        several.finish()
+        assert calls_by_pid(tmp_path / f"{i}") == {process.pid: 5}
+    process.exit()
+    (group / f"docker-{container}.scope").rmdir()
+
+
+def test_two_hundred(runner, allocprof, named, tmp_path):
+    program = named("sleeper")
+    processes = [Obedient(runner, [program]) for _ in range(200)]
+    data = tmp_path / "data"
+    several = Several(runner, allocprof, data, "--name", named.name)
+    for i, process in enumerate(processes):
+        process.ask(f"alloc {i + 1}")
+    several.finish()
+    for process in processes:
+        process.exit()
+    assert calls_by_pid(data) == {process.pid: i + 1 for i, process in enumerate(processes)}
+
+
+def test_one_without_an_allocator(runner, allocprof, target, tmp_path):
+    """Of numbers each has to be measurable."""
+    process = Obedient(runner, [target("sleeper")])
+    done = runner.run([allocprof, "record", "-o", tmp_path / "data", "-p", f"{process.pid},2147483646"], expect=125)
+    assert b"there is no process 2147483646" in done.stderr
+    process.exit()
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["--name", "no-such-one"], "no process that runs now has the name 'no-such-one'"),
+    (["--cgroup", "/no/such/one"], "no process that runs now is in the control group /no/such/one"),
+])
+def test_none(runner, allocprof, words, sentence):
+    assert sentence in runner.run([allocprof, "stat", *words], expect=125).stderr.decode()
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["-p", "1,x"], "'x' is no process id"),
+    (["-p", "1,"], "'' is no process id"),
+    (["--name", "a", "-p", "1"], "-p and --name cannot be used together"),
+    (["--follow", "true"], "--follow is for -p"),
+    (["--cgroup", "a", "true"], "--cgroup and the command 'true' cannot be used together"),
+])
+def test_refused(runner, allocprof, words, sentence):
+    assert sentence in runner.run([allocprof, "stat", *words], expect=64).stderr.decode()
+
+
+def test_inside(runner, allocprof, target):
+    processes = [Obedient(runner, [target("sleeper")]) for _ in range(2)]
+    numbers = ",".join(str(process.pid) for process in processes)
+    done = runner.run([allocprof, "stat", "--engine=inside", "-p", numbers], expect=125)
+    assert b"--engine=inside measures one running process" in done.stderr
+    for process in processes:
+        process.exit()
+
+
+def test_backends(runner, run, allocprof, cluster, tmp_path):
+    """PostgreSQL starts a process for each connection: all of them are in the recording."""
+    programs, server, database = cluster
+    process = runner.start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", server, "-D", database, "-k", database,
+                            "-c", "listen_addresses=", "-c", "autovacuum=off"], stderr=subprocess.DEVNULL)
+    psql = [programs / "psql", "-h", database, "-U", "test", "-qAt", "-c"]
+    wait_until(lambda: run([*psql, "SELECT 1", "postgres"]).status == 0, "the server answers")
+    data = tmp_path / "data"
+    several = Several(runner, allocprof, data, "--name", "postgres")
+    backends = {int(run([*psql, "SELECT pg_backend_pid()", "postgres"], expect=0).stdout) for _ in range(20)}
+    several.finish()
+    process.send_signal(signal.SIGINT)
+    process.wait(TIMEOUT_SECONDS)
+    assert backends <= {pid for (pid,) in Recording(data).database.execute("SELECT DISTINCT pid FROM calls")}
+    assert Recording(data).ledger["lost"] == 0
