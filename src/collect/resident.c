@@ -8,6 +8,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "resident_heaps.h"
 #include "resident_memory.h"
 #include "profile.h"
 
@@ -28,7 +29,8 @@ struct accounting {
 	__u32 *stack_pages;	    /* by stack's id - 1: number of the last page on which it was */
 	__u32 n_pages;		    /* number of the page, from 1 */
 	bool *has_block;	    /* by mapping */
-	bool is_forked;		    /* and has executed nothing since */
+	struct resident_heaps *heaps;
+	bool is_forked; /* and has executed nothing since */
 	__u64 bytes[RSS_ROWS];
 };
 
@@ -122,6 +124,7 @@ static void account_page(struct accounting *accounting, const struct memory_run 
 {
 	struct page_share page = { 0 };
 	bool was_resident = was_there(accounting, begin);
+	enum rss_kind kind;
 	__u64 rest;
 
 	accounting->n_pages++;
@@ -135,10 +138,13 @@ static void account_page(struct accounting *accounting, const struct memory_run 
 			add_part(accounting, &accounting->blocks[i], begin, &page);
 	rest = RESIDENT_PAGE_BYTES - page.block_bytes;
 	accounting->bytes[RSS_BLOCKS] += page.block_bytes;
-	if (!page.has_blocks)
-		accounting->bytes[rss_kind_of(accounting, run, was_resident)] += rest;
+	if (page.has_blocks)
+		kind = was_resident ? RSS_BEFORE : RSS_SLACK;
 	else
-		accounting->bytes[was_resident ? RSS_BEFORE : RSS_SLACK] += rest;
+		kind = rss_kind_of(accounting, run, was_resident);
+	accounting->bytes[kind] += rest;
+	resident_heaps__add_page(accounting->heaps, run->mapping, page.block_bytes,
+				 kind == RSS_SLACK ? rest : 0, kind == RSS_FREE ? rest : 0);
 	if (page.has_blocks && !page.is_of_several && !was_resident) {
 		struct count_share *share = &accounting->shares[page.first_count - 1];
 
@@ -150,17 +156,18 @@ static void account_page(struct accounting *accounting, const struct memory_run 
 /* Marks the mappings in which there is a live block: these are an allocator's. */
 static void mark_mappings(struct accounting *accounting)
 {
-	const struct resident_pages *memory = accounting->memory;
+	const struct memory_mappings *of = &accounting->memory->of;
 	size_t at = 0;
 
-	for (size_t i = 0; i < memory->of.n; i++) {
-		while (at < accounting->n_blocks &&
-		       (!accounting->blocks[at].count ||
-			accounting->blocks[at].begin < memory->of.mappings[i].begin))
+	for (size_t i = 0; i < accounting->n_blocks; i++) {
+		const struct resident_block *block = &accounting->blocks[i];
+
+		while (at < of->n && of->mappings[at].end <= block->begin)
 			at++;
-		accounting->has_block[i] =
-			at < accounting->n_blocks &&
-			accounting->blocks[at].begin < memory->of.mappings[i].end;
+		if (at == of->n || !block->count || block->begin < of->mappings[at].begin)
+			continue;
+		accounting->has_block[at] = true;
+		resident_heaps__add_block(accounting->heaps, at, block->begin, block->size_bytes);
 	}
 }
 
@@ -225,12 +232,19 @@ int resident__account(struct resident_process *of, __u32 process,
 		.shares = shares,
 		.stack_pages = stack_pages,
 		.has_block = has_block,
+		.heaps = resident_heaps__new(&of->now),
 		.is_forked = profile__is_forked(profile, process),
 	};
 
-	if (!shares || !stack_pages || !has_block)
-		return -ENOMEM;
-	of->is_accounted = true;
-	account_memory(&accounting);
-	return add_to_profile(&accounting, process, profile);
+	int err = shares && stack_pages && has_block && accounting.heaps ? 0 : -ENOMEM;
+
+	if (!err) {
+		of->is_accounted = true;
+		account_memory(&accounting);
+		err = add_to_profile(&accounting, process, profile);
+	}
+	if (!err)
+		err = resident_heaps__add_to_profile(accounting.heaps, process, profile);
+	resident_heaps__free(accounting.heaps);
+	return err;
 }

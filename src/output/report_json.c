@@ -371,6 +371,49 @@ static json_object *json_rss(const struct profile *profile)
 	return array;
 }
 
+static json_object *json_heaps(const struct profile *profile)
+{
+	json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < profile->n_heaps; i++) {
+		const struct profile_heap *heap = &profile->heaps[i];
+		const struct profile_process *process = &profile->processes[heap->process - 1];
+		json_object *object = json_object_new_object();
+
+		json__add(object, "pid", json__count(process->pid));
+		json__add(object, "kind", json__string(heap_kind__name(heap->kind)));
+		json__add(object, "address", heap->address ? json__count(heap->address) : NULL);
+		json__add(object, "mappings", json__count(heap->mappings));
+		json__add(object, "resident_bytes", json__count(heap->resident_bytes));
+		json__add(object, "block_bytes", json__count(heap->block_bytes));
+		json__add(object, "slack_bytes", json__count(heap->slack_bytes));
+		json__add(object, "free_bytes", json__count(heap->free_bytes));
+		json__add(object, "blocks", json__count(heap->blocks));
+		json__add(object, "bytes", json__count(heap->size_bytes));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static json_object *json_size_classes(const struct profile *profile)
+{
+	json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < profile->n_size_classes; i++) {
+		const struct profile_size_class *sizes = &profile->size_classes[i];
+		json_object *object = json_object_new_object();
+
+		json__add(object, "rule", json__string(size_rule__name(sizes->rule)));
+		json__add(object, "most_bytes", json__count(sizes->most_bytes));
+		json__add(object, "blocks", json__count(sizes->blocks));
+		json__add(object, "bytes", json__count(sizes->size_bytes));
+		json__add(object, "usable_bytes",
+			  sizes->usable_bytes ? json__count(sizes->usable_bytes) : NULL);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
 int report_output__json(const struct report_output *output)
 {
 	json_object *root = json_object_new_object();
@@ -418,6 +461,10 @@ int report_output__json(const struct report_output *output)
 		  output->report->peak_bytes ? json__count(output->report->peak_bytes) : NULL);
 	if (output->profile->n_rss)
 		json__add(root, "rss", json_rss(output->profile));
+	if (output->profile->n_rss) {
+		json__add(root, "heaps", json_heaps(output->profile));
+		json__add(root, "size_classes", json_size_classes(output->profile));
+	}
 	if (output->profile->n_rss_samples)
 		json__add(root, "rss_samples",
 			  json__rss_samples(output->profile->rss_samples,

@@ -4,6 +4,7 @@
 #include "report_output.h"
 
 #include "array.h"
+#include "heap_text.h"
 #include "profile.h"
 #include "terminal.h"
 #include "text.h"
@@ -56,7 +57,8 @@ static struct resident_sums add_up_parts(const struct profile *profile)
 			sums.all = profile__add_up(sums.all, rss->size_bytes);
 	}
 	for (enum rss_kind kind = 0; kind < RSS_KINDS; kind++)
-		if (sums.bytes[kind] > sums.bytes[sums.largest])
+		/* What holds the memory is asked of the program, not of its recording. */
+		if (kind != RSS_OWN && sums.bytes[kind] > sums.bytes[sums.largest])
 			sums.largest = kind;
 	sums.peak_bytes = sums.all * (1 + PEAK_ABOVE);
 	for (size_t i = 0; i < profile->n_rss_samples; i++) {
@@ -135,10 +137,9 @@ static void print_cause(const struct report_output *output, const struct residen
 		break;
 	case RSS_FREE:
 		fprintf(to,
-			"Retained: %s on %s %s hold no live block: the allocator keeps them "
-			"(malloc_trim(3) of glibc, arena.<i>.purge of jemalloc, "
-			"MallocExtension_ReleaseFreeMemory() of tcmalloc give them back).\n",
-			text.text, number__count(pages).text, plural__of("page{|s}", pages).text);
+			"Retained: %s on %s %s hold no live block: the allocator keeps them (%s).\n",
+			text.text, number__count(pages).text, plural__of("page{|s}", pages).text,
+			heap_text__remedy(output->profile));
 		break;
 	case RSS_BEFORE:
 		fprintf(to,
@@ -293,4 +294,5 @@ void report_output__resident(const struct report_output *output)
 	print_peak(output, &sums, n_processes);
 	print_others(output);
 	print_parts(output, &sums);
+	heap_text__print(output);
 }

@@ -17,6 +17,7 @@
 
 /* glibc's malloc maps a heap for an arena at a multiple of its size, and describes it there. */
 #define ARENA_HEAP_BYTES (64ULL << 20)
+#define LEAST_CHUNK	 32
 
 struct memory_reader {
 	struct memory_mappings *memory;
@@ -42,16 +43,33 @@ static bool is_own(const struct proc_mapping *mapping)
 	return !strcmp(name, "/liballocprof-inside.so");
 }
 
+/* Reads the first four words of a mapping. */
+static bool read_words(pid_t pid, const struct proc_mapping *mapping, __u64 words[4])
+{
+	struct iovec to = { words, 4 * sizeof(*words) };
+	struct iovec from = { (void *)mapping->start, 4 * sizeof(*words) };
+
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)to.iov_len;
+}
+
+/* Returns whether the heap of brk(2) begins with a chunk of glibc's malloc: its size, of which the
+ * last bits say that none is before it, and that it is neither mapped nor an arena's. */
+static bool is_main_heap(pid_t pid, const struct proc_mapping *mapping)
+{
+	__u64 words[4];
+
+	return read_words(pid, mapping, words) && !words[0] && (words[1] & 15) == 1 &&
+	       words[1] >= LEAST_CHUNK && words[1] <= mapping->end - mapping->start;
+}
+
 /* Returns whether the mapping begins with glibc's struct _heap_info: the arena's address, the heap
  * before it, and the sizes in use and accessible. */
-static bool is_arena(pid_t pid, const struct proc_mapping *mapping)
+static bool is_arena(pid_t pid, const struct proc_mapping *mapping, __u64 words[4])
 {
-	__u64 words[4], size = mapping->end - mapping->start;
-	struct iovec to = { words, sizeof(words) };
-	struct iovec from = { (void *)mapping->start, sizeof(words) };
+	__u64 size = mapping->end - mapping->start;
 
 	if (mapping->start % ARENA_HEAP_BYTES || size > ARENA_HEAP_BYTES ||
-	    process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof(words))
+	    !read_words(pid, mapping, words))
 		return false;
 	return words[0] && words[2] && words[2] <= words[3] && words[3] == size;
 }
@@ -76,8 +94,9 @@ bool memory_mapping__is_c_library(const char *path)
 	return !strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7);
 }
 
+/* @words: those of an arena's heap are set. */
 static enum memory_kind memory_kind_of(const struct memory_reader *reader,
-				       const struct proc_mapping *mapping)
+				       const struct proc_mapping *mapping, __u64 words[4])
 {
 	if (is_own(mapping))
 		return MEMORY_OWN;
@@ -93,7 +112,7 @@ static enum memory_kind memory_kind_of(const struct memory_reader *reader,
 		return MEMORY_DATA;
 	if (reader->follows_guard && mapping->is_writable)
 		return MEMORY_STACK;
-	return is_arena(reader->memory->pid, mapping) ? MEMORY_ARENA : MEMORY_ANONYMOUS;
+	return is_arena(reader->memory->pid, mapping, words) ? MEMORY_ARENA : MEMORY_ANONYMOUS;
 }
 
 static int add_mapping(struct memory_reader *reader, const struct proc_mapping *mapping)
@@ -101,6 +120,7 @@ static int add_mapping(struct memory_reader *reader, const struct proc_mapping *
 	struct memory_mappings *memory = reader->memory;
 	const struct memory_mapping *last;
 	enum memory_kind kind;
+	__u64 words[4] = { 0 };
 
 	if (array__reserve(&memory->mappings, &memory->room, memory->n + 1,
 			   sizeof(*memory->mappings)))
@@ -114,7 +134,7 @@ static int add_mapping(struct memory_reader *reader, const struct proc_mapping *
 				last->end - last->begin <= MOST_GUARD_BYTES;
 	reader->follows_data = last && last->end == mapping->start && last->kind == MEMORY_FILE &&
 			       reader->mapping.is_writable;
-	kind = memory_kind_of(reader, mapping);
+	kind = memory_kind_of(reader, mapping, words);
 	memory->mappings[memory->n] = (struct memory_mapping){
 		.begin = mapping->start,
 		.end = mapping->end,
@@ -126,7 +146,11 @@ static int add_mapping(struct memory_reader *reader, const struct proc_mapping *
 		.is_device = is_device(mapping->path),
 		.is_c_library = kind == MEMORY_DATA ? memory->mappings[memory->n - 1].is_c_library
 						    : memory_mapping__is_c_library(mapping->path),
+		.is_glibc = kind == MEMORY_ARENA ||
+			    (kind == MEMORY_BREAK && is_main_heap(memory->pid, mapping)),
+		.arena = kind == MEMORY_ARENA ? words[0] : 0,
 	};
+	memory->has_jemalloc |= strstr(mapping->path, "/libjemalloc") != NULL;
 	memory->n++;
 	reader->mapping = *mapping;
 	reader->mapping.path = NULL;

@@ -30,6 +30,8 @@ struct memory_mapping {
 	bool is_code;	    /* an executable mapping of a file */
 	bool is_device;	    /* of a device, or of the kernel: it is not read */
 	bool is_c_library;  /* of a C library's file, or MEMORY_DATA of that library */
+	bool is_glibc; /* MEMORY_ARENA, or MEMORY_BREAK that begins as glibc's malloc makes it */
+	__u64 arena;   /* MEMORY_ARENA: address of its struct malloc_state */
 };
 
 /* All mappings of a process, by ascending address. */
@@ -37,7 +39,8 @@ struct memory_mappings {
 	pid_t pid; /* 0: they were not read */
 	struct memory_mapping *mappings;
 	size_t n, room;
-	__u64 rss_bytes; /* sum of the mappings' */
+	__u64 rss_bytes;   /* sum of the mappings' */
+	bool has_jemalloc; /* its library is mapped */
 };
 
 /*

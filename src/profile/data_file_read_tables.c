@@ -66,6 +66,8 @@ union table_row {
 	struct profile_blocks ends, resident, reach;
 	struct data_rss_row rss;
 	struct profile_rss_sample rss_sample;
+	struct data_heap_row heap;
+	struct data_size_class_row size_class;
 	struct data_mapping_row mapping;
 };
 
@@ -581,6 +583,29 @@ static int add_rss_sample(struct data_reader *reader, const union table_row *row
 	return profile__add_rss_sample(reader->profile, &row->rss_sample);
 }
 
+static int add_heap(struct data_reader *reader, const union table_row *row)
+{
+	struct profile_heap heap = row->heap.heap;
+	int kind = heap_kind__by_name(row->heap.kind);
+
+	if (kind < 0)
+		return -EINVAL;
+	heap.kind = kind;
+	return profile__add_heap(reader->profile, &heap);
+}
+
+static int add_size_class(struct data_reader *reader, const union table_row *row)
+{
+	struct profile_size_class sizes = row->size_class.sizes;
+	int rule = size_rule__by_name(row->size_class.rule);
+
+	if (rule < 0 || (rule == SIZE_RULE_UNKNOWN ? sizes.usable_bytes > 0
+						   : sizes.usable_bytes < sizes.size_bytes))
+		return -EINVAL;
+	sizes.rule = rule;
+	return profile__add_size_class(reader->profile, &sizes);
+}
+
 static int add_mapping(struct data_reader *reader, const union table_row *row)
 {
 	struct profile_mapping mapping = row->mapping.mapping;
@@ -637,6 +662,8 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "resident", add_resident },
 		{ "rss", add_rss },
 		{ "rss_samples", add_rss_sample },
+		{ "heaps", add_heap },
+		{ "size_classes", add_size_class },
 		{ "reach", add_reach },
 		{ "mappings", add_mapping },
 	};

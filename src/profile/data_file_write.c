@@ -357,6 +357,24 @@ static int write_rss(sqlite3 *db, const struct profile *profile)
 	return err ?: WRITE_ARRAY(db, profile, rss_samples);
 }
 
+static int write_heaps(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert heaps = { db, "heaps" };
+	_cleanup_(data_insert__release) struct data_insert sizes = { db, "size_classes" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_heaps && !err; i++)
+		err = data_insert__row(
+			&heaps, &(struct data_heap_row){ profile->heaps[i],
+							 heap_kind__name(profile->heaps[i].kind) });
+	for (size_t i = 0; i < profile->n_size_classes && !err; i++)
+		err = data_insert__row(&sizes,
+				       &(struct data_size_class_row){
+					       profile->size_classes[i],
+					       size_rule__name(profile->size_classes[i].rule) });
+	return err;
+}
+
 static int write_mappings(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(data_insert__release) struct data_insert insert = { db, "mappings" };
@@ -389,9 +407,9 @@ static int write_frames(sqlite3 *db, const struct profile *profile)
 static int write_all(sqlite3 *db, const struct profile *profile)
 {
 	int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_names,	write_ledger,  write_runs,	write_frames,	write_counts,
-		write_blocks,	write_samples, write_lifetimes, write_gaps,	write_ends,
-		write_resident, write_rss,     write_reach,	write_mappings,
+		write_names,	write_ledger,  write_runs,	write_frames, write_counts,
+		write_blocks,	write_samples, write_lifetimes, write_gaps,   write_ends,
+		write_resident, write_rss,     write_heaps,	write_reach,  write_mappings,
 	};
 	char application_id[64];
 	int err;

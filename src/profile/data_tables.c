@@ -102,6 +102,20 @@ COLUMNS(rss_samples) = {
 };
 #undef PART
 #undef ROW
+#define ROW struct data_heap_row
+COLUMNS(heaps) = {
+	NUMBER_AT(process, heap.process), NAME(kind), COLUMN(DATA_ADDRESS, address, heap.address),
+	NUMBER_AT(mappings, heap.mappings), NUMBER_AT(resident_bytes, heap.resident_bytes),
+	NUMBER_AT(block_bytes, heap.block_bytes), NUMBER_AT(slack_bytes, heap.slack_bytes),
+	NUMBER_AT(free_bytes, heap.free_bytes), NUMBER_AT(blocks, heap.blocks), NUMBER_AT(bytes, heap.size_bytes), { 0 },
+};
+#undef ROW
+#define ROW struct data_size_class_row
+COLUMNS(size_classes) = {
+	NAME(rule), NUMBER_AT(most_bytes, sizes.most_bytes), NUMBER_AT(blocks, sizes.blocks),
+	NUMBER_AT(bytes, sizes.size_bytes), NUMBER_AT(usable_bytes, sizes.usable_bytes), { 0 },
+};
+#undef ROW
 #define ROW struct data_mapping_row
 COLUMNS(mappings) = {
 	NUMBER_AT(count, mapping.count), COLUMN(DATA_ADDRESS, address, mapping.address),
@@ -266,6 +280,20 @@ const struct data_table data_tables[] = {
 	  "made (ctl dump, --dump-at, checkpoints), and at its end. time_ns is since the start. Processes could change the memory for torn_ms "
 	  "milliseconds while it was read, 0 if they did not.",
 	  .columns = rss_samples, .key = "time_ns", .may_lack = true },
+	{ "heaps",
+	  "With record --resident: what heaps have of the resident memory of a process at its end, or that of the recording. kind is main "
+	  "(of glibc, by brk), brk (of another allocator there), arena (of glibc for threads, by the address of its "
+	  "struct malloc_state), mapped (mappings that glibc makes for one block each, together) or other (all other "
+	  "mappings with live blocks). resident_bytes are block_bytes (of live blocks), slack_bytes (what else is on "
+	  "their pages), free_bytes (on pages without one) and what was there before the recording. blocks and bytes "
+	  "are those of live blocks, resident or not. address is signed as all integers of SQL are.",
+	  .columns = heaps, .key = "process, kind, address", .may_lack = true },
+	{ "size_classes",
+	  "With record --resident: the live blocks by the usable bytes that their allocator gives them: most_bytes of each, or "
+	  "at most, from 1,024 on in four classes to a doubling. rule is glibc, whose blocks may have 16 bytes more where a "
+	  "remainder was too small, jemalloc, or unknown; then most_bytes are requested ones, and usable_bytes is 0. "
+	  "bytes are the requested ones.",
+	  .columns = size_classes, .key = "rule, most_bytes", .may_lack = true },
 	{ "reach",
 	  "With record --reachable: the live blocks of a count, and their bytes, by whether pointers led to them at the "
 	  "end of the recording, or of their process. lost: none did; indirectly_lost: only lost blocks had some; "

@@ -67,6 +67,14 @@ struct data_rss_row {
 	struct profile_rss rss;
 	const char *kind;
 };
+struct data_heap_row {
+	struct profile_heap heap;
+	const char *kind;
+};
+struct data_size_class_row {
+	struct profile_size_class sizes;
+	const char *rule;
+};
 struct data_mapping_row {
 	struct profile_mapping mapping;
 	const char *kind;

@@ -122,6 +122,8 @@ void profile__free(struct profile *profile)
 	free(profile->timeline);
 	free(profile->rss);
 	free(profile->rss_samples);
+	free(profile->heaps);
+	free(profile->size_classes);
 	free(profile->mappings);
 	profile__free_gaps(profile);
 	profile__free_totals(profile);

@@ -250,6 +250,45 @@ struct profile_rss_sample {
 	__u64 bytes[RSS_KINDS];
 };
 
+/* Heaps are told apart by what their addresses say. */
+enum heap_kind {
+	HEAP_MAIN,   /* of glibc, in the memory of brk(2) */
+	HEAP_BREAK,  /* in that memory, of another allocator */
+	HEAP_ARENA,  /* of an arena of glibc for threads, by its address */
+	HEAP_MAPPED, /* mappings that glibc makes for one block each */
+	HEAP_OTHER,  /* other mappings with live blocks: another allocator's */
+	HEAP_KINDS,
+};
+
+/* What a heap of a process has of its resident memory; only with --resident. */
+struct profile_heap {
+	__u32 process;
+	enum heap_kind kind;
+	__u64 address;	/* of HEAP_ARENA: of its struct malloc_state; else 0 */
+	__u64 mappings; /* number of mappings */
+	/* Resident bytes: in all, of live blocks, of no block on the pages of these, and on pages
+	 * without any; what was there before the recording is in the first alone. */
+	__u64 resident_bytes, block_bytes, slack_bytes, free_bytes;
+	__u64 blocks, size_bytes; /* live blocks, and their bytes, resident or not */
+};
+
+/* How an allocator rounds sizes. */
+enum size_rule {
+	SIZE_RULE_UNKNOWN,
+	SIZE_RULE_GLIBC,
+	SIZE_RULE_JEMALLOC,
+	SIZE_RULES,
+};
+
+/* Live blocks of all processes by what of memory the allocator's rule gives them; with
+ * SIZE_RULE_UNKNOWN by what was requested. Only with --resident. */
+struct profile_size_class {
+	enum size_rule rule;
+	__u64 most_bytes; /* usable bytes of a block, or the most of those above 1,024 */
+	__u64 blocks, size_bytes;
+	__u64 usable_bytes; /* 0 with SIZE_RULE_UNKNOWN */
+};
+
 /* Says what a live mapping is for, as far as the system calls tell. */
 enum mapping_kind {
 	MAPPING_HEAP,	  /* of brk(2) */
@@ -327,6 +366,10 @@ struct profile {
 	size_t n_rss;
 	struct profile_rss_sample *rss_samples; /* by ascending time */
 	size_t n_rss_samples;
+	struct profile_heap *heaps; /* by ascending process */
+	size_t n_heaps;
+	struct profile_size_class *size_classes;
+	size_t n_size_classes;
 	struct profile_mapping *mappings;
 	size_t n_mappings;
 	struct profile_meta *meta;
@@ -427,6 +470,14 @@ const char *mapping_kind__name(enum mapping_kind kind);
 int mapping_kind__by_name(const char *name);
 /* Returns the name of a kind in the data file, and the kind of that name or -ENOENT. */
 const char *rss_kind__name(enum rss_kind kind);
+/* Adds a heap, or a class, the numbers of which are added up. Fails with -EINVAL if the process does
+ * not exist or comes before the last one's, or with -ENOMEM. */
+int profile__add_heap(struct profile *profile, const struct profile_heap *heap);
+int profile__add_size_class(struct profile *profile, const struct profile_size_class *sizes);
+const char *heap_kind__name(enum heap_kind kind);
+int heap_kind__by_name(const char *name);
+const char *size_rule__name(enum size_rule rule);
+int size_rule__by_name(const char *name);
 /* Adds a sample, which must be later than the last one, or fails with -EINVAL; or with -ENOMEM. */
 int profile__add_rss_sample(struct profile *profile, const struct profile_rss_sample *sample);
 /* Sums up the parts of all processes. */

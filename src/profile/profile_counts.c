@@ -87,6 +87,7 @@ void profile__forget_counts(struct profile *profile)
 	profile->n_lifetimes = profile->index->lifetimes_bytes = 0;
 	profile->n_timeline = 0;
 	profile->n_rss = profile->n_rss_samples = 0;
+	profile->n_heaps = profile->n_size_classes = 0;
 	profile->n_mappings = 0;
 	hash_table__release(&profile->index->counts);
 }

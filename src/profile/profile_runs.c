@@ -302,6 +302,7 @@ static int profile_copy__run(struct profile_copy *copy)
 	return make_room(copy) ?: copy_modules(copy) ?: copy_names(copy) ?: copy_stacks(copy) ?:
 	       copy_processes(copy) ?: copy_counts(copy) ?: copy_timeline(copy) ?:
 	       profile__copy_rss(copy->to, copy->from, copy->processes) ?:
+	       profile__copy_heaps(copy->to, copy->from, copy->processes) ?:
 	       profile__copy_mappings(copy->to, copy->from, copy->counts);
 }
 

@@ -229,6 +229,113 @@ def test_dump(runner, run, allocprof, target, tmp_path):
         assert size <= process["free"] <= size * 1.02 + LATER, path
 
 
+SIZES = [1, 24, 25, 100, 121, 500, 1000]
+# 1,000 blocks of each size, and what malloc_usable_size(3) says of them.
+SIZED = ("""
+    #include <malloc.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    int main(void)
+    {
+        static const int sizes[] = { %s };
+        static void *kept[100000];
+        int n = 0;
+        for (int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            unsigned long usable = 0;
+            for (int j = 0; j < 1000; j++)
+                usable += malloc_usable_size(kept[n++] = malloc(sizes[i]));
+            printf("%%lu\\n", usable);
+        }
+    }""" % ", ".join(map(str, SIZES)))
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("library", [None, "libjemalloc.so.2", "libtcmalloc.so.4"])
+def test_size_classes(run, allocprof, compiled, tmp_path, library):
+    """Usable bytes are those that the allocator says, or not known."""
+    path = pathlib.Path(f"/usr/lib/x86_64-linux-gnu/{library}")
+    if library and not path.exists():
+        unavailable(f"{library} is not installed; scripts/setup does it")
+    program, data = compiled(SIZED), tmp_path / "sized.data"
+    result = run([allocprof, "record", "-q", "--resident", "--expect", program, "-o", data, "--",
+                  *(["env", f"LD_PRELOAD={path}"] if library else []), program], expect=0)
+    usable = [int(line) // 1000 for line in result.stdout.split()]
+    classes = {(row["rule"], row["most_bytes"]): row for row in report_of(run, allocprof, data)["size_classes"]}
+    for size, each in zip(SIZES, usable):
+        if library == "libtcmalloc.so.4":
+            row = classes["unknown", (size + 7) // 8 * 8]
+            assert row["blocks"] >= 1000 and row["usable_bytes"] is None
+            continue
+        row = classes["jemalloc" if library else "glibc", each]
+        alike = [other for other, its in zip(SIZES, usable) if its == each]
+        assert row["blocks"] >= 1000 * len(alike) and row["usable_bytes"] == row["blocks"] * each
+        assert row["blocks"] < 1000 * len(alike) + 300 and row["bytes"] >= 1000 * sum(alike)
+    text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
+    assert {None: "as glibc rounds them", "libjemalloc.so.2": "as jemalloc rounds them"}.get(library, "whose rounding is not known") in text
+
+
+ARENAS = """
+    #include <pthread.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    static void *kept[20000];
+    static void keep(int from, int n) { for (int i = from; i < from + n; i++) memset(kept[i] = malloc(1000), 1, 1000); }
+    static pthread_barrier_t barrier;
+    static void *thread(void *number)
+    {
+        pthread_barrier_wait(&barrier);
+        keep((long)number * 5000, 2000);
+        pthread_barrier_wait(&barrier);
+        return 0;
+    }
+    int main(void)
+    {
+        pthread_t threads[2];
+        pthread_barrier_init(&barrier, 0, 3);
+        for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, thread, (void *)(i + 1));
+        keep(0, 3000);
+        memset(kept[19999] = malloc(1 << 20), 1, 1 << 20);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+        _exit(0);
+    }"""
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("library", [None, "libjemalloc.so.2"])
+def test_heaps(run, allocprof, compiled, tmp_path, library):
+    """glibc's main heap, an arena for each of two threads, and a mapping of one block; jemalloc's are told apart from these."""
+    path = pathlib.Path(f"/usr/lib/x86_64-linux-gnu/{library}")
+    if library and not path.exists():
+        unavailable(f"{library} is not installed; scripts/setup does it")
+    program, data = compiled(ARENAS), tmp_path / "arenas.data"
+    run([allocprof, "record", "-q", "--resident", "--expect", program, "-o", data, "--",
+         *(["env", f"LD_PRELOAD={path}"] if library else []), program], expect=0)
+    report = report_of(run, allocprof, data)
+    parts = report["rss"][-1]
+    heaps = [heap for heap in report["heaps"] if heap["pid"] == parts["pid"]]
+    # A library's own data may have blocks, too: those that the dynamic linker made before there was a malloc.
+    assert sum(heap["block_bytes"] for heap in heaps) == parts["blocks"]
+    assert sum(heap["slack_bytes"] for heap in heaps) == parts["slack"]
+    assert sum(heap["free_bytes"] for heap in heaps) == parts.get("free", 0)
+    by_kind = {}
+    for heap in heaps:
+        by_kind.setdefault(heap["kind"], []).append(heap)
+    if library:
+        [other] = by_kind["other"]
+        assert other["blocks"] >= 7001 and other["block_bytes"] >= (1 << 20) + 7000000 and "main" not in by_kind
+        return
+    [main], [mapped], arenas = by_kind["main"], by_kind["mapped"], by_kind["arena"]
+    assert 3000 <= main["blocks"] < 3300 and mapped["blocks"] == 1 and mapped["block_bytes"] == mapped["bytes"] == 1 << 20
+    assert len({arena["address"] for arena in arenas}) == 2
+    assert all(2000 <= arena["blocks"] < 2100 and 2000000 <= arena["block_bytes"] < 2100000 for arena in arenas)
+    text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
+    for name in "main heap of glibc (brk)", "1 mapping of single blocks by glibc", "arena of threads of glibc at 0x":
+        assert name in text
+
+
 @pytest.mark.engines("uprobe", "preload")
 def test_highest(run, allocprof, compiled, tmp_path):
     """The kernel keeps how much the process had, and the report says so where that is more than at the end."""

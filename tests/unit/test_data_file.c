@@ -275,6 +275,16 @@ static void test_round_trip_of_resident_memory(void **state)
 		{ 1, RSS_BLOCKS, 96 },
 		{ 2, RSS_HUGE, PROFILE_MAX },
 	};
+	const struct profile_heap heaps[] = {
+		{ 1, HEAP_ARENA, 1ULL << 63, 1, 4096, 96, 4000, 0, 2, 7 },
+		{ 1, HEAP_ARENA, 1ULL << 63, 2, 8192, 96, 4000, 4096, 2, 7 },
+		{ 2, HEAP_MAIN, 0, 1, 4096, 0, 0, 4096, 0, 0 },
+	};
+	const struct profile_size_class classes[] = {
+		{ SIZE_RULE_JEMALLOC, 16, 1, 9, 16 },
+		{ SIZE_RULE_UNKNOWN, 16, 2, 18, 0 },
+		{ SIZE_RULE_JEMALLOC, 16, 2, 32, 32 },
+	};
 	const struct profile_rss_sample samples[] = {
 		{ 5, 0, { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 } },
 		{ 6, 70, { PROFILE_MAX, [RSS_CHANGED] = 1 } },
@@ -291,6 +301,11 @@ static void test_round_trip_of_resident_memory(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
 		assert_int_equal(profile__add_rss_sample(wrote, &samples[i]), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(heaps); i++)
+		assert_int_equal(profile__add_heap(wrote, &heaps[i]), 0);
+	assert_int_equal(profile__add_heap(wrote, &heaps[0]), -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		assert_int_equal(profile__add_size_class(wrote, &classes[i]), 0);
 	assert_int_equal(profile__add_rss_sample(wrote, &samples[1]), -EINVAL);
 	for (size_t i = 0; i < ARRAY_SIZE(rss); i++)
 		assert_int_equal(profile__add_rss(wrote, &rss[i]), 0);
@@ -309,6 +324,19 @@ static void test_round_trip_of_resident_memory(void **state)
 	assert_int_equal(read->n_rss_samples, ARRAY_SIZE(samples));
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
 		assert_memory_equal(&read->rss_samples[i], &samples[i], sizeof(samples[i]));
+	/* What is alike was added up. */
+	assert_int_equal(read->n_heaps, 2);
+	assert_int_equal(read->heaps[0].kind, HEAP_ARENA);
+	assert_true(read->heaps[0].address == 1ULL << 63 && read->heaps[0].mappings == 3);
+	assert_true(read->heaps[0].resident_bytes == 12288 && read->heaps[0].size_bytes == 14);
+	assert_int_equal(read->n_size_classes, 2);
+	for (size_t i = 0; i < read->n_size_classes; i++) {
+		const struct profile_size_class *sizes = &read->size_classes[i];
+		bool is_known = sizes->rule == SIZE_RULE_JEMALLOC;
+
+		assert_int_equal(sizes->blocks, is_known ? 3 : 2);
+		assert_int_equal(sizes->usable_bytes, is_known ? 48 : 0);
+	}
 	assert_true(profile_rss_sample__sum(&samples[0]) == 66);
 	assert_true(profile_rss_sample__sum(&samples[1]) == PROFILE_MAX);
 	profile__free(wrote);
@@ -380,7 +408,8 @@ static void test_files_from_before_gaps(void **state)
 {
 	static const char *const changes[] = {
 		"DROP TABLE gaps",
-		"DROP TABLE gaps; DROP TABLE resident; DROP TABLE rss; DROP TABLE rss_samples; DROP TABLE reach",
+		"DROP TABLE gaps; DROP TABLE resident; DROP TABLE rss; DROP TABLE rss_samples; DROP TABLE heaps; "
+		"DROP TABLE size_classes; DROP TABLE reach",
 		"DROP TABLE gaps; CREATE VIEW gaps AS WITH RECURSIVE r(k) AS (SELECT 1 UNION ALL SELECT k "
 		"FROM r) SELECT 0, 'torn_ms', 1, 0, 0, '', '' FROM r",
 	};
@@ -735,6 +764,17 @@ static void test_hostile_content(void **state)
 		  "FROM blocks WHERE count = 1",
 		  "reach", -EINVAL },
 		{ "INSERT INTO rss VALUES(0, 'blocks', 1)", "rss", -EINVAL },
+		{ "INSERT INTO heaps VALUES(99, 'main', 0, 1, 1, 1, 0, 0, 1, 1)", "heaps",
+		  -EINVAL },
+		{ "INSERT INTO heaps VALUES(1, 'none', 0, 1, 1, 1, 0, 0, 1, 1)", "heaps", -EINVAL },
+		{ "INSERT INTO size_classes VALUES('glibc', 24, 1, 20, 19)", "size_classes",
+		  -EINVAL },
+		{ "INSERT INTO size_classes VALUES('unknown', 24, 1, 20, 24)", "size_classes",
+		  -EINVAL },
+		{ "INSERT INTO size_classes VALUES('none', 24, 1, 20, 24)", "size_classes",
+		  -EINVAL },
+		{ "INSERT INTO rss_samples VALUES(1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+		  "rss_samples", -EINVAL },
 		{ "INSERT INTO rss VALUES(99, 'blocks', 1)", "rss", -EINVAL },
 		{ "INSERT INTO rss VALUES(1, 'nonsense', 1)", "rss", -EINVAL },
 		{ "INSERT INTO rss VALUES(1, 'blocks', -1)", "rss", -EINVAL },

@@ -15,7 +15,8 @@ struct profile_index {
 		gaps;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
 		stacks_room, counts_room, samples_room, timeline_room, rss_room, rss_samples_room,
-		mappings_room, meta_room, ledger_room, runs_room, gaps_room;
+		heaps_room, size_classes_room, mappings_room, meta_room, ledger_room, runs_room,
+		gaps_room;
 	size_t n_closed; /* how many of the first counts are in no table */
 	/* Indexed by the count's id - 1: index + 1 in the profile's samples; 0: none. */
 	__u32 *samples_of;
@@ -43,6 +44,7 @@ int profile_index__reserve(void *array, size_t *room, size_t n, size_t size);
 /* Copies the resident memory of processes, whose ids in @to ascend as in @from; 0: one is left out.
  * Returns 0 or -ENOMEM. */
 int profile__copy_rss(struct profile *to, const struct profile *from, const __u32 *processes);
+int profile__copy_heaps(struct profile *to, const struct profile *from, const __u32 *processes);
 
 /* Copies live mappings, whose counts in @to are those of @counts; 0: one is left out. Returns 0 or
  * -ENOMEM. */
