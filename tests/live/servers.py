@@ -86,13 +86,14 @@ class Nginx:
 
 
 class Redis:
-    """The second half of the keys are overwritten and deleted all the time. Its allocator is jemalloc."""
+    """The second half of the keys are overwritten and deleted all the time. Its allocator is jemalloc. @prefix: words of a command
+    that runs it."""
 
-    def __init__(self, runner, directory, _):
+    def __init__(self, runner, directory, _, prefix=()):
         if not shutil.which("redis-server"):
             unavailable("redis-server is not installed: scripts/setup --test")
         self.socket, self.kept = directory / "socket", 0
-        self.pid = runner.start(["redis-server", "--port", "0", "--unixsocket", self.socket, "--dir", directory, "--save", "",
+        self.pid = runner.start([*prefix, "redis-server", "--port", "0", "--unixsocket", self.socket, "--dir", directory, "--save", "",
                                  "--daemonize", "no"], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).pid
         wait_until(lambda: is_listening(self.socket) and self.say("PING") == 1, "it answers")
 
