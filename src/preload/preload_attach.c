@@ -74,6 +74,12 @@ static int refuse(struct error *error, int err, pid_t pid, const char *why)
 			  pid, why);
 }
 
+int preload_attach__refuse_malloc(pid_t pid, struct error *error)
+{
+	return refuse(error, -EEXIST, pid,
+		      "the program has a malloc of its own, which its own code calls directly");
+}
+
 static int explain(struct error *error, int err, pid_t pid)
 {
 	switch (err) {
@@ -101,9 +107,7 @@ static int explain(struct error *error, int err, pid_t pid)
 			error, -EOPNOTSUPP, pid,
 			"its C library has no room for a thread's data (pthread_key_create(3))");
 	case -EEXIST:
-		return refuse(
-			error, err, pid,
-			"the program has a malloc of its own, which its own code calls directly");
+		return preload_attach__refuse_malloc(pid, error);
 	case -EAGAIN:
 	case -EBUSY:
 		return refuse(

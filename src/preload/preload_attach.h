@@ -34,6 +34,9 @@ struct preload_attached {
 int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
 			struct error *error);
 
+/* Sets *@error to why a program with a malloc of its own is not measured. Returns -EEXIST. */
+int preload_attach__refuse_malloc(pid_t pid, struct error *error);
+
 /* Has the process's calls come to the library from now on. Fails with -ETIME if its threads did
  * not all stop within @limit_ns, or within 2 s if that is 0. */
 int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,

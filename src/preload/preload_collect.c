@@ -324,7 +324,7 @@ static int collect_refused(struct preload_engine *engine)
 	engine->processes++;
 	/* A program that begins after the end of the measurement makes no entry, and has no calls
 	 * in it. */
-	if (begins || (!counted->n_programs && counted->n_begun))
+	if (begins || (engine->command_refusal < 0 && !counted->n_programs && counted->n_begun))
 		return 0;
 	return add_refused(engine, engine->command ? engine->command : "(unknown)",
 			   engine->command_refusal >= 0

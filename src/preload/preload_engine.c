@@ -136,13 +136,16 @@ static bool has_malloc(const struct preload_engine *engine, const char *path)
 	return has;
 }
 
-bool preload_engine__hands_over_malloc(struct preload_engine *engine, char *const argv[])
+bool preload_engine__misses_malloc(struct preload_engine *engine, char *const argv[])
 {
 	_cleanup_(free_ptr) char *path = NULL, *program = NULL;
 
-	return engine->others.take && !command_path__find(argv[0], getenv("PATH"), &path) &&
-	       !command_path__elf(path, getenv("PATH"), &program) && has_malloc(engine, program) &&
-	       !take(engine, (struct handover){ 0 });
+	if (command_path__find(argv[0], getenv("PATH"), &path) ||
+	    command_path__elf(path, getenv("PATH"), &program) || !has_malloc(engine, program))
+		return false;
+	/* The other engine needs longer to be ready than a short command runs. */
+	(void)take(engine, (struct handover){ 0 });
+	return true;
 }
 
 void preload_engine__hand_over_command(struct preload_engine *engine)
@@ -373,7 +376,7 @@ static int make_environment(struct engine *base, char *const argv[], char ***out
 	struct preload_engine *engine = preload_engine__of(base);
 
 	engine->command_refusal = preload_refusal__of(engine->parser, argv, environ);
-	if (engine->command_refusal < 0 && preload_engine__hands_over_malloc(engine, argv))
+	if (engine->command_refusal < 0 && preload_engine__misses_malloc(engine, argv))
 		engine->command_refusal = INSIDE_REFUSES_ALLOCATOR;
 	if (ap_refusal__clears_environment(engine->command_refusal))
 		return 0;
@@ -399,9 +402,14 @@ static int launch(struct engine *base, char *const argv[], struct error *error)
 static int attach(struct engine *base, struct error *error)
 {
 	struct preload_engine *engine = preload_engine__of(base);
-	int err =
-		preload_attach__new(engine->preload, engine->target->pid, &engine->attached, error);
+	pid_t pid = engine->target->pid;
+	char program[32];
+	int err;
 
+	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
+	if (has_malloc(engine, program))
+		return preload_attach__refuse_malloc(pid, error);
+	err = preload_attach__new(engine->preload, pid, &engine->attached, error);
 	if (!err)
 		err = preload_engine__prepare_process(engine, error);
 	if (!err)

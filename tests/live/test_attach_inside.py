@@ -14,7 +14,8 @@ import time
 import pytest
 
 import support
-from measured import CHECKING, LATER, LIBRARY, MEMORY, maps_of, states_of
+from conftest import WITHOUT_PRIVILEGES
+from measured import CHECKING, LATER, LIBRARY, MEMORY, code_of, maps_of, states_of
 from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until, wait_until_counting
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
@@ -215,36 +216,77 @@ def test_confined_process(measure, runner, compiled):
     process.exit()
 
 
-@pytest.mark.parametrize("name", ["static", "malloc", "musl"])
+# An allocator with a prefix, as a program in Rust has it, which only the program's own code calls.
+HIDDEN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) void *_rjem_malloc(size_t size) { static char room[4096]; static size_t at; return room + (at += size) % 4000; }
+__attribute__((noinline)) void _rjem_free(void *block) { __asm__ volatile("" : : "r"(block) : "memory"); }
+int main(int argc, char **argv)
+{
+	setbuf(stdin, NULL);
+	puts("ready");
+	fflush(stdout);
+	do
+		_rjem_free(_rjem_malloc(10));
+	while (getchar() != EOF);
+	free(malloc(10));
+	return 0;
+}
+"""
+STRICT = r"""
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+	char c;
+
+	free(malloc(10));
+	write(1, "ready\n", 6);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	while (read(0, &c, 1) > 0)
+		;
+	return syscall(SYS_exit, 0);
+}
+"""
+JEMALLOC = pathlib.Path("/usr/lib/x86_64-linux-gnu/libjemalloc.a")
+REFUSED = {
+    "static": (CHECKING, ["-static"], "the program has a malloc of its own"),
+    "malloc": (CHECKING, ["-DOWN_MALLOC"], "the program has a malloc of its own"),
+    "musl": (CHECKING, [], "it has no C library"),
+    "hidden": (HIDDEN, [], "the program has a malloc of its own"),
+    "strict": (STRICT, [], "its threads have forbidden themselves"),
+    "jemalloc": (CHECKING, [JEMALLOC, "-lm", "-lstdc++"], "the program has a malloc of its own"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
 def test_refused(run, allocprof, runner, compiled, tmp_path, name):
-    """One sentence, and the process goes on."""
+    """One sentence, and the process is as it was and goes on."""
+    source, flags, why = REFUSED[name]
     if name == "musl" and not shutil.which("musl-gcc"):
         unavailable("musl-gcc is not installed: scripts/setup --test")
-    flags = {"static": ["-static"], "malloc": ["-DOWN_MALLOC"], "musl": []}[name]
-    compiler = "musl-gcc" if name == "musl" else "gcc"
-    process = Obedient(runner, [compiled(CHECKING, "-pthread", *flags, compiler=compiler, name=name)])
+    if name == "jemalloc" and not JEMALLOC.exists():
+        unavailable("libjemalloc-dev is not installed: scripts/setup --test")
+    process = Obedient(runner, [compiled(source, "-pthread", *flags, compiler="musl-gcc" if name == "musl" else "gcc", name=name)])
+    # It has done so when it reads, if it does.
+    wait_until(lambda: name != "strict" or "Seccomp:\t1" in pathlib.Path(f"/proc/{process.pid}/status").read_text(), "it is confined")
+    before = code_of(process.pid)
     done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
-    why = {"static": "it has no C library", "malloc": "the program has a malloc of its own",
-           "musl": "it has no C library"}[name]
     said, = done.stderr.decode().splitlines()
-    assert not any(MEMORY in line for line in maps_of(process.pid))
+    assert not any(MEMORY in line for line in maps_of(process.pid)) and code_of(process.pid) == before
     assert said.startswith(f"allocprof: cannot measure process {process.pid} from inside: {why}"), said
     process.exit()
 
 
-def test_traced_process(run, allocprof, runner, target):
-    """Whom another process traces."""
-    if not shutil.which("strace"):
-        unavailable("strace is not installed: scripts/setup --test")
-    process = Obedient(runner, [target("sleeper")])
-    tracer = runner.start(["strace", "-f", "-o", "/dev/null", "-p", process.pid], stderr=subprocess.PIPE)
-    support.wait_until(lambda: "TracerPid:\t0\n" not in pathlib.Path(f"/proc/{process.pid}/status").read_text(), "strace traces")
-    done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
-    assert b"another process traces it" in done.stderr, done.stderr
-    process.ask("alloc 10")
-    tracer.terminate()
-    tracer.wait()
-    process.exit()
+def test_hidden_allocator_of_a_command(run, allocprof, compiled, tmp_path):
+    """Who has no probes is told that its calls are missing."""
+    run([*WITHOUT_PRIVILEGES, allocprof, "stat", "--json", "--engine=preload", "-o", tmp_path / "out", "--", compiled(HIDDEN)], expect=0)
+    report = read_report(tmp_path / "out")
+    assert report["complete"] is False and "with its own malloc" in str(report), report
 
 
 def test_stopped_process(run, allocprof, runner, target):
