@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -202,14 +203,19 @@ def test_another_without_privileges(run, allocprof, runner, target, public_direc
     process.exit()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root measures others' processes")
-def test_of_another_user(run, allocprof, runner, target):
-    """Who may not trace it changes nothing."""
-    process = Obedient(runner, [target("sleeper")])
-    maps = maps_of(process.pid)
-    done = run(["setpriv", "--reuid=65531", "--regid=65531", "--clear-groups", allocprof, "stat", "--engine=inside", "-p", process.pid])
+@pytest.mark.skipif(os.geteuid() != 0, reason="root becomes another user")
+@pytest.mark.parametrize("whose", ["root's", "setuid"])
+def test_of_another_user(run, allocprof, runner, target, public_directory, whose):
+    """Who may not trace it changes nothing; nor if the user has started the program, whose file lends privileges."""
+    user = ["setpriv", "--reuid=65531", "--regid=65531", "--clear-groups"]
+    program = shutil.copy(target("sleeper"), public_directory / "program")
+    if whose == "setuid":
+        os.chmod(program, 0o4755)
+    process = Obedient(runner, [*(user if whose == "setuid" else []), program])
+    before = maps_of(process.pid), code_of(process.pid)
+    done = run([*user, allocprof, "stat", "--engine=inside", "-p", process.pid])
     assert done.status == 125 and b"or this user may not (ptrace(2))" in done.stderr, done.stderr
-    assert maps_of(process.pid) == maps
+    assert (maps_of(process.pid), code_of(process.pid)) == before
     process.ask("alloc 10")
     process.exit()
 
