@@ -132,7 +132,8 @@ struct check_runs {
 	__s64 fewest;
 	bool is_incomplete;
 	struct error missing; /* why a region, or any limit, is missing */
-	struct profile *all;  /* all runs, to find out where they differ; NULL: not wanted */
+	struct profile *
+		all; /* up to CHECK_SPREAD_RUNS runs, to find out where they differ; NULL: not wanted */
 };
 
 /* Make and release room for @room runs. -ENOMEM. */
@@ -145,6 +146,9 @@ int check_runs__read(struct check_runs *runs, const char *path, struct error *er
 /* Computes the result's figures of this side. Fails with -ENOENT, with @error set, if a region is missing; or with
  * -ENOMEM. */
 int check_runs__settle(struct check_runs *runs, struct error *error);
+/* How many runs are compared with each other by stack: more say little more, and take memory. */
+#define CHECK_SPREAD_RUNS 100
+
 /* Returns lines that say in which stacks @n runs of @all differ, which the caller frees; NULL if they do not. */
 char *check_spread__text(struct profile *all, size_t n);
 

@@ -322,7 +322,8 @@ static void finish(const struct check_context *context, const struct check_runs 
 	if (context->update)
 		update(result);
 	if (head->all)
-		result->spread = check_spread__text(head->all, head->n);
+		result->spread = check_spread__text(
+			head->all, head->n < CHECK_SPREAD_RUNS ? head->n : CHECK_SPREAD_RUNS);
 	if (result->outcome == CHECK_WITHIN)
 		judge(context, result);
 	if (result->outcome != CHECK_WITHIN && result->outcome <= CHECK_OVER)

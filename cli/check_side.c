@@ -230,7 +230,8 @@ static int take_figures(struct check_runs *runs, struct session *session, __s64 
 	if (keeps)
 		keep_profile(runs, profile);
 	err = take_functions(runs, profile, error);
-	if (!err && runs->all && profile__add_run(runs->all, profile)) {
+	if (!err && runs->all && runs->n < CHECK_SPREAD_RUNS &&
+	    profile__add_run(runs->all, profile)) {
 		/* Where runs differ is not found out then, which changes no result. */
 		profile__free(runs->all);
 		runs->all = NULL;

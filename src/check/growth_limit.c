@@ -19,8 +19,8 @@ int growth_limit__parse(const char *text, struct growth_limit *growth, struct er
 	double value = digits && text[0] != '.' ? strtod(text, &end) : 0;
 	bool is_whole = !memchr(text, '.', digits);
 
-	if (end == text || end != text + length - is_share || (!is_share && !is_whole) ||
-	    value > (is_share ? MOST_PERCENT : MOST_GROWTH))
+	if (end == text || end != text + length - is_share || digits + is_share != length ||
+	    (!is_share && !is_whole) || value > (is_share ? MOST_PERCENT : MOST_GROWTH))
 		return error__set(error, -EINVAL,
 				  "'%.64s' is no limit of growth; write a share such as 1%% or a "
 				  "whole number such as 1000",

@@ -103,6 +103,50 @@ def test_chance(run, allocprof, varies, tmp_path):
         "where no growth is allowed" in said
 
 
+NOISY = r"""
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+struct seeded {
+	size_t seed;
+	size_t operator()(const std::string &text) const { return std::hash<std::string>()(text) ^ seed * 0x9e3779b97f4a7c15; }
+};
+
+int main()
+{
+	std::random_device random;
+	std::unordered_map<std::string, int, seeded> shared(8, seeded{random()});
+	std::vector<std::thread> threads;
+	std::mutex mutex;
+
+	for (int i = 0; i < 4; i++)
+		threads.emplace_back([&] {
+			std::mt19937 numbers(random());
+			for (int j = 0; j < 500; j++) {
+				std::string key = "longer than what is kept in place " + std::to_string(numbers() % 700);
+				std::lock_guard<std::mutex> lock(mutex);
+				shared[key]++;
+			}
+		});
+	for (auto &thread : threads)
+		thread.join();
+	return 0;
+}
+"""
+
+
+@pytest.mark.slow
+def test_random(run, allocprof, compiled, tmp_path):
+    """Random hashing and threads: two equal builds are equal. That they are not, by chance, happens once in 184,756 times."""
+    base, head = (compiled(NOISY, compiler="g++", name=name) for name in ("base", "head"))
+    for _ in range(5):
+        check(run, allocprof, "--baseline-dir", tmp_path / "kept", "--against", base, "--", head, expect=0)
+
+
 def test_confirmed(run, allocprof, varies, tmp_path):
     """What looks like growth at first and is none: the runs go on until one shows it."""
     said = against(run, allocprof, tmp_path, varies, [1000], [1000, 5, 5, 5, 5, 0, 5, 5, 5], "-r3", expect=0)

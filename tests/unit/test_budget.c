@@ -366,6 +366,104 @@ static void test_regions(void **state)
 	budget__release(&budget);
 }
 
+static const char *says(void *context, enum budget_condition condition)
+{
+	static const char *const here[BUDGET_CONDITIONS] = {
+		[BUDGET_MACHINE] = "x86_64",
+		[BUDGET_LIBC] = "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36.",
+		[BUDGET_LIBRARY] = "/usr/bin/a\n/usr/lib/libstdc++.so.6.0.30\n/usr/lib/libc.so.6",
+	};
+
+	return context ? NULL : here[condition];
+}
+
+static const char of_places[] =
+	"{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 1}, \"regions\": {\"r\": {"
+	"\"total_allocations\": {\"max\": 7}, \"remaining_bytes\": {\"max\": 8}}}, \"when\": ["
+	"{\"libc\": \"2[.]41\", \"peak_bytes\": {\"max\": 2}},"
+	"{\"machine\": \"64$\", \"library\": \"^/usr/lib/libstdc[+]+[.]so[.]6[.]0[.]30$\","
+	" \"peak_bytes\": {\"max\": 3}, \"temporary_allocations\": {\"max\": 4},"
+	" \"regions\": {\"r\": {\"total_allocations\": {\"max\": 5}}}},"
+	"{\"machine\": \".\", \"peak_bytes\": {\"max\": 6}}]}}}";
+
+/* The first entry that holds takes the place of what it limits, too, and nothing else. */
+static void test_when(void **state)
+{
+	struct error error = { 0 };
+	struct budget budget;
+	struct budget_test *test;
+	int nowhere;
+
+	assert_int_equal(parse(of_places, &budget, &error), 0);
+	test = &budget.tests[0];
+	assert_int_equal(budget_test__choose_when(test, says, NULL, &error), 0);
+	assert_int_equal(test->limits[BUDGET_PEAK_BYTES].max, 3);
+	assert_int_equal(test->limits[BUDGET_TEMPORARY_ALLOCATIONS].max, 4);
+	assert_ptr_equal(test->owners[BUDGET_PEAK_BYTES],
+			 test->owners[BUDGET_TEMPORARY_ALLOCATIONS]);
+	assert_ptr_equal(test->owners[BUDGET_TOTAL_ALLOCATIONS], test->object);
+	assert_ptr_not_equal(test->owners[BUDGET_PEAK_BYTES], test->object);
+	assert_int_equal(test->n_parts, 2);
+	assert_false(test->parts[0].limits[BUDGET_TOTAL_ALLOCATIONS].has_max);
+	assert_int_equal(test->parts[0].limits[BUDGET_REMAINING_BYTES].max, 8);
+	assert_int_equal(test->parts[1].limits[BUDGET_TOTAL_ALLOCATIONS].max, 5);
+	assert_false(test->parts[0].is_off || test->parts[1].is_off);
+	budget__release(&budget);
+
+	/* Where nothing is known no condition holds. */
+	assert_int_equal(parse(of_places, &budget, &error), 0);
+	test = &budget.tests[0];
+	assert_int_equal(budget_test__choose_when(test, says, &nowhere, &error), 0);
+	assert_int_equal(test->limits[BUDGET_PEAK_BYTES].max, 1);
+	assert_true(!test->parts[0].is_off && test->parts[1].is_off);
+	assert_int_equal(test->parts[0].limits[BUDGET_TOTAL_ALLOCATIONS].max, 7);
+	budget__release(&budget);
+}
+
+static void test_growth(void **state)
+{
+	static const struct {
+		const char *limit;
+		__s64 before, after;
+		bool allows;
+	} cases[] = {
+		{ "0", 5, 5, true },	       { "0", 5, 6, false },
+		{ "0", 5, 4, true },	       { "1000", 0, 1000, true },
+		{ "1000", 0, 1001, false },    { "1%", 100, 101, true },
+		{ "1%", 100, 102, false },     { "0.5%", 1000, 1005, true },
+		{ "0.5%", 1000, 1006, false }, { "1%", 0, 1, false },
+		{ "1%", 0, 0, true },	       { "10%", -100, -90, true },
+		{ "10%", -100, -89, false },
+	};
+	static const char *const bad[] = { "",	  "%",	"-1",  "1.5", ".5%",
+					   "1%%", " 1", "1e3", "x",   "9999999%" };
+	struct growth_limit limit;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(growth_limit__parse(cases[i].limit, &limit, NULL), 0);
+		if (growth_limit__allows(&limit, cases[i].before, cases[i].after) !=
+		    cases[i].allows)
+			fail_msg("%s: %lld to %lld", cases[i].limit, cases[i].before,
+				 cases[i].after);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(growth_limit__parse(bad[i], &limit, NULL), -EINVAL);
+}
+
+/* Runs that differ get as much room beyond the greatest of them as they are apart. */
+static void test_slack_of_runs(void **state)
+{
+	const struct budget_measured few = { 10, 10, 14 }, many = { 2000, 2000, 2008 },
+				     middle = { 12, 10, 14 };
+
+	assert_int_equal(budget__slack_of(&few).max, 18);
+	assert_int_equal(budget__slack_of(&few).min, 6);
+	assert_int_equal(budget__slack_of(&many).max, 2050);
+	assert_int_equal(budget__slack_of(&many).min, 1051);
+	assert_int_equal(budget__slack_of(&middle).max, 16);
+	assert_int_equal(budget__slack_of(&middle).min, 8);
+}
+
 static void test_environment(void **state)
 {
 	struct error error = { 0 };
@@ -420,6 +518,9 @@ int main(void)
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_new),
 		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_when),
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_slack_of_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
