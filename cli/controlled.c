@@ -297,6 +297,8 @@ static int start_held(struct controlled *controlled, struct error *error)
 		poll(&(struct pollfd){ .fd = dump->fd, .events = POLLIN }, 1, MOST_HELD_MS);
 	session__let_go(controlled->session);
 	dump->held_ns = clock__now_ns() - begin_ns;
+	if (dump->is_peak && dump->held_ns > controlled->peak.held_ns)
+		controlled->peak.held_ns = dump->held_ns;
 	return err;
 }
 

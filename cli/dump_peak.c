@@ -78,7 +78,10 @@ void dump_peak__report(const struct dump_peak *peak, bool is_quiet)
 				       : "the recording ended before its memory was looked at");
 	else if (!is_quiet)
 		message__print("at the peak: %s of resident memory when %s was written, at most %s "
-			       "at any look",
+			       "at any look%s%s%s",
 			       number__bytes(peak->written_bytes, false).text, peak->path,
-			       number__bytes(peak->most_bytes, false).text);
+			       number__bytes(peak->most_bytes, false).text,
+			       peak->held_ns ? "; copies held the target for " : "",
+			       peak->held_ns ? number__time(peak->held_ns).text : "",
+			       peak->held_ns ? " at most" : "");
 }

@@ -15,6 +15,7 @@ struct dump_peak {
 	__u64 copied_bytes;	      /* of the last copy that was begun */
 	__u64 written_bytes;	      /* of the last copy that was written */
 	__u64 begin_ns, due_ns;	      /* CLOCK_MONOTONIC */
+	__u64 held_ns;		      /* for how long the target was held at most */
 	bool is_written, was_given_up;
 	char why_not[128]; /* why the last copy could not be written */
 };
