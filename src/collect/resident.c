@@ -166,8 +166,9 @@ static void mark_mappings(struct accounting *accounting)
 			at++;
 		if (at == of->n || !block->count || block->begin < of->mappings[at].begin)
 			continue;
-		accounting->has_block[at] = true;
-		resident_heaps__add_block(accounting->heaps, at, block->begin, block->size_bytes);
+		if (resident_heaps__add_block(accounting->heaps, at, block->begin,
+					      block->size_bytes))
+			accounting->has_block[at] = true;
 	}
 }
 

@@ -87,8 +87,9 @@ static __u64 jemalloc_usable(__u64 size)
 static bool is_mapped_by_glibc(const struct resident_pages *memory,
 			       const struct memory_mapping *mapping, __u64 begin, __u64 size)
 {
-	return mapping->kind == MEMORY_ANONYMOUS && !memory->of.has_jemalloc &&
-	       begin % RESIDENT_PAGE_BYTES == 2 * GLIBC_WORD && size >= RESIDENT_PAGE_BYTES;
+	return (mapping->kind == MEMORY_ANONYMOUS || mapping->kind == MEMORY_DATA) &&
+	       !memory->of.has_jemalloc && begin % RESIDENT_PAGE_BYTES == 2 * GLIBC_WORD &&
+	       size >= RESIDENT_PAGE_BYTES;
 }
 
 static void add_to_class(struct resident_heaps *heaps, enum size_rule rule, __u64 size,
@@ -113,7 +114,7 @@ static void add_to_class(struct resident_heaps *heaps, enum size_rule rule, __u6
 	to->usable_bytes += usable;
 }
 
-void resident_heaps__add_block(struct resident_heaps *heaps, size_t at, __u64 begin, __u64 size)
+bool resident_heaps__add_block(struct resident_heaps *heaps, size_t at, __u64 begin, __u64 size)
 {
 	const struct resident_pages *memory = heaps->memory;
 	const struct memory_mapping *mapping = &memory->of.mappings[at];
@@ -130,6 +131,15 @@ void resident_heaps__add_block(struct resident_heaps *heaps, size_t at, __u64 be
 		add_to_class(heaps, SIZE_RULE_JEMALLOC, size, jemalloc_usable(size));
 	else
 		add_to_class(heaps, SIZE_RULE_UNKNOWN, size, 0);
+	return !is_mapped;
+}
+
+/* Returns whether pages of a mapping may be anybody's: of a program's data, or beside blocks that glibc
+ * has mapped by themselves. */
+static bool is_joined(const struct resident_heaps *heaps, size_t at)
+{
+	return heaps->memory->of.mappings[at].kind == MEMORY_DATA ||
+	       heaps->n_mapped[at] == heaps->of[at].blocks;
 }
 
 void resident_heaps__add_page(struct resident_heaps *heaps, size_t at, __u64 block_bytes,
@@ -137,6 +147,9 @@ void resident_heaps__add_page(struct resident_heaps *heaps, size_t at, __u64 blo
 {
 	struct profile_heap *to = &heaps->of[at];
 
+	/* The kernel joins mappings that adjoin: the others need not be an allocator's. */
+	if (!block_bytes && !slack_bytes && !free_bytes && is_joined(heaps, at))
+		return;
 	to->resident_bytes += RESIDENT_PAGE_BYTES;
 	to->block_bytes += block_bytes;
 	to->slack_bytes += slack_bytes;
@@ -158,6 +171,7 @@ static bool find_kind(const struct resident_heaps *heaps, size_t at, struct prof
 		heap->address = mapping->arena;
 		return true;
 	case MEMORY_ANONYMOUS:
+	case MEMORY_DATA:
 		heap->kind = heaps->n_mapped[at] == heap->blocks ? HEAP_MAPPED : HEAP_OTHER;
 		return heap->blocks;
 	default:

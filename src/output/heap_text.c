@@ -9,7 +9,6 @@
 #include "cleanup.h"
 #include "profile.h"
 #include "report_output.h"
-#include "table.h"
 #include "text.h"
 
 /* glibc's word before each block. */
@@ -20,11 +19,6 @@
 static struct number_text bytes_of(const struct report_output *output, __u64 bytes)
 {
 	return number__bytes(bytes, !output->terminal.is_terminal);
-}
-
-static struct table_cell cell_of(struct number_text text)
-{
-	return (struct table_cell){ .text = text };
 }
 
 struct heap_row {
@@ -65,7 +59,7 @@ static bool has_jemalloc(const struct profile *profile)
 static void print_heap_name(const struct profile *profile, const struct heap_row *row, FILE *to)
 {
 	const struct profile_heap *heap = &row->heap;
-	__u64 n = heap->kind == HEAP_MAPPED || heap->kind == HEAP_OTHER ? heap->mappings : row->n;
+	__u64 n = heap->kind == HEAP_OTHER ? heap->mappings : row->n;
 
 	switch (heap->kind) {
 	case HEAP_MAIN:
@@ -83,8 +77,7 @@ static void print_heap_name(const struct profile *profile, const struct heap_row
 			fprintf(to, "%s arenas of threads of glibc", number__count(n).text);
 		break;
 	case HEAP_MAPPED:
-		fprintf(to, "%s %s of single blocks by glibc", number__count(n).text,
-			plural__of("mapping{|s}", n).text);
+		fputs("mapped by glibc for single large blocks", to);
 		break;
 	default:
 		fprintf(to, "%s other %s with live blocks: %s", number__count(n).text,
@@ -94,46 +87,16 @@ static void print_heap_name(const struct profile *profile, const struct heap_row
 	}
 }
 
-enum heap_column {
-	HEAP_RESIDENT,
-	HEAP_LIVE,
-	HEAP_SLACK,
-	HEAP_FREE,
-	HEAP_BLOCKS,
-	HEAP_COLUMNS,
-};
-
-static void print_heap_rows(const struct report_output *output, const struct heap_row *rows,
-			    size_t n)
+static void print_heap_row(const struct report_output *output, const struct heap_row *row)
 {
-	struct table_column columns[HEAP_COLUMNS] = {
-		{ "resident", .width = 14 }, { "live blocks", .gap = 2 }, { "slack", .gap = 2 },
-		{ "free", .gap = 2 },	     { "blocks", .gap = 2 },
-	};
-	struct table_cell(*cells)[HEAP_COLUMNS] = calloc(n, sizeof(*cells));
+	const struct profile_heap *heap = &row->heap;
+	FILE *to = output->terminal.to;
 
-	if (!cells)
-		return;
-	table__fit_titles(columns, HEAP_COLUMNS);
-	for (size_t i = 0; i < n; i++) {
-		const struct profile_heap *heap = &rows[i].heap;
-
-		cells[i][HEAP_RESIDENT] = cell_of(bytes_of(output, heap->resident_bytes));
-		cells[i][HEAP_LIVE] = cell_of(bytes_of(output, heap->block_bytes));
-		cells[i][HEAP_SLACK] = cell_of(bytes_of(output, heap->slack_bytes));
-		cells[i][HEAP_FREE] = cell_of(bytes_of(output, heap->free_bytes));
-		cells[i][HEAP_BLOCKS] = cell_of(number__count(heap->blocks));
-		table__fit(columns, HEAP_COLUMNS, cells[i]);
-	}
-	table__print_titles(columns, HEAP_COLUMNS, &output->terminal);
-	fputc('\n', output->terminal.to);
-	for (size_t i = 0; i < n; i++) {
-		table__print_row(columns, HEAP_COLUMNS, cells[i], &output->terminal);
-		fputs("  ", output->terminal.to);
-		print_heap_name(output->profile, &rows[i], output->terminal.to);
-		fputc('\n', output->terminal.to);
-	}
-	free(cells);
+	fprintf(to, "%14s  %14s  %14s  %14s  %10s  ", bytes_of(output, heap->resident_bytes).text,
+		bytes_of(output, heap->block_bytes).text, bytes_of(output, heap->slack_bytes).text,
+		bytes_of(output, heap->free_bytes).text, number__count(heap->blocks).text);
+	print_heap_name(output->profile, row, to);
+	fputc('\n', to);
 }
 
 static void print_heaps(const struct report_output *output)
@@ -160,8 +123,10 @@ static void print_heaps(const struct report_output *output)
 		if (more[kind].n)
 			rows[n++] = more[kind];
 	qsort(rows, n, sizeof(*rows), compare_heaps);
-	fputs("\nBy heap:\n", output->terminal.to);
-	print_heap_rows(output, rows, n);
+	fprintf(output->terminal.to, "\n%14s  %14s  %14s  %14s  %10s  by heap\n", "resident",
+		"live blocks", "slack", "free", "blocks");
+	for (size_t i = 0; i < n; i++)
+		print_heap_row(output, &rows[i]);
 }
 
 static __u64 rounding_of(const struct profile_size_class *sizes)
@@ -178,31 +143,19 @@ static int compare_classes(const void *a, const void *b)
 	return first->size_bytes > second->size_bytes ? -1 : 1;
 }
 
-enum class_column {
-	CLASS_SIZE,
-	CLASS_BLOCKS,
-	CLASS_REQUESTED,
-	CLASS_USABLE,
-	CLASS_ROUNDING,
-	CLASS_SHARE,
-	CLASS_COLUMNS,
-};
-
-static void fill_class(const struct report_output *output, const struct profile_size_class *sizes,
-		       const char *name, struct table_cell cells[CLASS_COLUMNS])
+static void print_class(const struct report_output *output, const struct profile_size_class *sizes,
+			const char *name)
 {
-	bool is_known = sizes->usable_bytes;
+	FILE *to = output->terminal.to;
 
-	cells[CLASS_SIZE] = name ? table__word(name) : cell_of(number__count(sizes->most_bytes));
-	cells[CLASS_BLOCKS] = cell_of(number__count(sizes->blocks));
-	cells[CLASS_REQUESTED] = cell_of(bytes_of(output, sizes->size_bytes));
-	cells[CLASS_USABLE] =
-		is_known ? cell_of(bytes_of(output, sizes->usable_bytes)) : table__word("unknown");
-	cells[CLASS_ROUNDING] =
-		is_known ? cell_of(bytes_of(output, rounding_of(sizes))) : table__word("unknown");
-	cells[CLASS_SHARE] =
-		is_known ? cell_of(number__share(rounding_of(sizes), sizes->usable_bytes))
-			 : table__word("");
+	fprintf(to, "%14s  %10s  %14s  ", name ? name : number__count(sizes->most_bytes).text,
+		number__count(sizes->blocks).text, bytes_of(output, sizes->size_bytes).text);
+	if (sizes->usable_bytes)
+		fprintf(to, "%14s  %14s  %6s\n", bytes_of(output, sizes->usable_bytes).text,
+			bytes_of(output, rounding_of(sizes)).text,
+			number__share(rounding_of(sizes), sizes->usable_bytes).text);
+	else
+		fprintf(to, "%14s\n", "unknown");
 }
 
 static void add_class(struct profile_size_class *to, const struct profile_size_class *more)
@@ -221,35 +174,21 @@ static void print_rule(const struct report_output *output, enum size_rule rule,
 		[SIZE_RULE_JEMALLOC] = "as jemalloc rounds them",
 		[SIZE_RULE_UNKNOWN] = "requested, of an allocator whose rounding is not known",
 	};
-	struct table_column columns[CLASS_COLUMNS] = {
-		{ "up to", .width = 14 }, { "blocks", .gap = 2 },   { "requested", .gap = 2 },
-		{ "usable", .gap = 2 },	  { "rounding", .gap = 2 }, { "", .gap = 2 },
-	};
-	struct table_cell cells[MOST_ROWS + 2][CLASS_COLUMNS];
 	struct profile_size_class rest = { 0 }, all = { 0 };
-	size_t n_rows = n < MOST_ROWS ? n : MOST_ROWS;
 
+	fprintf(output->terminal.to, "\nLive blocks by size, %s:\n%14s  %10s  %14s  %14s  %14s\n",
+		texts[rule], "up to", "blocks", "requested", "usable", "rounding");
 	for (size_t i = 0; i < n; i++) {
 		add_class(&all, &classes[i]);
-		if (i < n_rows)
-			fill_class(output, &classes[i], NULL, cells[i]);
+		if (i < MOST_ROWS)
+			print_class(output, &classes[i], NULL);
 		else
 			add_class(&rest, &classes[i]);
 	}
-	if (n > n_rows)
-		fill_class(output, &rest, "others", cells[n_rows++]);
+	if (n > MOST_ROWS)
+		print_class(output, &rest, "others");
 	if (n > 1)
-		fill_class(output, &all, "all", cells[n_rows++]);
-	table__fit_titles(columns, CLASS_COLUMNS);
-	for (size_t i = 0; i < n_rows; i++)
-		table__fit(columns, CLASS_COLUMNS, cells[i]);
-	fprintf(output->terminal.to, "\nLive blocks by size, %s:\n", texts[rule]);
-	table__print_titles(columns, CLASS_COLUMNS, &output->terminal);
-	fputc('\n', output->terminal.to);
-	for (size_t i = 0; i < n_rows; i++) {
-		table__print_row(columns, CLASS_COLUMNS, cells[i], &output->terminal);
-		fputc('\n', output->terminal.to);
-	}
+		print_class(output, &all, "all");
 }
 
 static void print_classes(const struct report_output *output)

@@ -4,6 +4,7 @@
 #define ALLOCPROF_RESIDENT_HEAPS_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct profile;
@@ -14,8 +15,9 @@ struct resident_pages;
 struct resident_heaps *resident_heaps__new(const struct resident_pages *memory);
 void resident_heaps__free(struct resident_heaps *heaps);
 
-/* Adds a live block of @size_bytes that begins at @begin, in the mapping with the index @at. */
-void resident_heaps__add_block(struct resident_heaps *heaps, size_t at, __u64 begin,
+/* Adds a live block of @size_bytes that begins at @begin, in the mapping with the index @at. Returns
+ * whether an allocator may keep the pages around it: not those around one that it has mapped by itself. */
+bool resident_heaps__add_block(struct resident_heaps *heaps, size_t at, __u64 begin,
 			       __u64 size_bytes);
 /* Adds a resident page of that mapping: what of it is of live blocks, of none beside these, and of
  * the allocator without any. */
