@@ -3,6 +3,8 @@
  * what holds most of it. */
 #include "report_output.h"
 
+#include <string.h>
+
 #include "array.h"
 #include "heap_text.h"
 #include "profile.h"
@@ -30,6 +32,8 @@ static const struct {
 
 /* Blocks that are not resident are named from this share of the resident memory on. */
 #define WORTH_SAYING 0.01
+/* So many names are printed of processes whose memory was not read. */
+#define MOST_NAMES 3
 /* Stacks are counted until they have this share of a sum. */
 #define MOST 0.8
 
@@ -218,26 +222,47 @@ static void print_peak(const struct report_output *output, const struct resident
 			n_processes > 1 ? ", each at a moment of its own" : "");
 }
 
+/* Adds a name to those that are printed, unless it is among them. */
+static size_t add_name(const char *names[MOST_NAMES + 1], size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return n;
+	if (n <= MOST_NAMES)
+		names[n++] = name;
+	return n;
+}
+
 /* Says how many programs ended whose memory was not read: the end of the first process alone is seen. */
 static void print_others(const struct report_output *output)
 {
 	const struct profile *profile = output->profile;
-	size_t n = 0, at = 0;
+	const char *names[MOST_NAMES + 1];
+	size_t n = 0, n_names = 0, at = 0;
+	FILE *to = output->terminal.to;
 
 	for (size_t i = 0; i < profile->n_processes; i++) {
 		const struct profile_process *process = &profile->processes[i];
 
 		while (at < profile->n_rss && profile->rss[at].process < process->id)
 			at++;
-		n += !process->execed &&
-		     (at == profile->n_rss || profile->rss[at].process != process->id);
+		if (process->execed ||
+		    (at < profile->n_rss && profile->rss[at].process == process->id))
+			continue;
+		n++;
+		n_names = add_name(names, n_names, process->comm);
 	}
-	if (n)
-		fprintf(output->terminal.to,
-			"%s more %s before: what %s had in memory then is not known; record that program by "
-			"itself.\n",
-			number__count(n).text, plural__of("process{|es} ended", n).text,
-			plural__of("{it|they}", n).text);
+	if (!n)
+		return;
+	fprintf(to, "%s more %s before (", number__count(n).text,
+		plural__of("process{|es} ended", n).text);
+	for (size_t i = 0; i < n_names && i < MOST_NAMES; i++) {
+		fputs(i ? ", " : "", to);
+		terminal__print(&output->terminal, names[i], 0);
+	}
+	fprintf(to,
+		"%s): what %s had in memory then is not known; record that program by itself, or with --dump-at=peak what runs at the peak.\n",
+		n_names > MOST_NAMES ? " and others" : "", plural__of("{it|they}", n).text);
 }
 
 static void print_part(const struct report_output *output, __u64 bytes, __u64 all)

@@ -332,7 +332,7 @@ def test_heaps(run, allocprof, compiled, tmp_path, library):
     assert len({arena["address"] for arena in arenas}) == 2
     assert all(2000 <= arena["blocks"] < 2100 and 2000000 <= arena["block_bytes"] < 2100000 for arena in arenas)
     text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
-    for name in "main heap of glibc (brk)", "1 mapping of single blocks by glibc", "arena of threads of glibc at 0x":
+    for name in "main heap of glibc (brk)", "mapped by glibc for single large blocks", "arena of threads of glibc at 0x":
         assert name in text
 
 
@@ -362,7 +362,7 @@ def test_command_of_several_processes(run, allocprof, target, tmp_path):
     [shell] = report_of(run, allocprof, data)["rss"]
     assert shell["comm"] == "sh" and shell.get("mappings", 0) < 1 << 20
     text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
-    assert "1 more process ended before: what it had in memory then is not known" in text
+    assert "1 more process ended before (resident): what it had in memory then is not known" in text
 
 
 def test_refused_options(run, allocprof):
