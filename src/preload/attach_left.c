@@ -44,21 +44,65 @@ static int open_ours(pid_t pid, const char *link, bool *is_library)
 	return *is_library || is_memory(target) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
-/* Opens the memory or tables that are mapped there. */
-static int open_mapped(pid_t pid, __u64 start, __u64 end)
+/* Opens the library, the memory or the tables that are mapped there. */
+static int open_mapped(pid_t pid, __u64 start, __u64 end, bool *is_library)
 {
-	bool is_library;
 	char link[64];
 
 	snprintf(link, sizeof(link), "map_files/%llx-%llx", start, end);
-	return open_ours(pid, link, &is_library);
+	return open_ours(pid, link, is_library);
 }
+
+static bool is_library(const char *path)
+{
+	return !strcmp(path, ATTACH_PATH(ATTACH_LIBRARY_NAME));
+}
+
+struct looking_for_library {
+	const struct mapped_library *but;
+	__u64 base;
+	__u64 data_end; /* where the data from the file ends; 0: it has not been found yet */
+};
+
+/* The data that is not in the file is mapped last, behind that from the file. */
+static int look_for_library(void *context, const struct proc_mapping *mapping)
+{
+	struct looking_for_library *looking = context;
+	const struct mapped_library *but = looking->but;
+
+	if (looking->data_end && mapping->start == looking->data_end && mapping->is_writable)
+		return 1;
+	if (!is_library(mapping->path) ||
+	    (but && mapping->start - but->base < but->file->memory_bytes))
+		return 0;
+	if (!looking->base)
+		looking->base = mapping->start;
+	if (mapping->is_writable)
+		looking->data_end = mapping->end;
+	return 0;
+}
+
+bool attach_left__find_library(pid_t pid, const struct mapped_library *but, __u64 *base)
+{
+	struct looking_for_library looking = { .but = but };
+
+	if (proc_maps__each(pid, look_for_library, &looking) != 1)
+		return false;
+	*base = looking.base;
+	return true;
+}
+
+struct finding_left {
+	struct attach_left *left;
+	bool has_library; /* a library is mapped completely */
+};
 
 static int add_left_mapping(void *context, const struct proc_mapping *mapping)
 {
-	struct attach_left *left = context;
+	const struct finding_left *finding = context;
+	struct attach_left *left = finding->left;
 
-	if (is_memory(mapping->path)) {
+	if (is_memory(mapping->path) || (!finding->has_library && is_library(mapping->path))) {
 		left->starts[left->n] = mapping->start;
 		left->ends[left->n++] = mapping->end;
 	}
@@ -68,11 +112,14 @@ static int add_left_mapping(void *context, const struct proc_mapping *mapping)
 void attach_left__find(pid_t pid, struct attach_left *out)
 {
 	_cleanup_(close_directory) DIR *files = NULL;
+	struct finding_left finding = { .left = out };
 	const struct dirent *entry;
 	char path[64];
+	__u64 base;
 
 	out->n = out->n_fds = 0;
-	(void)proc_maps__each(pid, add_left_mapping, out);
+	finding.has_library = attach_left__find_library(pid, NULL, &base);
+	(void)proc_maps__each(pid, add_left_mapping, &finding);
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	files = opendir(path);
 	while (files && out->n_fds < ATTACH_MOST_LEFT && (entry = readdir(files))) {
@@ -87,12 +134,20 @@ void attach_left__find(pid_t pid, struct attach_left *out)
 	}
 }
 
-void attach_left__remove(const struct attach_left *left, pid_t pid, struct remote *remote)
+void attach_left__remove(const struct attach_left *left, const struct mapped_library *library,
+			 struct remote *remote)
 {
-	for (size_t i = 0; i < left->n; i++) {
-		_cleanup_(close_fd) int fd = open_mapped(pid, left->starts[i], left->ends[i]);
+	pid_t pid = library->pid;
+	__u64 base;
+	/* Another allocprof may have been about to map it. */
+	bool is_used = attach_left__find_library(pid, library, &base);
 
-		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+	for (size_t i = 0; i < left->n; i++) {
+		bool is_of_library;
+		_cleanup_(close_fd) int fd =
+			open_mapped(pid, left->starts[i], left->ends[i], &is_of_library);
+
+		if (fd >= 0 && (is_of_library ? !is_used : !flock(fd, LOCK_EX | LOCK_NB)))
 			remote__system_call(remote, SYS_munmap, left->starts[i],
 					    left->ends[i] - left->starts[i], 0, 0, 0, 0);
 	}
@@ -129,10 +184,11 @@ static int look_for_lock(void *context, const struct proc_mapping *mapping)
 {
 	const pid_t *pid = context;
 	_cleanup_(close_fd) int fd = -1;
+	bool is_of_library;
 
 	if (strcmp(mapping->path, ATTACH_PATH(ATTACH_MEMORY_NAME)) != 0)
 		return 0;
-	fd = open_mapped(*pid, mapping->start, mapping->end);
+	fd = open_mapped(*pid, mapping->start, mapping->end, &is_of_library);
 	return fd >= 0 ? flock(fd, LOCK_EX | LOCK_NB) != 0 : is_locked(mapping);
 }
 

@@ -125,16 +125,6 @@ static int explain(struct error *error, int err, pid_t pid)
 	return refuse(error, err, pid, strerror(-err));
 }
 
-static int look_for_library(void *context, const struct proc_mapping *mapping)
-{
-	__u64 *base = context;
-
-	if (strcmp(mapping->path, ATTACH_PATH(ATTACH_LIBRARY_NAME)) != 0)
-		return 0;
-	*base = mapping->start;
-	return 1;
-}
-
 static struct mapped_library library_of(const struct preload_attach *attach)
 {
 	return (struct mapped_library){ &attach->file, attach->pid, attach->base };
@@ -529,7 +519,7 @@ static int act(struct preload_attach *attach, enum inside_action action,
 	if (!err && action == INSIDE_ATTACH && attach->was_mapped)
 		err = begin_again(attach, hold, remote, may_be_within);
 	if (!err && action == INSIDE_ATTACH)
-		attach_left__remove(&attach->left, attach->pid, remote);
+		attach_left__remove(&attach->left, &library, remote);
 	if (!err && action == INSIDE_CLEAN && may_be_within)
 		err = -EBUSY;
 	is_called = !err;
@@ -709,7 +699,7 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 	err = process__find_linker(pid, &attach->request.linker);
 	if (!err)
 		err = remote_code__find(pid, &attach->code);
-	if (!err && proc_maps__each(pid, look_for_library, &attach->base) == 1) {
+	if (!err && attach_left__find_library(pid, NULL, &attach->base)) {
 		attach->was_mapped = true;
 		library_file__relocate(&attach->file, attach->base);
 		err = check_mapped(attach, error);

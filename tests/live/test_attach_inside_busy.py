@@ -65,6 +65,11 @@ def files_of(pid):
     return found
 
 
+def is_measured(done):
+    assert done.status == 0 or b"another allocprof does so now" in done.stderr, done
+    return done.status == 0
+
+
 def measure_many_times(run, allocprof, runner, output, pid):
     """Every fifth allocprof is killed at some moment. Nothing is left but the named mapping, each word is as it was, and no instruction has
     changed."""
@@ -73,7 +78,8 @@ def measure_many_times(run, allocprof, runner, output, pid):
     for number in range(TRIES):
         words = [allocprof, *KINDS[number % len(KINDS)], "--engine=inside", "-o", output, "-p", pid]
         if number % 5 < 4:
-            run([*words, "--duration", "10ms"], expect=0)
+            # What watches one that was killed may have put back the words, and not be done yet.
+            wait_until(lambda words=words: is_measured(run([*words, "--duration", "10ms"])), "it can be measured")
             # What one that was killed has left is gone with the next.
             left = [line for line in maps_of(pid) if MEMORY in line]
             assert not states_of(pid) & set("tT") and all(LIBRARY in line for line in left), (number, states_of(pid), left)
@@ -127,6 +133,42 @@ def test_servers_many_times(request, run, allocprof, runner, directory, tmp_path
         measure_many_times(run, allocprof, runner, tmp_path / "out", served.pid)
         load.await_more()
     served.end()
+
+
+# As an allocprof leaves it that is killed while it maps the library.
+HALF = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+	int fd = memfd_create("allocprof-inside", MFD_CLOEXEC);
+
+	if (ftruncate(fd, 1 << 20) || mmap(NULL, 1 << 14, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		return 1;
+	close(fd);
+	setbuf(stdin, NULL);
+	puts("ready");
+	fflush(stdout);
+	while (getchar() != EOF)
+		free(malloc(10));
+	return 0;
+}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look at what is mapped in a process")
+def test_half_mapped(measure, runner, compiled):
+    """A library that has not been mapped completely is removed, and does not stand in the way."""
+    process = Obedient(runner, [compiled(HALF, name="half")])
+    half, = [line.split()[0] for line in maps_of(process.pid) if LIBRARY in line]
+    measured = measure(process, "stat", "--json")
+    process.send("x")
+    measured.finish()
+    assert read_report(measured.output)["complete"] is True
+    assert half not in [line.split()[0] for line in maps_of(process.pid)]
+    process.exit()
 
 
 def test_other_probes(measure, runner, target):

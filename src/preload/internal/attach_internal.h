@@ -73,6 +73,10 @@ int process__share_file(pid_t pid, struct remote *remote, const char *name, size
  */
 bool mapped_library__may_be_used(const struct mapped_library *library, const struct hold *hold);
 
+/* Returns whether an allocprof has mapped the library in the process, all of it, and sets *@base then. @but is not
+ * looked at, unless it is NULL. */
+bool attach_left__find_library(pid_t pid, const struct mapped_library *but, __u64 *base);
+
 #define ATTACH_MOST_LEFT 32
 
 /* Mappings and descriptors of such files in a process; some may be of an allocprof that has ended. */
@@ -83,11 +87,12 @@ struct attach_left {
 	size_t n_fds;
 };
 
-/* Finds the first of them. */
+/* Finds the first of them, the parts of a library among them that has not been mapped completely. */
 void attach_left__find(pid_t pid, struct attach_left *out);
-/* Removes those that no living allocprof has. All threads must be held, and none may use the
- * library's memory. */
-void attach_left__remove(const struct attach_left *left, pid_t pid, struct remote *remote);
+/* Removes those that no living allocprof has, and that do not belong to @library. All threads must be held, and none
+ * may use the library's memory. */
+void attach_left__remove(const struct attach_left *left, const struct mapped_library *library,
+			 struct remote *remote);
 /* Returns whether another allocprof measures the process from inside now. */
 bool attach_left__is_measured(pid_t pid);
 
