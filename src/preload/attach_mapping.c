@@ -85,18 +85,27 @@ static int map_segment(const struct mapped_library *library, struct remote *remo
 	int protection = (segment->p_flags & PF_R ? PROT_READ : 0) |
 			 (segment->p_flags & PF_W ? PROT_WRITE : 0) |
 			 (segment->p_flags & PF_X ? PROT_EXEC : 0);
-	static const char zeros[PAGE];
 	int err = map_at(remote, library->base + start, mapped_end - start, protection, fd,
 			 segment->p_offset & ~(PAGE - 1));
 
-	if (err || !(segment->p_flags & PF_W))
-		return err;
-	err = process_memory__write(library->pid, library->base + file_end, zeros,
-				    mapped_end - file_end);
 	if (!err && end > mapped_end)
 		err = map_at(remote, library->base + mapped_end, end - mapped_end, protection, -1,
 			     0);
 	return err;
+}
+
+/* Returns where the last segment ends in the file. What is behind it, such as section headers, is not
+ * copied to the process: the rest of a page that the kernel maps is 0 then, as the data that is not
+ * in the file has to be, also if this allocprof is killed at any moment. */
+static size_t end_of_segments(const struct library_file *file)
+{
+	const Elf64_Phdr *segment;
+	size_t end = 0;
+
+	for (size_t i = 0; (segment = library_file__segment(file, i)); i++)
+		if (segment->p_type == PT_LOAD && segment->p_offset + segment->p_filesz > end)
+			end = segment->p_offset + segment->p_filesz;
+	return end;
 }
 
 int mapped_library__map_segments(const struct mapped_library *library, struct remote *remote,
@@ -108,7 +117,7 @@ int mapped_library__map_segments(const struct mapped_library *library, struct re
 
 	if (fd < 0)
 		return fd;
-	err = fd__write_all(fd, library->file->bytes, library->file->size);
+	err = fd__write_all(fd, library->file->bytes, end_of_segments(library->file));
 	for (size_t i = 0; !err && (segment = library_file__segment(library->file, i)); i++)
 		if (segment->p_type == PT_LOAD && (segment->p_flags & flags) == flags)
 			err = map_segment(library, remote, segment, number);

@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import time
 
@@ -69,6 +70,14 @@ def test_stacks_and_blocks_of_both_engines(measure, runner, target):
     process.exit()
 
 
+def end_of_segments(elf):
+    """Where the last PT_LOAD ends in the file."""
+    first, = struct.unpack_from("<Q", elf, 32)
+    size, number = struct.unpack_from("<HH", elf, 54)
+    headers = [struct.unpack_from("<IIQQQQ", elf, first + i * size) for i in range(number)]
+    return max(offset + length for kind, _, offset, _, _, length in headers if kind == 1)
+
+
 def test_what_is_left(measure, runner, target):
     """The named mapping of the library's code and data, and nothing else: no descriptor, no other mapping, no word."""
     process = Obedient(runner, [target("sleeper")])
@@ -82,6 +91,11 @@ def test_what_is_left(measure, runner, target):
         left = [line for line in maps_of(process.pid) if MEMORY in line]
         assert left and all(LIBRARY in line for line in left), left
         assert os.listdir(f"/proc/{process.pid}/fd") == descriptors
+    # What is behind the segments in the file would be in the last page of the library's data else.
+    for line in left if os.geteuid() == 0 else []:
+        start, end = (int(address, 16) for address in line.split()[0].split("-"))
+        copy = pathlib.Path(f"/proc/{process.pid}/map_files/{start:x}-{end:x}").read_bytes()
+        assert len(copy) == end_of_segments(copy), line
     added = {line.split()[0] for line in maps_of(process.pid)} - {line.split()[0] for line in maps}
     # The library, its data, and what the kernel joins with it.
     assert len(added) <= 8, added
