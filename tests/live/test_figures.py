@@ -100,6 +100,10 @@ def test_probes(run, allocprof, target, tmp_path):
     assert set(answers(read).values()) == {PROBES} and len(read) == 5 and all_zero(read)
     assert report["regions_complete"] and report["regions"]["parse"]["entered"] == 2
     assert report["complete"]
+    # Nothing is set at marks by record.
+    result = run([allocprof, "record", "--engine=uprobe", "-o", tmp_path / "x.data", "--", target("regions_O2"), "nest"], env=READ,
+                 expect=0)
+    assert set(answers(read_by_program(result.stdout)).values()) == {NOBODY}
 
 
 def test_probes_in_static_program(run, allocprof, tmp_path):
