@@ -13,6 +13,7 @@
 #include "diff.h"
 #include "diff_output.h"
 #include "error.h"
+#include "findings.h"
 #include "growth_text.h"
 #include "message.h"
 #include "options.h"
@@ -73,6 +74,9 @@ struct diff_command {
 	const char *inputs[DIFF_SIDES];
 	size_t n_inputs;
 	struct diff *made;
+	struct moved moved[MOVED_COSTS];
+	size_t n_moved;
+	bool has_moved;
 	struct diff_options diff;
 	const char *per; /* NULL: not given, so the totals are compared */
 	struct diff_rate rate;
@@ -297,6 +301,16 @@ static int read_profiles(const struct diff_command *options, struct selected sel
 	return 0;
 }
 
+/* Returns whether it is known what moved: all of both recordings is compared, and neither is of
+ * several runs or sampled, so that the numbers are no ranges. */
+static bool knows_moved(const struct diff_command *options)
+{
+	const struct diff_profile *sides = options->made->profiles;
+
+	return options->has_moved && !diff_profile__has_range(&sides[DIFF_BEFORE]) &&
+	       !diff_profile__has_range(&sides[DIFF_AFTER]);
+}
+
 static int write_diff(FILE *to, const void *context)
 {
 	const struct diff_command *options = context;
@@ -312,6 +326,8 @@ static int write_diff(FILE *to, const void *context)
 		.alike = options->alike || options->all,
 		.equal_pairs = json || options->all,
 		.rate = options->per ? &options->rate : NULL,
+		.moved = knows_moved(options) ? options->moved : NULL,
+		.n_moved = options->n_moved,
 		.terminal = terminal__of(to),
 	};
 
@@ -332,6 +348,36 @@ static void release_read(void *context)
 	selected->groups = NULL;
 	selected->view = NULL;
 	profile__free_stacks(selected->profile);
+}
+
+/* Finds what moved, which has to be done before the comparison frees the profiles. */
+static int find_moved(struct diff_command *options, struct error *error)
+{
+	const struct selected *selected = options->data.selected;
+	struct stack_groups *groups[DIFF_SIDES];
+	struct moved_side sides[DIFF_SIDES];
+	int err = -ENOMEM;
+
+	if (options->folded || options->per ||
+	    !filter__selects_all(&options->data.choice.filter.options))
+		return 0;
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		const struct profile *profile = selected[side].profile;
+
+		groups[side] = stack_groups__new(profile, selected[side].view);
+		sides[side] = (struct moved_side){
+			.profile = profile,
+			.groups = groups[side],
+			.peak_bytes = profile__meta_number(profile, "peak_bytes"),
+		};
+	}
+	if (groups[DIFF_BEFORE] && groups[DIFF_AFTER])
+		err = moved__find(&sides[DIFF_BEFORE], &sides[DIFF_AFTER], options->moved,
+				  &options->n_moved);
+	for (int side = 0; side < DIFF_SIDES; side++)
+		stack_groups__free(groups[side]);
+	options->has_moved = true;
+	return err ? error__set(error, err, "cannot compare: out of memory") : 0;
 }
 
 static int prepare_diff(void *context, struct error *error)
@@ -367,6 +413,8 @@ static int prepare_diff(void *context, struct error *error)
 	}
 	options->diff.by_process = options->data.choice.view.by_process;
 	options->diff.by_thread = options->data.choice.view.by_thread;
+	if (!err)
+		err = find_moved(options, error);
 	return err ? err : diff__new(inputs, &options->diff, &options->made, error);
 }
 
@@ -395,7 +443,10 @@ static int judge_diff(const void *context)
 
 static void release_diff(void *context)
 {
-	diff__free(((struct diff_command *)context)->made);
+	struct diff_command *options = context;
+
+	diff__free(options->made);
+	moved__release(options->moved, options->n_moved);
 }
 
 static int run_diff(char **argv)

@@ -2,10 +2,12 @@
 /* `allocprof html`: writes a recording as a page. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 #include "completeness.h"
 #include "error.h"
+#include "findings.h"
 #include "page.h"
 #include "page_sides.h"
 #include "profile.h"
@@ -30,6 +32,10 @@ struct html_options {
 	struct page_sides sides;
 	bool *lifetimes[DIFF_SIDES]; /* by lifetime: whether it is selected */
 	struct page_recording recordings[DIFF_SIDES];
+	struct report *report; /* what the findings are of */
+	struct findings findings;
+	struct moved moved[MOVED_COSTS];
+	size_t n_moved;
 };
 
 static int check_options(const struct html_options *options, struct error *error)
@@ -64,6 +70,9 @@ static void release_html(void *context)
 
 	for (int side = 0; side < DIFF_SIDES; side++)
 		free(options->lifetimes[side]);
+	findings__release(&options->findings);
+	report__free(options->report);
+	moved__release(options->moved, options->n_moved);
 	page_sides__release(&options->sides);
 }
 
@@ -82,9 +91,46 @@ static int describe_side(struct html_options *options, enum diff_side side, stru
 		.lifetimes = options->lifetimes[side],
 		.selects_blocks = filter__selects_blocks(filter),
 		.nodes = options->sides.nodes[side],
+		.trie = &options->sides.trie,
 		.name = side == DIFF_AFTER ? options->data.choice.paths.input : options->data.base,
 	};
 	return err;
+}
+
+/* Finds what is to be said first, where all of a recording is shown. */
+static int find_findings(struct html_options *options, struct error *error)
+{
+	struct selected *sides = options->data.selected, *after = &sides[DIFF_AFTER];
+	struct page_recording *recording = &options->recordings[DIFF_AFTER];
+	struct moved_side compared[DIFF_SIDES];
+	bool compares = options->data.base && !profile__sample_bytes(after->profile) &&
+			!profile__sample_bytes(sides[DIFF_BEFORE].profile);
+	int err = -ENOMEM;
+
+	if (!filter__selects_all(&options->data.choice.filter.options))
+		return 0;
+	options->report = report__new(after->profile, after->groups, &after->filtered,
+				      REPORT_BY_STACK, COST_ALLOCATIONS, true);
+	if (options->report)
+		err = findings__find(options->report, after->filtered.counts, &options->findings);
+	for (int side = 0; side < DIFF_SIDES && compares; side++)
+		compared[side] = (struct moved_side){
+			.profile = sides[side].profile,
+			.groups = sides[side].groups,
+			.counts = sides[side].filtered.counts,
+			.peak_bytes = sides[side].filtered.peak_bytes,
+		};
+	if (!err && compares)
+		err = moved__find(&compared[DIFF_BEFORE], &compared[DIFF_AFTER], options->moved,
+				  &options->n_moved);
+	if (err)
+		return error__set(error, err, "cannot make the page: %s", strerror(-err));
+	recording->report = options->report;
+	recording->findings = &options->findings;
+	recording->moved = options->moved;
+	recording->n_moved = options->n_moved;
+	recording->knows_moved = compares;
+	return 0;
 }
 
 static int prepare_html(void *context, struct error *error)
@@ -105,7 +151,7 @@ static int prepare_html(void *context, struct error *error)
 	for (int side = 0; side < DIFF_SIDES && !err; side++)
 		if (options->sides.inputs[side].profile)
 			err = describe_side(options, side, error);
-	return err;
+	return err ? err : find_findings(options, error);
 }
 
 static int write_html(FILE *to, const void *context)

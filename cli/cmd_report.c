@@ -12,6 +12,7 @@
 #include "data_command.h"
 #include "data_options.h"
 #include "error.h"
+#include "findings.h"
 #include "options.h"
 #include "output_file.h"
 #include "profile.h"
@@ -65,6 +66,8 @@ struct report_options {
 	bool min_share_is_given;
 	bool top_is_given, tree, bottom_up, histogram, resident, advice;
 	struct advice *found;
+	struct report *of_findings;
+	struct findings findings;
 	struct report_output output;
 };
 
@@ -199,6 +202,8 @@ static int print_text(const struct report_output *output)
 		report_output__advice(output);
 		return 0;
 	}
+	if (!output->tree)
+		report_output__findings(output);
 	report_output__title(output);
 	if (output->tree)
 		err = report_output__tree(output);
@@ -262,6 +267,27 @@ static int find_advice(struct report_options *options, const struct selected *se
 	return 0;
 }
 
+static int find_findings(struct report_options *options, struct selected *selected,
+			 struct error *error)
+{
+	struct report_output *output = &options->output;
+	int err;
+
+	if (!filter__selects_all(&options->data.choice.filter.options) || options->resident ||
+	    options->advice)
+		return 0;
+	options->of_findings = report__new(selected->profile, selected->groups, &selected->filtered,
+					   REPORT_BY_STACK, COST_ALLOCATIONS, true);
+	err = options->of_findings ? findings__find(options->of_findings, selected->filtered.counts,
+						    &options->findings)
+				   : -ENOMEM;
+	if (err)
+		return error__set(error, err, "cannot report: %s", strerror(-err));
+	output->findings = &options->findings;
+	output->of_findings = options->of_findings;
+	return 0;
+}
+
 static int prepare_report(void *context, struct error *error)
 {
 	struct report_options *options = context;
@@ -288,11 +314,11 @@ static int prepare_report(void *context, struct error *error)
 				     output->with_growth);
 	if (!output->report)
 		return error__set(error, -ENOMEM, "cannot report: out of memory");
-	if (options->advice) {
+	err = find_findings(options, selected, error);
+	if (!err && options->advice)
 		err = find_advice(options, selected, error);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	output->profile = selected->profile;
 	output->groups = selected->groups;
 	output->filtered = &selected->filtered;
@@ -322,6 +348,8 @@ static void release_report(void *context)
 {
 	struct report_options *options = context;
 
+	findings__release(&options->findings);
+	report__free(options->of_findings);
 	report__free(options->output.report);
 	free(options->found);
 }

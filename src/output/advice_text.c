@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Prints what the numbers of a recording advise: a sentence with what would be saved, the numbers
  * that say so, and the stack. */
-#include "advice.h"
+#include "advice_text.h"
 
+#include "advice.h"
 #include "number.h"
+#include "report.h"
 #include "report_output.h"
 #include "stack_groups.h"
 #include "terminal.h"
 #include "text.h"
 
-/* What is to be done, by kind. */
-static const char *const remedies[ADVICE_KINDS] = {
-	[ADVICE_RESERVE] = "Reserve space before it is needed",
-	[ADVICE_CAPACITY] = "Reserve the container's capacity",
-	[ADVICE_REUSE] = "Keep a buffer in place of a new block each time",
-	[ADVICE_ONE_BLOCK] = "Allocate many at once, as an array or from an arena",
-	[ADVICE_HAND_BACK] = "Give blocks back to the thread that allocates them",
-	[ADVICE_BOUND] = "Bound what is kept, or free it",
-};
+const char *advice_text__remedy(enum advice_kind kind)
+{
+	static const char *const remedies[ADVICE_KINDS] = {
+		[ADVICE_RESERVE] = "Reserve space before it is needed",
+		[ADVICE_CAPACITY] = "Reserve the container's capacity",
+		[ADVICE_REUSE] = "Keep a buffer in place of a new block each time",
+		[ADVICE_ONE_BLOCK] = "Allocate many at once, as an array or from an arena",
+		[ADVICE_HAND_BACK] = "Give blocks back to the thread that allocates them",
+		[ADVICE_BOUND] = "Bound what is kept, or free it",
+	};
+
+	return remedies[kind];
+}
 
 /* Prints " of 32 to 63 bytes". */
 static void print_sizes(FILE *to, const struct advice *advice)
@@ -26,12 +32,11 @@ static void print_sizes(FILE *to, const struct advice *advice)
 		number__count(advice->most_bytes).text);
 }
 
-static void print_reason(const struct report_output *output, const struct advice *advice)
+void advice_text__print_reason(const struct report *report, const struct advice *advice, bool exact,
+			       FILE *to)
 {
-	const struct report *report = output->report;
 	struct number_text calls = number__count(advice->saved_calls);
 	struct number_text all = number__count(advice->allocations);
-	FILE *to = output->terminal.to;
 
 	switch (advice->kind) {
 	case ADVICE_RESERVE:
@@ -63,37 +68,32 @@ static void print_reason(const struct report_output *output, const struct advice
 	case ADVICE_BOUND:
 		fprintf(to,
 			"live bytes grow by %s a second until the end, and of %s blocks hardly any was freed",
-			report_output__bytes(
-				output,
-				number__of(report->entries[advice->entry].growth.bytes_per_second))
+			report_text__bytes(
+				number__of(report->entries[advice->entry].growth.bytes_per_second),
+				exact)
 				.text,
 			all.text);
 		break;
 	case ADVICE_KINDS:
 		break;
 	}
-	fputc('\n', to);
 }
 
-/* Prints what is saved: "up to 11,160 calls, 9.0 % of all, and 1.1 GiB that realloc copies". */
-static void print_saved(const struct report_output *output, const struct advice *advice)
+void advice_text__print_saved(const struct report *report, const struct advice *advice, bool exact,
+			      FILE *to)
 {
-	const struct report *report = output->report;
-	FILE *to = output->terminal.to;
-
 	if (advice->kind == ADVICE_BOUND) {
-		fprintf(to, ": %s, %s of all live bytes\n",
-			report_output__bytes(output, advice->saved_bytes).text,
+		fprintf(to, "%s, %s of all live bytes",
+			report_text__bytes(advice->saved_bytes, exact).text,
 			number__share(advice->saved_bytes, report->left_bytes).text);
 		return;
 	}
-	fprintf(to, ": saves up to %s %s, %s of all", number__count(advice->saved_calls).text,
+	fprintf(to, "saves up to %s %s, %s of all", number__count(advice->saved_calls).text,
 		plural__of("allocation{|s}", advice->saved_calls).text,
 		number__share(advice->saved_calls, report->whole.allocations).text);
 	if (advice->saved_bytes)
 		fprintf(to, ", and copies of %s",
-			report_output__bytes(output, advice->saved_bytes).text);
-	fputc('\n', to);
+			report_text__bytes(advice->saved_bytes, exact).text);
 }
 
 static void print_advice(const struct report_output *output, const struct advice *advice)
@@ -103,11 +103,13 @@ static void print_advice(const struct report_output *output, const struct advice
 
 	fputc('\n', terminal->to);
 	terminal__set_colour(terminal, COLOUR_BOLD);
-	fputs(remedies[advice->kind], terminal->to);
+	fputs(advice_text__remedy(advice->kind), terminal->to);
 	terminal__set_colour(terminal, COLOUR_NONE);
-	print_saved(output, advice);
-	fprintf(terminal->to, "  stack %u: ", output->groups->groups[entry->group].id);
-	print_reason(output, advice);
+	fputs(": ", terminal->to);
+	advice_text__print_saved(output->report, advice, !terminal->is_terminal, terminal->to);
+	fprintf(terminal->to, "\n  stack %u: ", output->groups->groups[entry->group].id);
+	advice_text__print_reason(output->report, advice, !terminal->is_terminal, terminal->to);
+	fputc('\n', terminal->to);
 	report_output__frames(output, entry);
 }
 

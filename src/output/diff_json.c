@@ -6,6 +6,7 @@
 #include "completeness.h"
 #include "diff_output.h"
 #include "filter.h"
+#include "finding_text.h"
 #include "json.h"
 #include "profile.h"
 
@@ -148,6 +149,8 @@ int diff_output__json(const struct diff_output *output)
 		return -ENOMEM;
 	json__add(root, "schema", json_object_new_string("allocprof-diff/1"));
 	json__add(root, "cost", json_object_new_string(cost__name(diff->options.cost)));
+	if (output->moved)
+		json__add(root, "findings", moved_text__json(output->moved, output->n_moved));
 	json__add(root, "depth", diff->options.depth ? json__count(diff->options.depth) : NULL);
 	json__add(root, "per", output->rate ? json__string(output->rate->unit) : NULL);
 	json__add(root, "min", json__count(diff->options.min));

@@ -6,6 +6,7 @@
 #include "diff.h"
 #include "terminal.h"
 
+struct moved;
 struct profile;
 struct stack_view;
 
@@ -28,6 +29,9 @@ struct diff_output {
 	const struct diff_rate
 		/* Rate by which BEFORE was multiplied (struct diff_options); NULL: it was not. */
 		*rate;
+	/* Costs that moved; NULL: it is not known, for a part is compared, or several runs. */
+	const struct moved *moved;
+	size_t n_moved;
 	struct terminal terminal;
 };
 

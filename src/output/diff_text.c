@@ -10,6 +10,7 @@
 #include "completeness.h"
 #include "diff_output.h"
 #include "filter.h"
+#include "finding_text.h"
 #include "number.h"
 #include "profile.h"
 #include "recording_text.h"
@@ -363,6 +364,10 @@ static void print_header(const struct diff_output *output)
 	}
 	print_durations(output);
 	print_rate(output);
+	if (output->moved) {
+		fputc('\n', to);
+		moved_text__print(output->moved, output->n_moved, &output->terminal);
+	}
 	fprintf(to, "\n%s", cost_titles[diff->options.cost]);
 	if (diff->options.depth)
 		fprintf(to, ", by the innermost %u frames", diff->options.depth);

@@ -7,6 +7,7 @@
 #include "advice.h"
 #include "array.h"
 #include "completeness.h"
+#include "finding_text.h"
 #include "json.h"
 #include "mapping_sums.h"
 #include "profile_runs.h"
@@ -455,6 +456,9 @@ int report_output__json(const struct report_output *output)
 					 : output->sort == REPORT_LOST ? "lost"
 								       : cost__name(output->sort)));
 	json__add(root, "n_stacks", json__count(output->report->n_entries));
+	if (output->findings)
+		json__add(root, "findings",
+			  findings_text__json(output->of_findings, output->findings));
 	json__add(root, "selected", json_selection(output, &output->report->total, false));
 	json__add(root, "all", json_selection(output, &output->report->whole, true));
 	json__add(root, "peak_bytes",

@@ -12,6 +12,7 @@
 #include "terminal.h"
 
 struct advice;
+struct findings;
 struct profile;
 struct stack_groups;
 
@@ -34,6 +35,10 @@ struct report_output {
 	bool with_advice; /* print what the recording's numbers advise */
 	const struct advice *advice;
 	size_t n_advice;
+	/* What is to be said first, and the report that it is of. NULL: it is not known, for not
+	 * all blocks are selected. */
+	const struct findings *findings;
+	const struct report *of_findings;
 	struct terminal terminal;
 };
 
@@ -45,6 +50,8 @@ void report_output__title(const struct report_output *output);
 void report_output__table(const struct report_output *output);
 /* Prints what the resident memory consists of, and what holds most of it. */
 void report_output__resident(const struct report_output *output);
+/* Prints the findings, if there are any. */
+void report_output__findings(const struct report_output *output);
 /* Prints what the numbers of the recording advise. */
 void report_output__advice(const struct report_output *output);
 /* Prints how much of the selected blocks is lost, and how much can be reached. */
@@ -63,8 +70,10 @@ const char *report_output__what(const struct report_output *output);
  * which stacks and functions still grew. */
 void report_output__exit_frees(const struct report_output *output);
 void report_output__growth(const struct report_output *output);
-/* Returns a number of bytes in the form for a sentence. */
+/* Returns a number of bytes in the form for a sentence: "1.2 MiB", or "1,234,567 bytes" on paper
+ * and for other programs, or if @exact. */
 struct number_text report_output__bytes(const struct report_output *output, __u64 bytes);
+struct number_text report_text__bytes(__u64 bytes, bool exact);
 /* Prints the function and the frames of an entry, a line each. */
 void report_output__frames(const struct report_output *output, const struct report_entry *entry);
 /* Prints a frame, truncated to @columns (0: no limit); returns the columns of all of it. */

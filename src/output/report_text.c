@@ -101,14 +101,19 @@ static struct number_text bytes_text(const struct report_output *output, __u64 b
 	return number__bytes(bytes, !output->terminal.is_terminal);
 }
 
-struct number_text report_output__bytes(const struct report_output *output, __u64 bytes)
+struct number_text report_text__bytes(__u64 bytes, bool exact)
 {
-	struct number_text text = bytes_text(output, bytes);
+	struct number_text text = number__bytes(bytes, exact);
 
-	if (!output->terminal.is_terminal)
+	if (exact)
 		snprintf(text.text, sizeof(text.text), "%.32s %.5s", number__count(bytes).text,
 			 plural__of("byte{|s}", bytes).text);
 	return text;
+}
+
+struct number_text report_output__bytes(const struct report_output *output, __u64 bytes)
+{
+	return report_text__bytes(bytes, !output->terminal.is_terminal);
 }
 
 bool report_output__selects_blocks(const struct report_output *output)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "finding_text.h"
 #include "heap_text.h"
 #include "profile.h"
 #include "terminal.h"
@@ -39,6 +40,14 @@ static const struct {
 
 /* A peak is named that is higher by this share than the sum. */
 #define PEAK_ABOVE 0.05
+
+const char *resident_text__part(enum rss_kind kind)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].kind == kind)
+			return parts[i].text;
+	return "";
+}
 
 struct resident_sums {
 	__u64 bytes[RSS_ROWS];

@@ -13,6 +13,8 @@
 #include "completeness.h"
 #include "error.h"
 #include "filter.h"
+#include "finding_text.h"
+#include "findings.h"
 #include "growth.h"
 #include "json.h"
 #include "number.h"
@@ -21,6 +23,8 @@
 #include "profile_runs.h"
 #include "reasons.h"
 #include "recording_text.h"
+#include "report.h"
+#include "stack_groups.h"
 
 /* Makes the part of a page that describes its recording: title, processes, threads, and what is missing. */
 
@@ -205,6 +209,104 @@ static json_object *resident_of(const struct profile *profile)
 	return list;
 }
 
+/* Returns the node that the stacks have in common that are charged to @function (an index + 1) and
+ * have any of @cost: that of the function, if they all come to it the same way. */
+static __u32 common_node(const struct page_recording *recording, __u32 function, enum cost cost)
+{
+	const struct page_input *input = &recording->input;
+	const struct charges *charges = &recording->findings->charges;
+	const __u32 *parents = recording->trie->parents;
+	__u32 common = 0;
+
+	for (size_t i = 0; function && i < input->profile->n_counts; i++) {
+		__u32 node = recording->nodes[i];
+		__u32 group = input->groups->by_stack[input->profile->counts[i].stack - 1];
+
+		if (!node || charges->of_groups[group] != function ||
+		    !cost__of(cost, &input->counts[i]))
+			continue;
+		/* The stack's node is that of the allocator's function. */
+		for (__u32 depth = charges->depths[group] + 1; depth && node; depth--)
+			node = parents[node];
+		if (!common)
+			common = node;
+		while (common != node) {
+			if (common > node)
+				common = parents[common];
+			else
+				node = parents[node];
+		}
+		if (!common)
+			return 0;
+	}
+	return common;
+}
+
+static enum cost cost_of_finding(const struct finding *finding)
+{
+	switch (finding->kind) {
+	case FINDING_LOST:
+	case FINDING_GROWING:
+		return COST_LIVE_BYTES;
+	case FINDING_PEAK:
+		return COST_PEAK;
+	default:
+		return COST_ALLOCATIONS;
+	}
+}
+
+static void add_node(json_object *list, size_t at, __u32 node)
+{
+	json__add(json_object_array_get_idx(list, at), "node", node ? json__count(node) : NULL);
+}
+
+static __u32 function_called(const struct page_recording *recording, const char *name)
+{
+	const struct charges *charges = &recording->findings->charges;
+
+	for (size_t i = 0; name && i < charges->n; i++)
+		if (!strcmp(recording->input.groups->labels[charges->functions[i].label].text,
+			    name))
+			return i + 1;
+	return 0;
+}
+
+/* Adds the findings, or what moved, and the advice, with the nodes to which the page zooms. */
+static void add_findings(const struct page_recording *recording, json_object *object)
+{
+	const struct findings *findings = recording->findings;
+	json_object *list, *advice;
+
+	if (!findings)
+		return;
+	if (recording->knows_moved) {
+		list = moved_text__json(recording->moved, recording->n_moved);
+		for (size_t i = 0; i < json_object_array_length(list); i++)
+			add_node(list, i,
+				 common_node(
+					 recording,
+					 function_called(recording, recording->moved[i].function),
+					 recording->moved[i].cost));
+	} else {
+		list = findings_text__json(recording->report, findings);
+		for (size_t i = 0; i < json_object_array_length(list); i++)
+			add_node(list, i,
+				 common_node(recording, findings->list[i].function,
+					     cost_of_finding(&findings->list[i])));
+	}
+	json__add(object, "findings", list);
+	advice = advice_text__json(recording->report, findings);
+	for (size_t i = 0; i < json_object_array_length(advice); i++) {
+		const struct report_entry *entry =
+			&recording->report->entries[findings->advice[i].entry];
+
+		add_node(advice, i,
+			 common_node(recording, findings->charges.of_groups[entry->group],
+				     COST_ALLOCATIONS));
+	}
+	json__add(object, "advice", advice);
+}
+
 /* Returns texts about the recording, its ledger, processes and threads; NULL if there is no
  * memory. */
 static json_object *page_recording__meta(const struct page_recording *recording,
@@ -233,6 +335,7 @@ static json_object *page_recording__meta(const struct page_recording *recording,
 	json__add(object, "missing", missing_of(profile, 0));
 	json__add(object, "missingStrict", missing_of(profile, COMPLETENESS_STRICT));
 	json__add(object, "notes", notes_of(recording));
+	add_findings(recording, object);
 	json__add(object, "ledger", ledger_of(profile));
 	json__add(object, "processes", processes_of(profile));
 	json__add(object, "threads", threads_of(profile));

@@ -14,6 +14,9 @@
 #include "page_trie.h"
 
 struct filtered;
+struct findings;
+struct moved;
+struct report;
 
 /* The largest number of epochs in a page; longer time lines merge epochs. A recording has at most
  * 1024. */
@@ -28,6 +31,14 @@ struct page_recording {
 	bool selects_blocks; /* filter__selects_blocks() */
 	const __u32 *nodes;  /* node of each count, by its id - 1; 0: not selected */
 	const char *name;    /* name of the data file */
+	const struct page_trie *trie;
+	/* What is to be said first of all blocks of a report, and that report; NULL: not known. */
+	const struct findings *findings;
+	const struct report *report;
+	/* The costs that moved since the recording with which this one is compared. */
+	const struct moved *moved;
+	size_t n_moved;
+	bool knows_moved;
 };
 
 /* The epochs of the time line. */

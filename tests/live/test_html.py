@@ -404,6 +404,123 @@ def test_threads(page, recorded, written, said):
     assert shown.cards() == figures_of_all(said("report", data))
 
 
+def shown_state(shown):
+    """What the page shows, as far as the state in its address is about it."""
+    return shown.browser.evaluate("""({
+        title: document.querySelector('#choice-title').textContent, card: document.querySelector('.card input:checked').value,
+        unit: document.querySelector('#units [aria-pressed=true]').dataset.unit,
+        panel: document.querySelector('#tabs [aria-selected=true]').id, only: document.querySelector('#only').textContent,
+        zoom: document.querySelector('#flame .flame-reset').disabled ? null
+            : document.querySelector('#timeline canvas').getAttribute('aria-valuetext'),
+        find: document.querySelector('#flame .flame-search').value, matches: document.querySelector('#flame .flame-matches').textContent,
+        switches: [...document.querySelectorAll('#flame .flame-switches :is(select, button)')].map(
+            (one) => one.value || one.getAttribute('aria-pressed')),
+    })""")
+
+
+def go_back(browser):
+    browser.evaluate("new Promise((done) => { addEventListener('popstate', () => setTimeout(done), { once: true }); history.back(); })")
+
+
+def test_findings(page, recorded, written, said):
+    """What report says first, each a link that shows it: the part of the recording, the cost, and the function."""
+    data = recorded("planted", command=("case_study",))
+    findings = said("report", data)["findings"]
+    path = written(data)
+    shown = page(path)
+    browser = shown.browser
+    assert browser.texts("#findings .finding") == [
+        f"{finding['function']} {finding['says']}\n{finding['detail']}" for finding in findings]
+    first = shown_state(shown)
+    expected = {"growing": ("live", "bytes", "linear_leak", "live_bytes"), "peak": ("peak", "bytes", "leak_until_end", "peak_bytes"),
+                "churn": ("allocated", "blocks", "mixture", "allocations"), "advice": ("allocated", "blocks", "mixture", "allocations")}
+    assert [finding["kind"] for finding in findings] == list(expected)
+    # At 1280 by 800 the time line is on the first screen, and the flame graph begins there.
+    browser.resize(1280, 800)
+    assert browser.area("#timeline canvas")[1] < 400 and browser.area("#flame .flame-canvas")[1] < 700
+    browser.resize(1280, 1000)
+    for kind, (card, unit, function, cost) in expected.items():
+        browser.click(f".finding[data-kind={kind}]")
+        state = shown_state(shown)
+        assert (state["card"], state["unit"]) == (card, unit)
+        assert shown.functions()[function][1] == by_function(said("report", data), cost)[function][1]
+        # The flame graph shows what the function has, and that alone.
+        browser.evaluate("document.querySelector('#flame canvas').focus()")
+        assert state["zoom"] is not None and browser.text(".flame-tip .name") == function
+        browser.evaluate("document.querySelector('#flame .flame-reset').click()")
+        assert shown_state(shown)["zoom"] is None
+        go_back(browser)
+        assert shown_state(shown)["zoom"] == state["zoom"]
+        browser.click("#tab-functions")
+        if kind == "advice":
+            assert state["panel"] == "tab-advice"
+        browser.open(path)
+        assert shown_state(shown) == first
+
+
+def test_findings_of_two(page, recorded, written, run, allocprof):
+    """What moved, as diff says it."""
+    before, after = recorded("planted", command=("case_study",)), recorded("longer", command=("case_study", "3000"))
+    moved = json.loads(run([allocprof, "diff", "--json", before, after], expect=0).stdout)["findings"]
+    shown = page(written(after, f"--base={before}"))
+    assert shown.browser.texts("#findings .finding") == [f"{finding['says']}\n{finding['detail']}" for finding in moved]
+    shown.browser.click(".finding[data-kind=peak]")
+    state = shown_state(shown)
+    assert (state["card"], state["title"]) == ("peak", "At the peak") and state["zoom"] is not None
+
+
+@in_chromium
+def test_advice(page, recorded, written, said):
+    """All of it, in the order of report."""
+    data = recorded("planted", command=("case_study",))
+    advice = said("report", data, "--advice")["advice"]
+    shown = page(written(data))
+    shown.show("advice")
+    rows = shown.all_rows_of("#panel-advice tbody tr")
+    assert len(rows) == len(advice) > 0
+    for one, (says, saves, function, _) in zip(advice, rows):
+        assert one["saved_calls"] == 0 or f"{one['saved_calls']:,} allocations" in saves
+    shown.browser.click("#panel-advice a")
+    assert shown_state(shown)["zoom"] is not None and shown_state(shown)["panel"] == "tab-advice"
+
+
+def test_state_is_in_the_address(page, recorded, written):
+    """Back undoes one step after the other; a link shows the same; what others write into it breaks nothing."""
+    path = written(recorded("phases", command=("phases",)))
+    shown = page(path)
+    browser = shown.browser
+    states = [shown_state(shown)]
+
+    def did(action):
+        action()
+        states.append(shown_state(shown))
+        assert states[-1] != states[-2]
+
+    did(lambda: browser.click("#choose-end"))
+    did(lambda: browser.click("[data-unit=blocks]"))
+    did(lambda: browser.click("#tab-stacks"))
+    did(lambda: browser.choose("#flame .flame-layout", "flame"))
+    did(lambda: browser.evaluate("document.querySelector('#flame .flame-reversed').click()"))
+    did(lambda: (browser.click("#flame .flame-search"), browser.type("keep")))
+    did(lambda: (browser.keys("Enter"), browser.evaluate("document.querySelector('#flame canvas').focus()"), browser.keys("Enter")))
+    browser.click("#tab-threads")
+    states.append(shown_state(shown))
+    did(lambda: browser.click("#panel-threads [aria-label$='worker'].only"))
+    fragment = browser.evaluate("location.hash")
+    browser.open(path, fragment)
+    assert shown_state(shown) == states[-1]
+    for fragment in ("#at=99999999&card=%00&unit=x&zoom=4294967295&threads=7.-1.x&panel=toString&find=(&regexp=1",
+                     "#span=5-3&card=constructor&colour=__proto__&layout=hasOwnProperty&at=-1", "#%", "#zoom=1e9&threads="):
+        browser.open(path, fragment)
+        assert "NaN" not in browser.evaluate("document.body.innerText")
+    browser.open(path)
+    for action in ("#choose-end", "[data-unit=blocks]", "#tab-stacks"):
+        browser.click(action)
+    for state in states[2::-1]:
+        go_back(browser)
+        assert shown_state(shown) == state
+
+
 @in_chromium
 def test_threads_that_are_left_out_are_named(page, recorded, written):
     """Above all that lacks them; a click on that shows all. Modules keep their colours."""
@@ -468,7 +585,9 @@ def test_ledger(page, recorded, written, said, run, allocprof, tmp_path):
     sentences = run([allocprof, "report", data]).stderr.decode().replace("allocprof: ", "").splitlines()
     assert len(sentences) > 1
     shown = page(written(data))
-    assert shown.browser.texts("#remarks li") == sentences
+    assert shown.browser.text("#findings .missing summary") == f"Not complete: {len(sentences)} remarks"
+    shown.browser.click("#findings .missing summary")
+    assert shown.browser.texts("#findings .missing li") == sentences
     shown.show("ledger")
     assert shown.browser.texts("#panel-ledger .sentences li") == sentences
     assert "Not complete" in shown.browser.texts("#panel-ledger h3")

@@ -184,14 +184,17 @@ class Browser:
         self.call("browsingContext.setViewport", context=self.context,
                   viewport={"width": width, "height": height})
 
-    def open(self, path):
-        """Loads the file, and waits for its script to set data-ready at the root element. Returns the seconds that
+    def open(self, path, fragment=""):
+        """Loads the file, with a fragment in its address, and waits for its script to set data-ready at the root element. Returns the seconds that
         this took."""
         self.events.clear()
-        self.addresses = {"about:blank", pathlib.Path(path).resolve().as_uri()}
+        address = pathlib.Path(path).resolve().as_uri()
+        self.addresses = {"about:blank", address, address + fragment}
         since = time.monotonic()
-        self.call("browsingContext.navigate", context=self.context, url=pathlib.Path(path).resolve().as_uri(),
-                  wait="complete")
+        if fragment:
+            # From the same file to a fragment of it nothing would be loaded.
+            self.call("browsingContext.navigate", context=self.context, url="about:blank", wait="complete")
+        self.call("browsingContext.navigate", context=self.context, url=address + fragment, wait="complete")
         self.wait_until("'ready' in document.documentElement.dataset")
         return time.monotonic() - since
 

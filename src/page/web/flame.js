@@ -24,6 +24,7 @@ const flameDefaults = {
 	label: "Flame graph",
 	modules: [],        // base names of modules, those first that have a colour of their own
 	onZoom: () => {},   // called when zoomedNodes() may return something else
+	onChange: () => {}, // called when state() may be another, with whether something was searched
 };
 const help = "Arrow keys move from box to box, Enter or a click shows only the stacks through a box, Escape shows all, " +
 	"/ begins a search, in which Enter goes to the next match.";
@@ -35,8 +36,10 @@ export class FlameGraph {
 		this.source = this.trie = trie;
 		this.map = null;
 		this.options = { ...flameDefaults, ...options };
+		this.first = { ...this.options };
 		this.root = 0;
 		this.hovered = this.focused = this.found = null;
+		this.isAnother = false;
 		this.build();
 		this.listen();
 	}
@@ -50,7 +53,8 @@ export class FlameGraph {
 		this.unit = unit;
 		this.unitTitle = unit;
 		this.given = { own, base, beside };
-		this.derive(this.derived === undefined);
+		this.derive(this.derived === undefined || this.isAnother);
+		this.isAnother = false;
 	}
 
 	/** Shows only what is below @node of the trie that is shown; 0 is all. */
@@ -63,6 +67,44 @@ export class FlameGraph {
 			this.focus(this.boxOf(node));
 		else
 			this.details.hide();
+		this.options.onChange(false);
+	}
+
+	/** What is shown of the numbers, where it differs from how it was at first. */
+	state() {
+		const { options, first, root, controls } = this;
+		const chosen = ["layout", "order", "colour", "reversed", "merged"].filter((name) => options[name] !== first[name]);
+		return {
+			...Object.fromEntries(chosen.map((name) => [name, options[name]])), zoom: root || undefined,
+			find: controls.field.value || undefined, regexp: controls.isRegExp,
+		};
+	}
+
+	/** Takes all of such a state but the zoom, which show() takes once there are numbers. */
+	restore(state) {
+		const { options, first } = this;
+		const { reversed, merged } = options;
+		const known = { layout: ["icicle", "flame"], order: ["size", "name"], colour: ["kind", "module"] };
+		for (const [name, values] of Object.entries(known))
+			options[name] = values.includes(state[name]) ? state[name] : first[name];
+		options.reversed = state.reversed || first.reversed;
+		options.merged = state.merged || first.merged;
+		this.isAnother = options.reversed !== reversed || options.merged !== merged;
+		this.controls.restore(state.find ?? "", state.regexp);
+	}
+
+	/** Zooms to a node if it has anything, else to the next above it that has. */
+	show(node) {
+		let root = node < this.trie.size ? node : 0;
+		while (root && !this.weight[root])
+			root = this.trie.parent[root];
+		if (root === this.root)
+			return;
+		this.zoomTo(root);
+		// In a deep stack the box may be beyond what is seen, and what is below it is what is wanted.
+		const box = this.boxOf(root);
+		if (box)
+			this.scroll.scrollTop = this.rowY(box.depth) - (this.options.layout === "flame" ? this.scroll.clientHeight - 3 * rowHeight : 2 * rowHeight);
 	}
 
 	reset() {
@@ -83,6 +125,7 @@ export class FlameGraph {
 			this.derive(true);
 		else
 			this.layOut();
+		this.options.onChange(false);
 	}
 
 	/** Marks the frames that @expression matches; null: none. */
@@ -91,6 +134,7 @@ export class FlameGraph {
 		this.found = expression && findFrames(this.trie.frames, expression);
 		this.showFound();
 		this.paint();
+		this.options.onChange(true);
 	}
 
 	focusNextMatch() {

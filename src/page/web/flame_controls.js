@@ -16,7 +16,7 @@ export class FlameControls {
 		});
 		this.field.addEventListener("input", () => this.search());
 		this.field.addEventListener("keydown", (event) => this.pressed(event));
-		const asRegExp = toggleButton(".*", false, (pressed) => {
+		this.asRegExp = toggleButton(".*", false, (pressed) => {
 			this.isRegExp = pressed;
 			this.search();
 		}, { className: "flame-regexp", title: "Regular expression", "aria-label": "Search by regular expression" });
@@ -24,9 +24,9 @@ export class FlameControls {
 		this.resetButton = element("button", { type: "button", className: "flame-reset", textContent: "Show all", disabled: true });
 		this.resetButton.addEventListener("click", () => graph.reset());
 		this.element = element("div", { className: "flame-controls", role: "toolbar", "aria-label": "Flame graph" },
-			element("span", { className: "flame-finder" }, this.field, asRegExp),
-			element("span", { className: "flame-switches" }, ...this.switches()),
-			element("div", { className: "flame-status" }, this.matches, this.resetButton));
+			element("span", { className: "flame-finder" }, this.field, this.asRegExp),
+			element("div", { className: "flame-status" }, this.matches, this.resetButton),
+			element("span", { className: "flame-switches" }, ...this.switches()));
 	}
 
 	switches() {
@@ -50,6 +50,20 @@ export class FlameControls {
 			toggleButton("Merge recursion", options.merged, change("merged"),
 				{ className: "flame-merged", title: "Draw a function that calls itself once" }),
 		];
+	}
+
+	/** Shows what the graph's options are, and searches. */
+	restore(text, isRegExp) {
+		const { options } = this.graph;
+		for (const name of ["layout", "order", "colour"])
+			this.element.querySelector(`.flame-${name}`).value = options[name];
+		this.nameSides(options.layout);
+		this.reversedButton.setAttribute("aria-pressed", options.reversed);
+		this.element.querySelector(".flame-merged").setAttribute("aria-pressed", options.merged);
+		this.isRegExp = isRegExp;
+		this.asRegExp.setAttribute("aria-pressed", isRegExp);
+		this.field.value = text;
+		this.search();
 	}
 
 	/** Callers are where the layout has what follows a box. */

@@ -11,8 +11,9 @@ import { FunctionTable } from "./functions.js";
 import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
 import { showName } from "./names.js";
 import { groupThreads, knowsCost, readRecording } from "./recording.js";
-import { HistogramPanel, LeakPanel, ledgerPanel, momentTable, residentTable, TemporaryPanel, ThreadPanel } from "./report_panels.js";
+import { AdvicePanel, findingLink, HistogramPanel, LeakPanel, ledgerPanel, momentTable, remarkList, residentTable, TemporaryPanel, ThreadPanel } from "./report_panels.js";
 import { classOfChange, FunctionPanel, StackPanel } from "./report_tables.js";
+import { readState, writeState } from "./state.js";
 import { themeButton } from "./theme.js";
 import { TimeLine } from "./timeline.js";
 import { kinds, readTrie } from "./trie.js";
@@ -58,6 +59,7 @@ class ReportPage {
 		this.buildTime();
 		this.flame = new FlameGraph(byId("flame"), this.trie, {
 			onZoom: () => this.zoomed(),
+			onChange: (isSearch) => this.remember(isSearch),
 			modules: greatestModules(this.trie, wholeRecording(this.after, this.trie.size, selectRows(this.after, null, null), "allocated").bytes),
 		});
 		this.select();
@@ -73,18 +75,28 @@ class ReportPage {
 		byId("title").textContent = showName(meta.title);
 		byId("theme").append(themeButton());
 		byId("subject").textContent = showName(parts.filter((part) => part).join(", "));
+		byId("findings").append(...this.findings());
+		byId("findings").hidden = !byId("findings").childElementCount;
+	}
+
+	/** What is to be said first: links that show it, and what is missing or to be known. */
+	findings() {
+		const found = (this.after.meta.findings ?? []).map((finding) => findingLink(finding, this.after.nEpochs));
 		for (const side of this.sides) {
 			const name = this.hasBase ? `${showName(side.meta.file)}: ` : "";
-			byId("remarks").append(
-				...side.meta.missing.map((text) => element("li.missing", {}, name + showName(text))),
-				...side.meta.notes.map((text) => element("li", {}, name + showName(text))));
+			const { missing, notes } = side.meta;
+			if (missing.length + notes.length)
+				found.push(remarkList(missing.length ? "Not complete" : "To be known",
+					[...missing, ...notes].map((text) => name + showName(text)), missing.length > 0));
 		}
+		return found;
 	}
 
 	buildUnits() {
 		const show = (unit) => {
 			this.unit = unit;
 			this.update();
+			this.remember();
 		};
 		this.units = ["bytes", "blocks"].map((unit) => element("button", {
 			type: "button", click: () => show(unit), "data-unit": unit,
@@ -98,7 +110,7 @@ class ReportPage {
 			byId("no-timeline").hidden = false;
 			return;
 		}
-		byId("time").hidden = false;
+		byId("time").hidden = byId("moments").hidden = false;
 		this.timeLine = new TimeLine(byId("timeline"), this.after, Math.max(...this.sides.map(({ endNs }) => endNs)), (choice) => this.choose(choice));
 		if (this.after.meta.resident.some(([, bytes]) => bytes))
 			byId("timeline-help").prepend("The dotted line is resident memory: anonymous pages of all processes. ");
@@ -117,6 +129,10 @@ class ReportPage {
 				: { kind: "moment", point: highestPoint(this.lines.whole.alive[this.unit]) });
 		});
 		byId("moments").addEventListener("toggle", () => this.updateMoments());
+		byId("show-help").addEventListener("click", ({ target }) => {
+			byId("timeline-help").hidden = !byId("timeline-help").hidden;
+			target.setAttribute("aria-expanded", String(!byId("timeline-help").hidden));
+		});
 	}
 
 	has(cost) {
@@ -144,6 +160,8 @@ class ReportPage {
 			panels.push(["resident", "Resident memory", {
 				container: residentTable(this.after, (ns) => formatTime(ns, this.after.epochNs, this.after.endNs)),
 			}, () => {}]);
+		if (this.after.meta.advice?.length)
+			panels.push(["advice", "Advice", new AdvicePanel(this.after.meta.advice), () => {}]);
 		this.threads = new ThreadPanel(this.groups, this.hasBase, (isOn) => this.include(isOn));
 		byId("only").addEventListener("click", () => this.threads.showAll());
 		panels.push(
@@ -178,6 +196,7 @@ class ReportPage {
 	showPanel(name) {
 		this.panel = this.panels.find((panel) => panel.name === name);
 		this.updatePanel();
+		this.remember();
 	}
 
 	updatePanel() {
@@ -192,6 +211,12 @@ class ReportPage {
 
 	/** Shows the threads of these groups only. */
 	include(isOn) {
+		this.setIncluded(isOn);
+		this.select();
+		this.remember();
+	}
+
+	setIncluded(isOn) {
 		this.included = this.sides.map((side, at) => {
 			if (isOn.size === this.groups.length)
 				return null;
@@ -201,7 +226,6 @@ class ReportPage {
 					threads[thread] = 1;
 			return threads;
 		});
-		this.select();
 	}
 
 	/** After another choice of threads. */
@@ -230,6 +254,52 @@ class ReportPage {
 	choose(choice) {
 		this.choice = choice;
 		this.update();
+		this.remember();
+	}
+
+	/** What is shown, for readState() of another time. */
+	state() {
+		const { choice, panel, panels, unit } = this;
+		const card = this.card[choice.kind];
+		const { isOn } = this.threads;
+		return {
+			...this.flame.state(), unit: unit === "bytes" ? undefined : unit,
+			at: choice.kind === "moment" ? choice.point : undefined,
+			span: choice.kind === "span" ? [choice.from, choice.until] : undefined,
+			card: card === cards[choice.kind][0][0] ? undefined : card,
+			panel: panel === panels[0] ? undefined : panel.name,
+			threads: isOn.size === this.groups.length ? undefined : [...isOn],
+		};
+	}
+
+	/** Puts what is shown into the address. @replaces: in place of what was there, as for each letter of a search. */
+	remember(replaces = false) {
+		const fragment = writeState(this.state());
+		if (this.isRestoring || fragment === location.hash.slice(1))
+			return;
+		history[replaces ? "replaceState" : "pushState"](null, "", `#${fragment}`);
+	}
+
+	/** Shows what readState() returned, as far as there is such a thing here. */
+	restore({ at, span, card, unit, panel, threads, ...ofFlame }) {
+		const { nEpochs } = this.after;
+		this.isRestoring = true;
+		this.choice = { kind: "all" };
+		if (this.hasTime && at <= nEpochs)
+			this.choice = { kind: "moment", point: at };
+		else if (this.hasTime && span?.[1] <= nEpochs)
+			this.choice = { kind: "span", from: span[0], until: span[1] };
+		const names = cards[this.choice.kind].map(([name]) => name);
+		const isCard = names.includes(card) && (this.choice.kind !== "all" || this.has(card));
+		this.card[this.choice.kind] = isCard ? card : names[0];
+		this.unit = unit === "blocks" ? unit : "bytes";
+		this.panel = this.panels.find(({ name }) => name === panel) ?? this.panels[0];
+		this.threads.isOn = new Set(threads?.filter((group) => group < this.groups.length) ?? this.groups.keys());
+		this.setIncluded(this.threads.isOn);
+		this.flame.restore(ofFlame);
+		this.select();
+		this.flame.show(ofFlame.zoom ?? 0);
+		this.isRestoring = false;
 	}
 
 	/** [of the recording, of the one that it is compared with or null] */
@@ -370,6 +440,7 @@ class ReportPage {
 			change: () => {
 				this.card[kind] = name;
 				this.update();
+				this.remember();
 			},
 		});
 		const words = { blocks: formatCounted(now.blocks, this.unitName("blocks")), bytes: formatValue(now.bytes, "bytes") };
@@ -403,6 +474,7 @@ class ReportPage {
 		const base = this.baseLine && Array.from(this.baseLine.alive[unit], (value, point) =>
 			({ timeNs: timeOfPoint(this.before, point), value }));
 		this.timeLine.choice = this.choice;
+		this.timeLine.marksPeak = this.choice.kind === "all" && this.card.all === "peak";
 		this.timeLine.setLines({ ...this.lines, base }, peak, unit);
 		const isPeak = this.choice.kind === "all" && this.card.all === "peak";
 		byId("choose-all").setAttribute("aria-pressed", String(this.choice.kind === "all" && !isPeak));
@@ -426,6 +498,10 @@ class ReportPage {
 
 async function showReport() {
 	const page = new ReportPage(await readData(document));
+	const restore = () => page.restore(readState(location.hash.slice(1)));
+	if (location.hash.length > 1)
+		restore();
+	addEventListener("popstate", restore);
 	document.documentElement.dataset.ready = "";
 	return page;
 }

@@ -3,13 +3,54 @@
 
 import { formatDuration } from "./axis.js";
 import { element } from "./elements.js";
-import { formatBytes, formatChange, formatCount, formatExactly, formatShare, formatValue } from "./format.js";
+import { formatBytes, formatChange, formatCount, formatCounted, formatExactly, formatShare, formatValue } from "./format.js";
 import { nodesWith, startOfBucket, sumHistogram } from "./functions.js";
 import { showName } from "./names.js";
 import { changeColumn, DataTable, shareColumn, stackColumn, valueColumn } from "./report_tables.js";
+import { writeState } from "./state.js";
 
 const asBytes = () => "bytes";
 const asBlocks = () => "blocks";
+
+/** What a finding shows, by its kind; by cost, where two recordings are compared. */
+const shownBy = {
+	incomplete: () => ({ panel: "ledger" }),
+	lost: () => ({ card: "live" }), growing: () => ({ card: "live" }), peak: () => ({ card: "peak" }),
+	churn: () => ({ unit: "blocks" }), resident: (nEpochs) => ({ at: nEpochs, panel: "resident" }), advice: () => ({ unit: "blocks", panel: "advice" }),
+	"live-bytes": () => ({ card: "live" }), bytes: () => ({}), allocations: () => ({ unit: "blocks" }),
+};
+
+/** A finding as a link that sets what is shown, and zooms to the function. */
+export function findingLink({ kind, function: name, says, detail, node }, nEpochs) {
+	const fragment = writeState({ ...shownBy[kind](nEpochs), zoom: node ?? undefined });
+	return element("a.finding", { href: `#${fragment}`, "data-kind": kind, title: name ? showName(name) : "" },
+		element("span.says", {}, name ? element("span.code", {}, showName(name)) : null, name ? ` ${says}` : says),
+		element("span.detail", {}, showName(detail)));
+}
+
+/** Sentences that are unfolded from one line. */
+export function remarkList(title, sentences, isMissing) {
+	return element(`details.finding.remarks${isMissing ? ".missing" : ""}`, {},
+		element("summary", {}, `${title}: ${formatCounted(sentences.length, "remarks")}`),
+		element("ul", {}, ...sentences.map((text) => element("li", {}, text))));
+}
+
+/** What the numbers advise, by what it saves. */
+export class AdvicePanel {
+	constructor(advice) {
+		this.table = new DataTable([
+			{ title: "Advice", cell: ({ says }) => says },
+			{ title: "Saves", order: (row) => -advice.indexOf(row), cell: ({ detail }) => detail },
+			{
+				title: "In", className: "name-cell", cell: ({ function: name, node }) =>
+					element("a.code", { href: `#${writeState({ unit: "blocks", panel: "advice", zoom: node ?? undefined })}` }, showName(name)),
+			},
+			{ title: "Why", className: "name-cell", cell: ({ reason }) => reason },
+		], "Where calls of the allocator, or memory, can be saved, as far as the numbers tell.", 1);
+		this.table.setRows([...advice]);
+		this.container = this.table.container;
+	}
+}
 
 const unknownGrowth = { verdict: "-", rate: 0 };
 

@@ -5,7 +5,7 @@ import { formatTime, timeTicks, valueTicks } from "./axis.js";
 import { formatValue } from "./format.js";
 import { highestPoint, pointAt, timeOfPoint } from "./moments.js";
 
-const chartHeight = 176;
+const chartHeight = 136;
 const stripHeight = 34;
 const axisHeight = 24;
 const gutter = 76;
@@ -403,7 +403,8 @@ export class TimeLine {
 		}
 		context.strokeStyle = context.fillStyle = this.colour("--mark");
 		context.lineWidth = 1.5;
-		const points = { all: [], moment: [span.point], span: [span.from, span.until] }[span.kind];
+		const whole = this.marksPeak ? [highestPoint(this.lines.whole.alive.bytes)] : [];
+		const points = { all: whole, moment: [span.point], span: [span.from, span.until] }[span.kind];
 		for (const point of points) {
 			const x = this.xOfPoint(point);
 			line(context, x, 0, x, bottom);
