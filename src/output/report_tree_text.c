@@ -42,6 +42,7 @@ struct chain {
 	size_t columns; /* 0: no limit */
 	__u32 core;	/* the innermost frame of the program's own code, for which users search */
 	bool *keep;	/* indexed by frame */
+	char **shorter; /* names without arguments of templates, by frame; NULL: they are whole */
 };
 
 /* Returns whether the frame is neither the process at the root nor the allocator's function. */
@@ -58,7 +59,41 @@ static bool is_users(const struct chain *chain, __u32 at)
 
 static size_t frame_columns(const struct chain *chain, __u32 at)
 {
-	return report_output__frame_columns(chain->output, chain->node->frames[at]);
+	return chain->shorter
+		       ? terminal__columns_of(chain->shorter[at])
+		       : report_output__frame_columns(chain->output, chain->node->frames[at]);
+}
+
+/* Prints a frame in at most @columns; 0: no limit. */
+static void print_frame(const struct chain *chain, __u32 at, size_t columns)
+{
+	if (chain->shorter)
+		terminal__print(&chain->output->terminal, chain->shorter[at], columns);
+	else
+		report_output__frame(chain->output, chain->node->frames[at], columns);
+}
+
+/*
+ * Returns @name with "<...>" in the place of the arguments of templates, which the caller frees;
+ * NULL if there is no memory. Whole stay names that begin with '<', such as Rust's, operators, and
+ * what is not closed.
+ */
+static char *shorten(const char *name)
+{
+	char *made = malloc(3 * strlen(name) + 1), *to = made;
+	int depth = 0;
+
+	if (!made || *name == '<' || strstr(name, "operator"))
+		return made ? strcpy(made, name) : NULL;
+	for (const char *at = name; *at; at++) {
+		depth -= *at == '>' && depth;
+		if (!depth)
+			*to++ = *at;
+		if (*at == '<' && !depth++)
+			to = mempcpy(to, GAP, strlen(GAP));
+	}
+	*to = '\0';
+	return depth || to > made + strlen(name) ? strcpy(made, name) : made;
 }
 
 /* Returns the index of a frame counted from the allocator's side: 0 is the innermost. */
@@ -144,8 +179,9 @@ static bool choose_frames(struct chain *chain)
 		fits = fits && try_to_keep(chain, chain->output->bottom_up ? chain->core - 1
 									   : chain->core + 1);
 	fits = fits && keep_outwards(chain, true) && keep_outwards(chain, false);
-	for (__u32 i = 0; fits && i < n; i++)
-		fits = try_to_keep(chain, from_inside(chain, i));
+	/* Where one does not fit, others may. */
+	for (__u32 i = 0; i < n; i++)
+		try_to_keep(chain, from_inside(chain, i));
 	return true;
 }
 
@@ -158,7 +194,7 @@ static void print_kept(const struct chain *chain)
 		if (i && (chain->keep[i] || !in_gap))
 			fputs(LINK, to);
 		if (chain->keep[i])
-			report_output__frame(chain->output, chain->node->frames[i], 0);
+			print_frame(chain, i, 0);
 		else if (!in_gap)
 			fputs(GAP, to);
 		in_gap = !chain->keep[i];
@@ -180,11 +216,23 @@ static void print_core(const struct chain *chain)
 		fputs(GAP LINK, output->terminal.to);
 		columns -= strlen(GAP LINK);
 	}
-	report_output__frame(output, chain->node->frames[chain->core], columns - tail);
+	print_frame(chain, chain->core, columns - tail);
 	if (tail) {
 		fputs(LINK, output->terminal.to);
-		report_output__frame(output, chain->node->frames[inside], 0);
+		print_frame(chain, inside, 0);
 	}
+}
+
+static int shorten_names(struct chain *chain)
+{
+	chain->shorter = calloc(chain->node->n_frames + 1, sizeof(*chain->shorter));
+	for (__u32 i = 0; chain->shorter && i < chain->node->n_frames; i++) {
+		chain->shorter[i] =
+			shorten(chain->output->groups->labels[chain->node->frames[i]].text);
+		if (!chain->shorter[i])
+			return -ENOMEM;
+	}
+	return chain->shorter ? 0 : -ENOMEM;
 }
 
 static int print_chain(const struct report_output *output, const struct report_node *node,
@@ -193,14 +241,24 @@ static int print_chain(const struct report_output *output, const struct report_n
 	_cleanup_(free_ptr) bool *keep = calloc(node->n_frames, sizeof(*keep));
 	struct chain chain = { output, node, columns, .keep = keep };
 
-	if (!keep)
-		return -ENOMEM;
+	int err = keep ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
 	chain.core = find_core(&chain);
-	if (choose_frames(&chain))
+	memset(keep, true, node->n_frames);
+	if (columns && kept_columns(&chain) > columns)
+		err = shorten_names(&chain);
+	if (!err && chain.shorter)
+		memset(keep, false, node->n_frames);
+	if (!err && (!chain.shorter || choose_frames(&chain)))
 		print_kept(&chain);
-	else
+	else if (!err)
 		print_core(&chain);
-	return 0;
+	for (__u32 i = 0; i < node->n_frames && chain.shorter; i++)
+		free(chain.shorter[i]);
+	free(chain.shorter);
+	return err;
 }
 
 static int print_node(const struct report_output *output, const struct report_node *node,

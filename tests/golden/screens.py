@@ -104,6 +104,36 @@ def check_users_code(allocprof, cwd):
                 raise Failure(f"the user's function is not in the tree: {tree}")
 
 
+def check_templates(allocprof, cwd):
+    """Arguments of templates are left out before frames are."""
+    plain = {"NO_COLOR": "1", "PAGER": "cat"}
+    wide, _ = on_terminal([allocprof, "report", "--bottom-up", "--leaks"], cwd, 400, **plain)
+    narrow, _ = on_terminal([allocprof, "report", "--bottom-up", "--leaks"], cwd, 140, **plain)
+    found = lines_with(wide, "session_store")
+    if not found or "std::vector<app::sessions::session>::push_back" not in found[0]:
+        raise Failure(f"expected whole names where there is room, got {found}")
+    found = lines_with(narrow, "session_store")
+    if not found or "std::vector<...>::push_back > app::session_store::remember > app::sessions::accept_connection" not in found[0]:
+        raise Failure(f"expected the arguments of the vector to be left out, and nothing else, got {found}")
+
+
+def check_diff(allocprof, cwd):
+    """On a terminal bytes have units, as in a report, and no line is wrapped within a name."""
+    plain = {"NO_COLOR": "1", "PAGER": "cat"}
+    words = [allocprof, "diff", "--cost=bytes", "lossy.data", "allocprof.data"]
+    for columns in (60, 80, 100):
+        text, _ = on_terminal(words, cwd, columns, **plain)
+        frames = [line for line in text.splitlines() if line.startswith("        ")]
+        longest = max(frames, key=len)
+        if len(frames) < 10 or len(longest) > columns:
+            raise Failure(f"a frame of {len(longest)} columns on a terminal of {columns}: {longest!r}")
+    if not lines_with(text, " MiB -> ") + lines_with(text, " -> 4.77 MiB") + lines_with(text, "MiB  new"):
+        raise Failure(f"expected units, got {text}")
+    done = subprocess.run(words, cwd=cwd, env=CLEAN, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    if "MiB" in done.stdout[done.stdout.index("\nbytes\n"):]:
+        raise Failure(f"expected whole numbers in a file, got {done.stdout}")
+
+
 def check_pager(allocprof, cwd):
     """What goes to the terminal is read in $PAGER, and allocprof's status is its own."""
     prefix = {"PAGER": "sed 's/^/paged: /'"}
