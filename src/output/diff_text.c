@@ -95,6 +95,12 @@ void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct 
 #define COLUMNS 6
 /* Number of equal frames that are printed before and after those that differ. */
 #define CONTEXT 2
+/* A frame's name begins behind so many columns, and has so many at least. */
+#define MARGIN	   8
+#define LEAST_NAME 24
+/* So many columns of the head beside the command, and so many of the command at least. */
+#define HEAD_COLUMNS  72
+#define LEAST_COMMAND 16
 
 static const char *const titles[DIFF_SECTIONS] = {
 	[DIFF_ONLY_BEFORE] = "only in BEFORE",
@@ -157,10 +163,18 @@ size_t diff_output__listed(const struct diff_output *output, enum diff_section s
 	return output->top && output->top < n ? output->top : n;
 }
 
-/* "+1,234" */
-static struct number_text signed_text(__s64 value)
+/* Returns a cost: on a terminal bytes are "1.23 MiB", as in a report. */
+static struct number_text cost_text(const struct diff_output *output, __u64 value)
 {
-	struct number_text number = number__count(value < 0 ? -(__u64)value : (__u64)value);
+	return cost__is_bytes(output->diff->options.cost)
+		       ? number__bytes(value, !output->terminal.is_terminal)
+		       : number__count(value);
+}
+
+/* "+1,234" */
+static struct number_text signed_text(const struct diff_output *output, __s64 value)
+{
+	struct number_text number = cost_text(output, value < 0 ? -(__u64)value : (__u64)value);
 	struct number_text text;
 
 	snprintf(text.text, sizeof(text.text), "%s%.30s",
@@ -190,24 +204,26 @@ static enum colour change_colour(__s64 difference)
 	return difference > 0 ? COLOUR_RED : difference < 0 ? COLOUR_GREEN : COLOUR_NONE;
 }
 
-static void fill_row(struct table_cell cells[COLUMNS], const char *n, const char *title,
-		     const struct number_text values[DIFF_SIDES], __u64 before, __s64 difference)
+static void fill_row(const struct diff_output *output, struct table_cell cells[COLUMNS],
+		     const char *n, const char *title, const struct number_text values[DIFF_SIDES],
+		     __u64 before, __s64 difference)
 {
 	cells[0] = table__word(n);
 	cells[1] = (struct table_cell){ .text = values[DIFF_BEFORE] };
 	cells[2] = (struct table_cell){ .text = values[DIFF_AFTER] };
-	cells[3] = (struct table_cell){ signed_text(difference), change_colour(difference) };
+	cells[3] =
+		(struct table_cell){ signed_text(output, difference), change_colour(difference) };
 	cells[4] = (struct table_cell){ .text = change_text(before, difference) };
 	cells[5] = table__word(title);
 }
 
-static void fill_sum(struct table_cell cells[COLUMNS], size_t n, const char *title,
-		     const __u64 costs[DIFF_SIDES])
+static void fill_sum(const struct diff_output *output, struct table_cell cells[COLUMNS], size_t n,
+		     const char *title, const __u64 costs[DIFF_SIDES])
 {
-	const struct number_text values[] = { number__count(costs[DIFF_BEFORE]),
-					      number__count(costs[DIFF_AFTER]) };
+	const struct number_text values[] = { cost_text(output, costs[DIFF_BEFORE]),
+					      cost_text(output, costs[DIFF_AFTER]) };
 
-	fill_row(cells, number__count(n).text, title, values, costs[DIFF_BEFORE],
+	fill_row(output, cells, number__count(n).text, title, values, costs[DIFF_BEFORE],
 		 diff__difference(costs));
 }
 
@@ -233,17 +249,17 @@ static void print_sums(const struct diff_output *output)
 
 		if (i == DIFF_BELOW_MIN ? diff->options.min > 0
 					: i != DIFF_PAIRED || !diff->options.no_pairing)
-			fill_sum(rows[n++], sum->n, titles[i], sum->costs);
+			fill_sum(output, rows[n++], sum->n, titles[i], sum->costs);
 	}
 	if (between[DIFF_BEFORE] || between[DIFF_AFTER]) {
-		const struct number_text values[] = { signed_text(between[DIFF_BEFORE]),
-						      signed_text(between[DIFF_AFTER]) };
+		const struct number_text values[] = { signed_text(output, between[DIFF_BEFORE]),
+						      signed_text(output, between[DIFF_AFTER]) };
 
-		fill_row(rows[n++], "", "between runs", values, 0,
+		fill_row(output, rows[n++], "", "between runs", values, 0,
 			 between[DIFF_AFTER] - between[DIFF_BEFORE]);
 		rows[n - 1][4] = table__word("");
 	}
-	fill_sum(rows[n++], diff->n_entries, "total", totals);
+	fill_sum(output, rows[n++], diff->n_entries, "total", totals);
 	table__fit_titles(columns, COLUMNS);
 	for (size_t i = 0; i < n; i++)
 		table__fit(columns, COLUMNS, rows[i]);
@@ -329,6 +345,17 @@ static void print_rate(const struct diff_output *output)
 	fputc('\n', to);
 }
 
+/* Returns how many columns the command has in the head; 0: no limit. */
+static size_t command_columns(const struct diff_output *output, enum diff_side side)
+{
+	size_t used = HEAD_COLUMNS + terminal__columns_of(output->inputs[side]);
+
+	if (!output->terminal.columns)
+		return 0;
+	return output->terminal.columns > used + LEAST_COMMAND ? output->terminal.columns - used
+							       : LEAST_COMMAND;
+}
+
 static void print_header(const struct diff_output *output)
 {
 	static const char *const names[DIFF_SIDES] = { "BEFORE", "AFTER" };
@@ -347,7 +374,8 @@ static void print_header(const struct diff_output *output)
 		terminal__set_colour(&output->terminal, COLOUR_NONE);
 		if (command || attached) {
 			fputs(": ", to);
-			terminal__print(&output->terminal, command ? command : attached, 0);
+			terminal__print(&output->terminal, command ? command : attached,
+					command_columns(output, side));
 		}
 		print_size(output, side);
 		if (runs_text__taken(output->profiles[side], run))
@@ -379,12 +407,20 @@ static void print_frame(const struct diff_output *output, const struct diff_mark
 {
 	const struct terminal *terminal = &output->terminal;
 	bool removed = !mark->is_in[DIFF_AFTER], added = !mark->is_in[DIFF_BEFORE];
+	size_t room =
+		terminal->columns > MARGIN + LEAST_NAME ? terminal->columns - MARGIN : LEAST_NAME;
+	size_t module = terminal__columns_of(mark->name->module) + strlen(" ()");
 
 	fprintf(terminal->to, "      %c ", removed ? '-' : added ? '+' : ' ');
-	terminal__print(terminal, mark->name->function, 0);
+	/* The file is left out where nothing of the function would be left. */
+	if (*mark->name->module && room >= module + LEAST_NAME)
+		room -= module;
+	else if (terminal->columns)
+		module = 0;
+	terminal__print(terminal, mark->name->function, terminal->columns ? room : 0);
 	if (lines)
 		diff_frame_lines__print(lines, terminal);
-	if (*mark->name->module && *mark->name->function != '[') {
+	if (module && *mark->name->module && *mark->name->function != '[') {
 		fputs(" (", terminal->to);
 		terminal__print(terminal, mark->name->module, 0);
 		fputc(')', terminal->to);
@@ -431,10 +467,10 @@ static void print_cost(const struct diff_output *output, const struct diff_entry
 {
 	struct diff_cost cost = diff_entry__cost(output->diff, entry, side);
 
-	fputs(number__count(cost.median).text, output->terminal.to);
+	fputs(cost_text(output, cost.median).text, output->terminal.to);
 	if (diff_profile__has_range(&output->diff->profiles[side]) && cost.min != cost.max)
-		fprintf(output->terminal.to, " (%s to %s)", number__count(cost.min).text,
-			number__count(cost.max).text);
+		fprintf(output->terminal.to, " (%s to %s)", cost_text(output, cost.min).text,
+			cost_text(output, cost.max).text);
 }
 
 static int print_entry(const struct diff_output *output, const struct diff_entry *entry)
@@ -453,7 +489,7 @@ static int print_entry(const struct diff_output *output, const struct diff_entry
 		return err;
 	fputs("\n  ", terminal->to);
 	terminal__set_colour(terminal, change_colour(entry->difference));
-	fputs(signed_text(entry->difference).text, terminal->to);
+	fputs(signed_text(output, entry->difference).text, terminal->to);
 	terminal__set_colour(terminal, COLOUR_NONE);
 	fputs("  ", terminal->to);
 	print_cost(output, entry, DIFF_BEFORE);
@@ -493,7 +529,8 @@ static int print_section(const struct diff_output *output, enum diff_section sec
 		return 0;
 	fputc('\n', output->terminal.to);
 	terminal__set_colour(&output->terminal, COLOUR_BOLD);
-	fprintf(output->terminal.to, "%s: %s", titles[section], n ? signed_text(rest).text : "");
+	fprintf(output->terminal.to, "%s: %s", titles[section],
+		n ? signed_text(output, rest).text : "");
 	terminal__set_colour(&output->terminal, COLOUR_NONE);
 	if (n)
 		fputc('\n', output->terminal.to);
@@ -505,7 +542,7 @@ static int print_section(const struct diff_output *output, enum diff_section sec
 	}
 	if (more)
 		fprintf(output->terminal.to, "\n  %s  %s %s; --top 0 lists all\n",
-			signed_text(rest).text, number__count(more).text,
+			signed_text(output, rest).text, number__count(more).text,
 			plural__of("more stack{|s}", more).text);
 	if (equal)
 		fprintf(output->terminal.to, "%s%s %s\n", n ? "\n  0  " : "",

@@ -200,6 +200,12 @@ static void finding_text__release(struct finding_text *text)
 /* Prints the sentence on a line. */
 static void print_text(const struct finding_text *text, const struct terminal *terminal)
 {
+	size_t name = text->function ? terminal__columns_of(text->function) + 1 : 0;
+	size_t columns;
+
+	if (terminal->columns && name > NAME_COLUMNS)
+		name = NAME_COLUMNS + 1;
+	columns = name + strlen("  : ") + strlen(text->says) + terminal__columns_of(text->detail);
 	fputs("  ", terminal->to);
 	if (text->function) {
 		terminal__set_colour(terminal, COLOUR_BOLD);
@@ -207,7 +213,8 @@ static void print_text(const struct finding_text *text, const struct terminal *t
 		terminal__set_colour(terminal, COLOUR_NONE);
 		fputc(' ', terminal->to);
 	}
-	fprintf(terminal->to, "%s: ", text->says);
+	fprintf(terminal->to, "%s:%s", text->says,
+		terminal->columns && columns > terminal->columns ? "\n    " : " ");
 	terminal__print(terminal, text->detail, 0);
 	fputc('\n', terminal->to);
 }
