@@ -555,6 +555,28 @@ def test_peak_is_of_bytes(page, recorded, written, said):
     assert shown.title() == "At the peak"
 
 
+@in_chromium
+def test_phone(page, recorded, written):
+    """On 390 pixels nothing is beside the window: a row's name has a line of its own."""
+    shown = page(written(recorded("study")))
+    browser = shown.browser
+    browser.resize(390, 844)
+    try:
+        browser.settle()
+        for panel in ("functions", "stacks", "leaks", "temporary", "histograms", "threads", "ledger"):
+            shown.show(panel)
+            wide = browser.evaluate("""[...document.querySelectorAll('html, .panel:not([hidden]), #flame .flame-tree-scroll')]
+                .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.id || one.className)""")
+            assert wide == [], panel
+        shown.show("functions")
+        name, number = (browser.area(f"#panel-functions tbody tr td{cell}") for cell in (".name-cell", ".number"))
+        assert name[1] >= number[1] + number[3] and name[2] > 300
+        heights = browser.evaluate("[...document.querySelectorAll('#flame .flame-tree tbody tr')].map((row) => row.offsetHeight)")
+        assert max(heights) < 90
+    finally:
+        browser.resize(1280, 1000)
+
+
 def test_table_of_functions(page, recorded, written, said):
     """Searched, and sorted both ways."""
     data = recorded("study")

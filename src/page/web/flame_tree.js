@@ -95,7 +95,7 @@ export class FlameTree {
 			element("span", { className: "name", textContent: name }),
 			element("span", { className: "place", textContent: [place && baseName(place), module].filter(Boolean).join(", ") }));
 		// Deep trees would leave the page.
-		first.style.paddingLeft = `${Math.min(level - 1, 40) * 12 + 20}px`;
+		first.style.setProperty("--level", Math.min(level - 1, 40));
 		const bar = element("span", { className: "bar", "aria-hidden": true });
 		bar.style.width = `${whole ? (100 * total[node]) / whole : 0}%`;
 		const row = element("tr", { role: "row", tabIndex: -1, "aria-level": level }, first,
@@ -116,7 +116,7 @@ export class FlameTree {
 		const cell = element("td", { role: "gridcell", colSpan: 6, className: "function" },
 			element("span", { className: "fold", textContent: "\u25b8", "aria-hidden": true }),
 			element("span", { className: "place", textContent: `${formatCount(count)} more` }));
-		cell.style.paddingLeft = `${Math.min(level - 1, 40) * 12 + 20}px`;
+		cell.style.setProperty("--level", Math.min(level - 1, 40));
 		const row = element("tr", { role: "row", tabIndex: -1, "aria-level": level, className: "rest" }, cell);
 		row.dataset.rest = node;
 		return row;
