@@ -746,8 +746,12 @@ static cairo_surface_t *create_surface(const struct cairo_library *cairo, enum g
 	if (format == GRAPH_PNG)
 		return cairo->image_surface_create(CAIRO_FORMAT_RGB24, WIDTH * PNG_SCALE,
 						   (int)ceil(height * PNG_SCALE));
-	if (format == GRAPH_SVG)
-		return cairo->svg_surface_create_for_stream(write_bytes, to, WIDTH, height);
+	if (format == GRAPH_SVG) {
+		surface = cairo->svg_surface_create_for_stream(write_bytes, to, WIDTH, height);
+		/* Points would be a third larger, and leave a window of 1280 pixels. */
+		cairo->svg_surface_set_document_unit(surface, CAIRO_SVG_UNIT_PX);
+		return surface;
+	}
 	surface = cairo->pdf_surface_create_for_stream(write_bytes, to, WIDTH, height);
 	set_pdf_date(cairo, surface, start_time);
 	return surface;

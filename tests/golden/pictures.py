@@ -81,6 +81,8 @@ def main():
             root = xml.etree.ElementTree.parse(svg).getroot()
             if not root.tag.endswith("}svg"):
                 fail(f"{name}: an SVG is expected, the root element is {root.tag}")
+            if root.get("width").removesuffix("px") != "1000":
+                fail(f"{name}: the SVG is {root.get('width')} wide, more than a window has room for")
             _, png = draw(allocprof, cwd, name, ".png")
             if not png.startswith(b"\x89PNG\r\n") or not png.endswith(b"IEND\xaeB`\x82"):
                 fail(f"{name}: no whole PNG")

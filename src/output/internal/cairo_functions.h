@@ -49,6 +49,7 @@
 	X(surface_status)                                                                          \
 	X(surface_write_to_png_stream)                                                             \
 	X(svg_surface_create_for_stream)                                                           \
+	X(svg_surface_set_document_unit)                                                           \
 	X(text_extents)
 
 #define CAIRO_MEMBER(name) __typeof__(cairo_##name) *name;
