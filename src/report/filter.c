@@ -79,14 +79,29 @@ int filter__check_options(const struct filter_options *options, enum cost cost, 
 	return check_patterns(options, error);
 }
 
+static int fail_without_resident(const struct profile *profile, struct error *error)
+{
+	for (size_t i = 0; i < profile->n_gaps; i++)
+		if (profile->gaps[i].kind == GAP_RESIDENT_UNREAD)
+			return error__set(
+				error, -ENODATA, "what was resident at the end is not known: %s%s",
+				profile->gaps[i].detail,
+				profile->n_rss_samples
+					? "; allocprof graph and html show what was at the copies that were "
+					  "made before, and a copy at the peak has it by stack (record "
+					  "--dump-at=peak)"
+					: "");
+	return error__set(error, -ENODATA,
+			  "this recording does not know what is resident; record with "
+			  "--resident for that");
+}
+
 int filter__check_cost(const struct profile *profile, enum cost cost, struct error *error)
 {
 	if (cost__needs_live(cost) && !filter__has_live(profile))
 		return fail_without_live("when blocks were freed", error);
 	if (cost__needs_resident(cost) && !profile->n_rss)
-		return error__set(error, -ENODATA,
-				  "this recording does not know what is resident; record with "
-				  "--resident for that");
+		return fail_without_resident(profile, error);
 	if (cost__needs_reach(cost) && !profile__has_reach(profile))
 		return error__set(error, -ENODATA,
 				  "this recording does not know what can be reached; record with "
