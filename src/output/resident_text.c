@@ -185,18 +185,19 @@ static void print_cause(const struct report_output *output, const struct residen
 	}
 }
 
-/* Says which live blocks take no memory. */
+/* Says which live blocks take no memory, of the processes whose memory was read. */
 static void print_untouched(const struct report_output *output, const struct resident_sums *sums)
 {
-	const struct selection *total = &output->report->total;
-	__u64 absent = total->live_bytes > total->resident_bytes
-			       ? total->live_bytes - total->resident_bytes
-			       : 0;
+	const struct profile *profile = output->profile;
+	__u64 live = 0, resident = sums->bytes[RSS_BLOCKS], absent;
 
-	if (absent > total->resident_bytes && absent > sums->all * WORTH_SAYING)
+	for (size_t i = 0; i < profile->n_size_classes; i++)
+		live = profile__add_up(live, profile->size_classes[i].size_bytes);
+	absent = live > resident ? live - resident : 0;
+	if (absent > resident && absent > sums->all * WORTH_SAYING)
 		fprintf(output->terminal.to,
 			"Of the %s in live blocks %s are not resident: never touched, or swapped out.\n",
-			report_output__bytes(output, total->live_bytes).text,
+			report_output__bytes(output, live).text,
 			report_output__bytes(output, absent).text);
 }
 
