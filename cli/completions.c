@@ -96,7 +96,7 @@ static bool set_words(struct value *value, const char *name)
 	}
 	if (!strcmp(name, "by")) {
 		value->kind = KIND_LIST;
-		add_word(value, "process thread");
+		add_word(value, "process pid thread");
 		return true;
 	}
 	return false;

@@ -43,11 +43,13 @@ static int parse_by(struct view_choice *choice, const char *list, struct error *
 			choice->by_thread = true;
 		} else if (len == strlen("process") && !strncmp(list, "process", len)) {
 			choice->by_process = true;
+		} else if (len == strlen("pid") && !strncmp(list, "pid", len)) {
+			choice->by_process = choice->by_pid = true;
 		} else {
 			return error__set(
 				error, -EINVAL,
-				"unknown root '%.*s'; --by takes process, thread, or both with a "
-				"comma",
+				"unknown root '%.*s'; --by takes process, pid or thread, or thread and "
+				"one of these with a comma",
 				(int)len, list);
 		}
 		if (!list[len])
@@ -119,7 +121,8 @@ static int make_view(const struct view_choice *choice, struct profile *profile,
 int view_choice__open(const struct view_choice *choice, struct profile *profile,
 		      struct stack_view **view, struct error *error)
 {
-	int err = make_view(choice, profile, view, error);
+	int err = (choice->by_pid ? profile__label_by_pid(profile) : 0)
+			  ?: make_view(choice, profile, view, error);
 
 	if (err == -ENOMEM)
 		return error__set(error, err, "cannot group the stacks: out of memory");

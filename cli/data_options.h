@@ -39,8 +39,8 @@ enum {
 	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "Also leave out the functions that FILE lists", 2 }
 #define VIEW_OPTIONS(by_default) \
 	VIEW_FRAME_OPTIONS, \
-	{ "by", OPT_BY, "LIST", 0, "Begin stacks with the names of these: process, thread, or both " \
-	  "with a comma (default: " by_default ")", 2 }
+	{ "by", OPT_BY, "LIST", 0, "Begin stacks with the names of these: process, pid (its name and " \
+	  "number) or thread, or two with a comma (default: " by_default ")", 2 }
 /* clang-format on */
 
 /* How stacks are shown. Zeroed it is the default. The caller owns the strings. */
@@ -48,6 +48,7 @@ struct view_choice {
 	struct stack_view_options options; /* all options except the wrappers */
 	/* Set by --by; the command folded always shows the process. */
 	bool by_process, by_thread;
+	bool by_pid; /* processes have their numbers beside their names */
 	const char *wrappers_path, *demangle_command;
 };
 

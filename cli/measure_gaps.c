@@ -83,10 +83,10 @@ static void print_target(const struct measure *measure, const struct profile *pr
 	const struct target_run *run = &profile->totals.run;
 
 	completeness_messages__print_beside(profile, !measure->session.stacks);
-	if (run->runs)
+	if (recording_text__has_left(profile))
 		print_going_on(profile);
 	else if (run->is_attached && profile__meta(profile, "attached_pids"))
-		message__print("all of the processes have ended, and the recording with them");
+		message__print("all of the processes have ended");
 	else if (run->is_attached)
 		message__print("process %d has ended, and the recording with it", run->pid);
 }
@@ -108,7 +108,7 @@ void measure__report_gaps(const struct measure *measure, const struct profile *p
 	if (measure->quiet)
 		return;
 	print_target(measure, profile);
-	if (totals->processes_left)
+	if (totals->processes_left && !totals->run.is_attached)
 		message__print("%s %s on without probes",
 			       number__count(totals->processes_left).text,
 			       plural__of("process{|es} that the command started go{es|}",

@@ -403,15 +403,15 @@ int stat_report__text(const struct measure *measure, const struct profile *profi
 		fprintf(to, "%*.6f seconds user\n%*.6f seconds sys\n", STAT_NUMBER_COLUMNS,
 			profile->totals.run.user_seconds, STAT_NUMBER_COLUMNS,
 			profile->totals.run.system_seconds);
-	if (profile->totals.run.runs)
+	if (recording_text__has_left(profile))
 		print_going_on(profile, to);
 	else if (profile->totals.run.is_attached && profile__meta(profile, "attached_pids"))
-		fputs("\n All of the processes have ended, and the counting with them.\n", to);
+		fputs("\n All of the processes have ended.\n", to);
 	else if (profile->totals.run.is_attached)
 		fprintf(to, "\n Process %d has ended, and the counting with it.\n",
 			profile->totals.run.pid);
 	print_beside(profile, to);
-	if (profile->totals.processes_left)
+	if (profile->totals.processes_left && !profile->totals.run.is_attached)
 		fprintf(to,
 			"\n Of the processes that the command started, %s %s on without probes.\n",
 			number__count(profile->totals.processes_left).text,

@@ -213,7 +213,9 @@ static int count_stack(struct reading *reading, const struct profile_count *coun
 	if (!err && options->by_thread)
 		err = plain_name(reading, profile->threads[count->thread - 1].name, names[1]);
 	if (!err && options->by_process)
-		err = plain_name(reading, profile->processes[count->process - 1].comm, names[2]);
+		err = plain_name(reading,
+				 profile_process__label(&profile->processes[count->process - 1]),
+				 names[2]);
 	if (err)
 		return err;
 	reading->frames[at++] = *names[0];

@@ -331,7 +331,7 @@ static char *make_name(size_t index, const void *context)
 		return label_name(&fold->view->labels[index]);
 	index -= fold->view->n_labels;
 	if (index < profile->n_processes)
-		return folded_name__new(profile->processes[index].comm, ';');
+		return folded_name__new(profile_process__label(&profile->processes[index]), ';');
 	index -= profile->n_processes;
 	if (index < profile->n_threads)
 		return folded_name__new(profile->threads[index].name, ';');

@@ -205,6 +205,13 @@ int recording_text__beside(const struct profile *profile, bool attached_only, ch
 	return 0;
 }
 
+bool recording_text__has_left(const struct profile *profile)
+{
+	const struct profile_totals *totals = &profile->totals;
+
+	return totals->run.runs || (totals->run.is_attached && totals->processes_left);
+}
+
 int recording_text__goes_on(const struct profile *profile, char **text)
 {
 	__u64 threads = profile__meta_number(profile, "stopped_threads");

@@ -27,6 +27,8 @@ char *recording_text__subject(const struct profile *profile);
  * there is nothing to say. The caller frees *@text. Returns 0 or -ENOMEM.
  */
 int recording_text__beside(const struct profile *profile, bool attached_only, char **text);
+/* Returns whether processes that were measured go on. */
+bool recording_text__has_left(const struct profile *profile);
 /* Sets *@text to a clause, without a full stop, about how a process goes on when its recording has
  * ended. The caller frees it. Returns 0 or -ENOMEM. */
 int recording_text__goes_on(const struct profile *profile, char **text);

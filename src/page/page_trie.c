@@ -166,7 +166,8 @@ static int fill_path(struct stacks *stacks, const struct profile_count *count, s
 
 	*n = 0;
 	if (!err && !stacks->trie->options.no_comm) {
-		err = add_name(stacks, profile->processes[count->process - 1].comm,
+		err = add_name(stacks,
+			       profile_process__label(&profile->processes[count->process - 1]),
 			       FRAME_KIND_PROCESS, process);
 		stacks->path[(*n)++] = *process;
 	}

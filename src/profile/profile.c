@@ -93,8 +93,10 @@ void profile__free(struct profile *profile)
 		return;
 	for (size_t i = 0; i < profile->n_modules; i++)
 		release_module(&profile->modules[i]);
-	for (size_t i = 0; i < profile->n_processes; i++)
+	for (size_t i = 0; i < profile->n_processes; i++) {
 		free(profile->processes[i].comm);
+		free(profile->processes[i].label);
+	}
 	for (size_t i = 0; i < profile->n_threads; i++)
 		free(profile->threads[i].name);
 	for (size_t i = 0; i < profile->n_functions; i++)
@@ -136,6 +138,25 @@ void profile__free(struct profile *profile)
 	hash_table__release(&profile->index->ledger);
 	free(profile->index);
 	free(profile);
+}
+
+int profile__label_by_pid(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		struct profile_process *process = &profile->processes[i];
+
+		free(process->label);
+		if (asprintf(&process->label, "%s %u", process->comm, process->pid) < 0) {
+			process->label = NULL;
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+const char *profile_process__label(const struct profile_process *process)
+{
+	return process->label ?: process->comm;
 }
 
 /* Ids are 32 bits wide. */

@@ -44,6 +44,7 @@ struct profile_process {
 	bool execed;	/* ended by an exec: its memory was discarded, not leaked */
 	__u32 run;	/* number of its run, from 1, in a recording of several runs */
 	char *comm;	/* owned */
+	char *label;	/* what reports call it, if that is not comm; owned, and in no data file */
 };
 
 /* All threads of a program that had the same name when they called. Ids count from 1. */
@@ -551,6 +552,10 @@ bool profile__count_blocks(const struct profile *profile, const struct profile_c
 bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct profile_lifetime *out);
 /* Returns the last epoch in which a block was allocated or freed; 0 without lifetimes. */
 __u32 profile__last_epoch(const struct profile *profile);
+/* Has reports tell processes of one name apart, by their numbers. Returns 0 or -ENOMEM. */
+int profile__label_by_pid(struct profile *profile);
+/* Returns what reports call a process. */
+const char *profile_process__label(const struct profile_process *process);
 /* Returns the sampling period in bytes; 0: calls were not sampled. */
 __u64 profile__sample_bytes(const struct profile *profile);
 /* Returns a bound for calls of which no sample was taken, in sum or with one stack: in 95 of 100

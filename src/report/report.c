@@ -190,7 +190,7 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 static char *root_text(const struct profile *profile, const struct profile_thread *thread,
 		       enum report_by by)
 {
-	const char *comm = profile->processes[thread->process - 1].comm;
+	const char *comm = profile_process__label(&profile->processes[thread->process - 1]);
 	char *text;
 	int len;
 

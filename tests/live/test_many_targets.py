@@ -80,7 +80,12 @@ def test_numbers(runner, allocprof, target, tmp_path, live):
     for process in processes[1:]:
         process.exit()
     assert calls_by_pid(data) == {numbers[0]: 100, numbers[1]: 151, numbers[2]: 102}
-    assert "the measured processes go on without probes" in said
+    folded = runner.run([allocprof, "folded", "--by=pid", data], expect=0).stdout.decode().splitlines()
+    assert {line.split(";")[0]: int(line.rsplit(" ", 1)[1]) for line in folded} == {
+        f"sleeper {numbers[0]}": 100, f"sleeper {numbers[1]}": 151, f"sleeper {numbers[2]}": 102}
+    report = runner.run([allocprof, "report", "--by=pid", data], expect=0).stdout.decode()
+    assert all(f"process sleeper {number}\n" in report for number in numbers[:3])
+    assert said.count("go on without probes") == 1 and "the measured processes go on without probes" in said
     recording = Recording(data)
     assert recording.meta["attached_pids"] == ",".join(map(str, numbers[:3]))
     assert recording.meta["attached_command"] == "sleeper (3 processes)"
