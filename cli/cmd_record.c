@@ -178,7 +178,7 @@ static int check_dumps(const struct record_options *options, struct error *error
 		return error__set(error, -EINVAL, "--dump-at live= means nothing without --live");
 	if (dump_limits__has(&measure->dump_limits, DUMP_AT_PEAK) && !measure->session.live)
 		return error__set(error, -EINVAL, "--dump-at peak means nothing without --live");
-	if (measure->begin_rss_bytes && !measure->pid)
+	if (measure->begin_rss_bytes && !measure__attaches(measure))
 		return error__set(error, -EINVAL, "--begin-at means nothing without -p");
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "measure_options.h"
 #include "message.h"
 #include "number.h"
+#include "process_set.h"
 #include "options.h"
 #include "proc.h"
 #include "probed_file.h"
@@ -302,32 +303,32 @@ static void say_memory(const struct measure *measure, const struct session *sess
 
 #define LOOK_MS 100
 
-/* Waits until the process has the memory of --begin-at. */
+/* Waits until the processes have the memory of --begin-at. */
 static int await_memory(const struct measure *measure,
 			const struct measure_surroundings *surroundings, struct error *error)
 {
 	struct number_text most = number__bytes(measure->begin_rss_bytes, false);
 	struct pollfd signals = { .fd = surroundings->signal_fd, .events = POLLIN };
-	struct proc_memory memory;
+	char who[64] = "the processes";
+	__u64 rss_bytes;
 
+	if (process_set__size(measure->set) == 1)
+		snprintf(who, sizeof(who), "process %d", measure->pid);
 	if (!measure->quiet)
-		message__print("waits until process %d has %s of resident memory", measure->pid,
-			       most.text);
-	while (proc_memory__read(measure->pid, &memory) && memory.rss_bytes) {
-		if (memory.rss_bytes >= measure->begin_rss_bytes)
+		message__print("waits until there are %s of resident memory of %s", most.text, who);
+	while ((rss_bytes = process_set__rss_bytes(measure->set))) {
+		if (rss_bytes >= measure->begin_rss_bytes)
 			return 0;
 		if (poll(&signals, 1, LOOK_MS) > 0 &&
 		    measure_surroundings__was_interrupted(surroundings))
 			return error__set(
 				error, -EINTR,
-				"ended before process %d had %s of resident memory: nothing was "
-				"recorded",
-				measure->pid, most.text);
+				"ended before %s had %s of resident memory: nothing was recorded",
+				who, most.text);
 	}
-	return error__set(
-		error, -ESRCH,
-		"process %d ended before it had %s of resident memory: nothing was recorded",
-		measure->pid, most.text);
+	return error__set(error, -ESRCH,
+			  "%s ended before there were %s of resident memory: nothing was recorded",
+			  who, most.text);
 }
 
 static void close_session(struct session *session)

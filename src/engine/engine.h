@@ -97,6 +97,9 @@ struct engine_operations {
 			     struct followed_by_other *out);
 	/* Prepares for the running target. */
 	int (*attach)(struct engine *engine, struct error *error);
+	/* Does the same for its processes from number @from on, which have been found since. NULL: the
+	 * engine measures one process. */
+	int (*attach_more)(struct engine *engine, size_t from, struct error *error);
 	/* After attach(): lists the functions whose calls the engine has redirected in the target.
 	 * NULL: it redirects none. */
 	int (*list_redirections)(const struct engine *engine, struct inside_redirections *out);

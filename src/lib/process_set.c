@@ -39,6 +39,8 @@ void process_set__free(struct process_set *set)
 		return;
 	free(set->pids);
 	free(set->joining.group);
+	free(set->other_group);
+	free(set->group);
 	free(set);
 }
 
@@ -50,6 +52,17 @@ pid_t process_set__first(const struct process_set *set)
 size_t process_set__size(const struct process_set *set)
 {
 	return set->n;
+}
+
+__u64 process_set__rss_bytes(const struct process_set *set)
+{
+	struct proc_memory memory;
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		if (proc_memory__read(set->pids[i], &memory))
+			sum += memory.rss_bytes;
+	return sum;
 }
 
 const struct process_joining *process_set__joining(const struct process_set *set)
@@ -99,6 +112,9 @@ static size_t match_path(const char *path, const char *group)
 {
 	size_t len = strlen(group);
 
+	/* The root of all groups. */
+	if (len == 1)
+		return *path == '/';
 	return !strncmp(path, group, len) && (!path[len] || path[len] == '/') ? len : 0;
 }
 
@@ -108,12 +124,8 @@ static size_t match_group(const char *path, const char *group)
 {
 	size_t len = strlen(group);
 
-	if (group[0] == '/') {
-		const char *below = strchr(group + 1, '/');
-
-		/* The first word may be that of a hierarchy. */
-		return match_path(path, group) ?: below ? match_path(path, below) : 0;
-	}
+	if (group[0] == '/')
+		return match_path(path, group);
 	for (const char *word = path; *word;) {
 		size_t length;
 
@@ -144,21 +156,30 @@ static char *read_process_file(pid_t pid, const char *name)
 }
 
 /* Keeps the first @len bytes of the group @path of the process, if @line, from /proc/PID/cgroup, is
- * of version 2. */
+ * of version 2. Fails with -ENOTUNIQ if another one is kept. */
 static int keep_group(struct process_set *set, const char *line, const char *path, size_t len)
 {
-	if (strncmp(line, "0::", 3) || set->joining.group)
+	const char *kept = set->joining.group;
+
+	if (strncmp(line, "0::", 3))
 		return 0;
-	set->joining.group = strndup(path, len);
-	return set->joining.group ? 0 : -ENOMEM;
+	if (!kept) {
+		set->joining.group = strndup(path, len);
+		return set->joining.group ? 0 : -ENOMEM;
+	}
+	if (!strncmp(kept, path, len) && !kept[len])
+		return 0;
+	free(set->other_group);
+	set->other_group = strndup(path, len);
+	return set->other_group ? -ENOTUNIQ : -ENOMEM;
 }
 
-/* Returns 1 if the process is in the group, 0 if not, or -ENOMEM. */
+/* Returns 1 if the process is in the group, 0 if not, or the error of keep_group(). */
 static int is_in_group(struct process_set *set, pid_t pid, const char *group)
 {
 	_cleanup_(free_ptr) char *text = read_process_file(pid, "cgroup");
 	char *rest = text, *line;
-	int found = 0;
+	int found = 0, err;
 
 	while (rest && (line = strsep(&rest, "\n"))) {
 		const char *path = strchr(line, ':');
@@ -169,8 +190,9 @@ static int is_in_group(struct process_set *set, pid_t pid, const char *group)
 		if (!len)
 			continue;
 		found = 1;
-		if (keep_group(set, line, path + 1, len))
-			return -ENOMEM;
+		err = keep_group(set, line, path + 1, len);
+		if (err)
+			return err;
 	}
 	return found;
 }
@@ -186,13 +208,13 @@ static bool has_name(pid_t pid, const char *pattern)
 }
 
 /* Returns whether it is a process that could be measured: no thread of the kernel, none that has
- * ended, and not this one. */
+ * ended, and neither this one nor one that it has forked. */
 static bool is_measurable(pid_t pid)
 {
 	struct proc_stat stat;
 
 	return pid > 0 && pid != getpid() && !proc_stat__read(pid, &stat) && stat.state != 'Z' &&
-	       !(stat.flags & 0x00200000); /* PF_KTHREAD */
+	       stat.parent != getpid() && !(stat.flags & 0x00200000); /* PF_KTHREAD */
 }
 
 static int add_matching(struct process_set *set)
@@ -244,6 +266,27 @@ static int keep_name(struct process_set *set, const char *name, struct error *er
 	return 0;
 }
 
+/* Keeps the group as /proc/PID/cgroup has it, of which the path of its directory is as good. */
+static int name_group(struct process_set *set, const char *group)
+{
+	size_t len;
+
+	if (!strncmp(group, GROUPS "/", strlen(GROUPS "/"))) {
+		const char *below;
+
+		group += strlen(GROUPS);
+		/* Where each hierarchy has a directory of its own, its name comes first. */
+		below = strchr(group + 1, '/');
+		if (access(GROUPS "/cgroup.procs", F_OK))
+			group = below ?: "/";
+	}
+	len = strlen(group);
+	while (len > 1 && group[len - 1] == '/')
+		len--;
+	set->group = strndup(group, len);
+	return set->group ? 0 : -ENOMEM;
+}
+
 static int search(struct process_set *set)
 {
 	int err = add_matching(set);
@@ -264,12 +307,16 @@ int process_set__search(struct process_set *set, const char *name, const char *g
 		return error__set(error, -EINVAL,
 				  "'' is no control group; give its path, a unit such as "
 				  "nginx.service, or the id of a container");
-	/* The path of its directory is as good. */
-	if (group && !strncmp(group, GROUPS "/", strlen(GROUPS "/")))
-		group += strlen(GROUPS);
-	set->group = group;
+	err = group ? name_group(set, group) : 0;
+	if (err)
+		return err;
 	set->was_searched = true;
 	err = search(set);
+	if (err == -ENOTUNIQ)
+		return error__set(
+			error, err,
+			"'%s' fits several control groups, %s and %s; give the path of one", group,
+			set->joining.group, set->other_group);
 	if (err || set->n)
 		return err;
 	return error__set(error, -ESRCH,

@@ -4,6 +4,7 @@
 #ifndef ALLOCPROF_PROCESS_SET_H
 #define ALLOCPROF_PROCESS_SET_H
 
+#include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -23,7 +24,8 @@ struct process_joining {
 struct process_set {
 	pid_t *pids; /* owned */
 	size_t n, room;
-	const char *group; /* as it was searched by; NULL: not given */
+	char *group;	   /* as it is searched by; NULL: not given; owned */
+	char *other_group; /* another one that the name fits; owned */
 	bool was_searched;
 	struct process_joining joining;
 };
@@ -33,6 +35,8 @@ void process_set__free(struct process_set *set);
 
 pid_t process_set__first(const struct process_set *set);
 size_t process_set__size(const struct process_set *set);
+/* Returns the resident memory of all of them that run; 0: none does. */
+__u64 process_set__rss_bytes(const struct process_set *set);
 /* Returns what later processes have to have; NULL: they do not belong to the set. */
 const struct process_joining *process_set__joining(const struct process_set *set);
 
@@ -44,7 +48,7 @@ int process_set__add_numbers(struct process_set *set, const char *text, struct e
  * Adds the processes whose program (comm, of which the kernel keeps 15 bytes) matches the pattern
  * @name, with * and ?, and which are in the control group @group, or in one below it: a path, a
  * systemd unit, or the id of a container. Either may be NULL. Returns 0, -ESRCH if there is none
- * now, or another negative errno; with @error set. @group must outlive the set.
+ * now, or another negative errno; with @error set.
  */
 int process_set__search(struct process_set *set, const char *name, const char *group,
 			struct error *error);

@@ -53,7 +53,7 @@ void advice_text__print_reason(const struct report *report, const struct advice 
 	case ADVICE_REUSE:
 		fprintf(to, "%s of %s blocks", calls.text, all.text);
 		print_sizes(to, advice);
-		fputs(" were freed before their thread allocated again", to);
+		fputs(" ended before their thread allocated again", to);
 		break;
 	case ADVICE_ONE_BLOCK:
 		fprintf(to, "%s of %s blocks", calls.text, all.text);

@@ -20,6 +20,8 @@
 
 /* How many children a sentence names. */
 #define CHILDREN_NAMED 4
+/* A recording has no more of them (allocprof-data(5)). */
+#define CHILDREN_LISTED 64
 
 char *recording_text__title(const struct profile *profile)
 {
@@ -85,20 +87,16 @@ static void print_whose(const struct profile *profile, FILE *to)
 		fputs("the measured processes", to);
 }
 
-/* Prints the numbers of the measured processes and of their children, for -p. */
-static void print_numbers(const struct profile *profile, const char *children, FILE *to)
+/* Prints the numbers of those children that a sentence names, for -p. */
+static void print_numbers(const char *children, FILE *to)
 {
-	const char *pids = profile__meta(profile, "attached_pids");
 	size_t n = 0;
 
-	fputs(pids ?: profile__meta(profile, "attached_pid"), to);
 	for (const char *line = children; *line && n < CHILDREN_NAMED; n++) {
-		fprintf(to, ",%.*s", (int)strcspn(line, " \n"), line);
+		fprintf(to, "%s%.*s", n ? "," : "", (int)strcspn(line, " \n"), line);
 		line += strcspn(line, "\n");
 		line += *line == '\n';
 	}
-	if (*children && n == CHILDREN_NAMED)
-		fputs(",...", to);
 }
 
 static void print_all_children(const struct profile *profile, const char *children, FILE *to)
@@ -113,13 +111,13 @@ static void print_all_children(const struct profile *profile, const char *childr
 	if (fclose(names) || !n)
 		return;
 	print_whose(profile, to);
-	fprintf(to, " %s %s %s, which %s not measured: %s", is_one(profile) ? "has" : "have",
-		number__count(n).text, plural__of("child{|ren}", n).text,
-		plural__of("{was|were}", n).text, list);
+	fprintf(to, " %s %s%s %s, which %s not measured: %s", is_one(profile) ? "has" : "have",
+		n < CHILDREN_LISTED ? "" : "at least ", number__count(n).text,
+		plural__of("child{|ren}", n).text, plural__of("{was|were}", n).text, list);
 	if (n > CHILDREN_NAMED)
 		fprintf(to, " and %s more", number__count(n - CHILDREN_NAMED).text);
 	fprintf(to, "; attach to %s as well: -p ", plural__of("{it|them}", n).text);
-	print_numbers(profile, children, to);
+	print_numbers(children, to);
 	fputc('\n', to);
 }
 

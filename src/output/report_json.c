@@ -243,7 +243,7 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	return object;
 }
 
-/* Returns the advice; its stacks are in the list of stacks, too. */
+/* Returns the advice. Its stacks are in the list of stacks, too, but for those that --top leaves out. */
 static json_object *json_advice(const struct report_output *output)
 {
 	json_object *array = json_object_new_array();

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
@@ -254,6 +255,14 @@ static int open_process(pid_t pid, struct error *error)
 			  "process %d has ended and only waits for its parent to notice", pid);
 }
 
+static bool is_of_target(const struct target *target, pid_t pid)
+{
+	for (size_t i = 0; target->pid && i < target__n_processes(target); i++)
+		if (target__process(target, i) == pid)
+			return true;
+	return false;
+}
+
 static int attach_process(struct target *target, pid_t pid, struct error *error)
 {
 	int pidfd = open_process(pid, error);
@@ -263,27 +272,46 @@ static int attach_process(struct target *target, pid_t pid, struct error *error)
 	if (!target->pid) {
 		target->pid = pid;
 		target->pidfd = pidfd;
-	} else {
-		target->fellows[target->n_fellows++] = (struct fellow){ pid, pidfd };
+		return 0;
 	}
+	if (array__reserve(&target->fellows, &target->fellows_room, target->n_fellows + 1,
+			   sizeof(*target->fellows))) {
+		close(pidfd);
+		return -ENOMEM;
+	}
+	target->fellows[target->n_fellows++] = (struct fellow){ pid, pidfd };
 	return 0;
+}
+
+static int attach_processes(struct target *target, const struct process_set *set,
+			    struct error *error)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < set->n && !err; i++) {
+		if (!is_of_target(target, set->pids[i]))
+			err = attach_process(target, set->pids[i], error);
+		if (err == -ESRCH && set->was_searched)
+			err = 0;
+	}
+	return err;
+}
+
+int target__add(struct target *target, const struct process_set *set)
+{
+	struct error error;
+
+	return attach_processes(target, set, &error);
 }
 
 int target__attach(struct target *target, const struct process_set *set, struct error *error)
 {
-	int err = 0;
+	int err;
 
 	memset(target, 0, sizeof(*target));
 	target->pidfd = target->go_fd = target->exec_fd = -1;
 	target->is_open = set->was_searched;
-	target->fellows = calloc(set->n, sizeof(*target->fellows));
-	if (!target->fellows)
-		return -ENOMEM;
-	for (size_t i = 0; i < set->n && !err; i++) {
-		err = attach_process(target, set->pids[i], error);
-		if (err == -ESRCH && set->was_searched)
-			err = 0;
-	}
+	err = attach_processes(target, set, error);
 	if (!err && !target->pid)
 		err = error__set(error, -ESRCH, "all of the processes have just ended");
 	if (err)
@@ -511,14 +539,6 @@ static void print_child(pid_t pid, FILE *to)
 
 	if (command)
 		fprintf(to, "%d %.*s\n", pid, MOST_CHILD_BYTES, command);
-}
-
-static bool is_of_target(const struct target *target, pid_t pid)
-{
-	for (size_t i = 0; i < target__n_processes(target); i++)
-		if (target__process(target, i) == pid)
-			return true;
-	return false;
 }
 
 int attached__list_children(const struct target *target, char **lines)

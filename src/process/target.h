@@ -35,7 +35,7 @@ struct target {
 	__u64 end_ns;	     /* end of the target, CLOCK_MONOTONIC; 0: it has not been seen */
 	/* Further processes, only of running ones. The target has ended when all have. */
 	struct fellow *fellows;
-	size_t n_fellows;
+	size_t n_fellows, fellows_room;
 	/* More may begin while it is measured, so it does not end with these. */
 	bool is_open;
 	pid_t ends_with; /* the process with whose end the recording ends; 0: there are several */
@@ -54,6 +54,9 @@ int target__go(struct target *target, const char *command, struct error *error);
 
 /* Attaches to running processes. Fails with -ESRCH if there is none, -EINVAL for a kernel thread. */
 int target__attach(struct target *target, const struct process_set *set, struct error *error);
+
+/* Adds those processes of @set that it has not, and that still run. Returns 0 or -ENOMEM. */
+int target__add(struct target *target, const struct process_set *set);
 
 /* Return the number of the processes that were there at the beginning, and the process @i of these. */
 size_t target__n_processes(const struct target *target);

@@ -191,21 +191,47 @@ int session__launch(struct session *session, char *const argv[],
 	return err;
 }
 
+/* A process that is found after others have been attached to is one that none of these has forked
+ * from then on, so that soon there is none. */
+#define MOST_SEARCHES 100
+
+/* Attaches to processes of the set that have been forked, by one that was not attached to then, since
+ * it was searched for. */
+static int attach_late(struct session *session, struct process_set *set, struct error *error)
+{
+	const struct engine_operations *operations = session__operations(session, 0);
+	int err = 0;
+
+	if (!session->target.is_open)
+		return 0;
+	for (int i = 0; i < MOST_SEARCHES && !err; i++) {
+		size_t n = target__n_processes(&session->target);
+
+		err = process_set__search_again(set) ?: target__add(&session->target, set);
+		if (err || target__n_processes(&session->target) == n)
+			return err;
+		err = operations->attach_more(session->engines[0], n, error);
+	}
+	return err;
+}
+
 int session__attach(struct session *session, struct process_set *set, struct error *error)
 {
 	struct target *target = &session->target;
 	/* The engine is told of what has started since it was opened. */
 	int err = process_set__search_again(set) ?: target__attach(target, set, error);
 
-	if (!err)
-		attached__read(target, &session->attached);
 	for (size_t i = 0; i < target__n_processes(target) && !err; i++)
 		err = translator__refuse_process(target__process(target, i), error);
-	/* Those that they have already are not followed. */
-	if (!err && session->options.follow)
-		err = attached__list_children(target, &session->attached.children);
 	if (!err)
 		err = session__operations(session, 0)->attach(session->engines[0], error);
+	if (!err)
+		err = attach_late(session, set, error);
+	if (!err)
+		attached__read(target, &session->attached);
+	/* Those among them that are not followed were there before. */
+	if (!err && session->options.follow)
+		err = attached__list_children(target, &session->attached.children);
 	if (!err && target__has_ended(target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set",
 				 target->pid);

@@ -440,12 +440,21 @@ static int set_numbers(const struct session *session)
 					      memory_group__own_bytes());
 }
 
-/* Adds the numbers of the processes if there are several, or may be. */
+static bool has_process(const struct profile *profile, pid_t pid)
+{
+	for (size_t i = 0; i < profile->n_processes; i++)
+		if (profile->processes[i].pid == (__u32)pid)
+			return true;
+	return false;
+}
+
+/* Adds the numbers of the processes if there are several, or may be. One may have ended before it was
+ * measured. */
 static int set_processes(const struct session *session)
 {
 	const struct target *target = &session->target;
 	_cleanup_(free_ptr) char *text = NULL;
-	size_t size;
+	size_t size, n = 0;
 	FILE *to;
 
 	if (target->ends_with)
@@ -454,8 +463,28 @@ static int set_processes(const struct session *session)
 	if (!to)
 		return -ENOMEM;
 	for (size_t i = 0; i < target__n_processes(target); i++)
-		fprintf(to, "%s%d", i ? "," : "", target__process(target, i));
+		if (has_process(session->profile, target__process(target, i)))
+			fprintf(to, "%s%d", n++ ? "," : "", target__process(target, i));
 	return fclose(to) ? -ENOMEM : profile__set_meta(session->profile, "attached_pids", text);
+}
+
+/* Removes the lines of those children that were measured nevertheless, since they began later. */
+static void keep_unmeasured(const struct profile *profile, char *lines)
+{
+	char *to = lines;
+
+	for (char *line = lines, *next; *line; line = next) {
+		size_t len = strcspn(line, "\n");
+
+		next = line + len + (line[len] == '\n');
+		if (has_process(profile, atoi(line)))
+			continue;
+		if (to != lines)
+			*to++ = '\n';
+		memmove(to, line, len);
+		to += len;
+	}
+	*to = '\0';
 }
 
 /* Adds what is known of the processes that were attached to. A key whose value could not be read is
@@ -464,8 +493,7 @@ static int set_attached(const struct session *session)
 {
 	const struct attached *attached = &session->attached;
 	struct profile *profile = session->profile;
-	_cleanup_(free_ptr) char *now = NULL;
-	const char *children = attached->children;
+	_cleanup_(free_ptr) char *children = NULL;
 	int err =
 		set_number(profile, "attached_pid", session->target.pid) ?: set_processes(session);
 
@@ -474,11 +502,13 @@ static int set_attached(const struct session *session)
 	if (!err && attached->rss_bytes)
 		err = set_number(profile, "attached_rss_bytes", attached->rss_bytes);
 	/* Where children are followed those that begin meanwhile need not be listed. */
-	if (!err && !session->options.follow) {
-		err = attached__list_children(&session->target, &now);
-		children = now;
-	}
-	return !err && children ? profile__set_meta(profile, "attached_children", children) : err;
+	if (!err && !session->options.follow)
+		err = attached__list_children(&session->target, &children);
+	else if (!err && attached->children && (children = strdup(attached->children)))
+		keep_unmeasured(profile, children);
+	return !err && children && *children
+		       ? profile__set_meta(profile, "attached_children", children)
+		       : err;
 }
 
 static struct target_run target_run(const struct session *session)

@@ -115,9 +115,11 @@ static bool sets_capacity(const struct entry_facts *facts, struct advice *advice
 	return true;
 }
 
+/* What realloc has moved is temporary, too, but a buffer that is kept would not help there. */
 static bool reuses(const struct entry_facts *facts, struct advice *advice)
 {
-	if (!is_most(facts->blocks.temporary, facts->blocks.allocations, NEARLY_ALL))
+	if ((AP_REALLOCATING >> facts->entry->function & 1) ||
+	    !is_most(facts->blocks.temporary, facts->blocks.allocations, NEARLY_ALL))
 		return false;
 	advice->saved_calls = facts->blocks.temporary;
 	return true;

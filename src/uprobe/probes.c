@@ -228,6 +228,11 @@ static void add_unprobed(struct probes *probes, int fd, const char *path,
 		probes->n_list++;
 }
 
+void probes__add_unprobed(struct probes *probes, int fd, const char *path, const char *gap)
+{
+	add_unprobed(probes, fd, path, NULL, gap);
+}
+
 void probes__add_unopened(struct probes *probes, const struct mapped_file *file, int err)
 {
 	const struct file_identity *identity = &file->identity;

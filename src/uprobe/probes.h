@@ -149,6 +149,9 @@ int probes__add_library(struct probes *probes, const char *path, struct error *e
  * allocator. */
 int probes__add_process(struct probes *probes, pid_t pid, struct error *error);
 
+/* Lists the program of a process that is not measured as not probed, and @why. */
+void probes__add_unmeasured(struct probes *probes, pid_t pid, const char *why);
+
 /*
  * Handles the mapping of a file: if it is a new allocator, probes it, and lists it with its
  * coverage gap.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -53,6 +54,7 @@ struct mapped_files {
 	struct probes *probes;
 	pid_t pid;
 	struct error *error;
+	bool is_probed; /* a file that the process has mapped is */
 	int err;	/* error of the last file that should be probed and is not */
 	char *unopened; /* path of the last file that could not be opened; NULL: all could be */
 	int unopened_err;
@@ -72,6 +74,19 @@ static void note_unopened(struct mapped_files *files, const struct mapped_file *
 	files->unopened = strdup(file->path);
 	files->unopened_err = err;
 	probes__add_unopened(files->probes, file, err);
+}
+
+static bool has_probed_file(const struct probes *probes, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	for (size_t i = 0; i < probes->n_list; i++)
+		if (probes->list[i].device == st.st_dev && probes->list[i].inode == st.st_ino &&
+		    is_probed(&probes->list[i]))
+			return true;
+	return false;
 }
 
 static int add_mapped_file(void *context, const struct proc_mapping *mapping)
@@ -96,6 +111,7 @@ static int add_mapped_file(void *context, const struct proc_mapping *mapping)
 		return 0;
 	}
 	err = probes__add_file(files->probes, fd, mapping->path, &error);
+	files->is_probed |= has_probed_file(files->probes, fd);
 	close(fd);
 	if (probes__is_failure(err) && err != -ENOEXEC) {
 		files->err = err;
@@ -147,14 +163,29 @@ static int add_process(struct mapped_files *files)
 		return error__set(files->error, err,
 				  "cannot read /proc/%d/maps: %s; it takes root, or the same user",
 				  files->pid, strerror(-err));
-	for (size_t i = 0; i < probes->n_list; i++)
-		if (is_probed(&probes->list[i]) || !probes->options.run.program)
-			return 0;
+	if (files->is_probed || !probes->options.run.program)
+		return 0;
 	/* Mappings and page faults are counted for every kind of program. */
 	if (!files->err && !is_ending(files->pid) &&
 	    definitions__count_in_all(probes->options.definitions))
 		return 0;
 	return explain_none(probes, files);
+}
+
+void probes__add_unmeasured(struct probes *probes, pid_t pid, const char *why)
+{
+	_cleanup_(close_fd) int fd = -1;
+	char name[64], path[PATH_MAX], gap[512];
+	ssize_t len;
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
+	len = readlink(name, path, sizeof(path) - 1);
+	fd = regular_file__open(name);
+	if (len <= 0 || fd < 0)
+		return;
+	path[len] = '\0';
+	snprintf(gap, sizeof(gap), "not probed: %.400s", why);
+	probes__add_unprobed(probes, fd, path, gap);
 }
 
 int probes__add_process(struct probes *probes, pid_t pid, struct error *error)

@@ -219,7 +219,7 @@ static int open_programs(struct uprobe *uprobe, struct error *error)
 		.inserted = &uprobe->skeleton->bss->counts_inserted,
 		.drain_at = uprobe->skeleton->rodata->config.drain_at,
 	};
-	err = attach_tracepoints(uprobe, error);
+	err = uprobe__open_joined_group(uprobe, error) ?: attach_tracepoints(uprobe, error);
 	return err ? err : mapping_events__open(&uprobe->mapping_events, error);
 }
 
@@ -407,6 +407,7 @@ const struct engine_operations uprobe_engine = {
 	.take_over = uprobe__take_over,
 	.find_program = uprobe__find_program,
 	.attach = uprobe__attach,
+	.attach_more = uprobe__attach_more,
 	.start = uprobe__start,
 	.watch = uprobe__watch,
 	.read = uprobe__read,

@@ -393,15 +393,18 @@ static int attach_process(struct uprobe *uprobe, pid_t pid, struct error *error)
 	return err;
 }
 
-/* Returns whether the measurement can go without the process: it has ended, or of those that were
- * searched for it is one without an allocator that can be probed, which is said when it ends. */
-static bool is_dispensable(const struct uprobe *uprobe, pid_t pid, int err)
+/* Returns whether the measurement can go without the process: of those that were searched for it is
+ * one that has ended, or one without an allocator that can be probed, which is noted. */
+static bool is_dispensable(struct uprobe *uprobe, pid_t pid, int err, const struct error *error)
 {
-	return uprobe->target->is_open && (err == -ESRCH || err == -ENOTSUP || kill(pid, 0));
+	if (!uprobe->target->is_open)
+		return false;
+	if (err == -ENOTSUP)
+		probes__add_unmeasured(uprobe->probes, pid, error->text);
+	return err == -ESRCH || err == -ENOTSUP || kill(pid, 0);
 }
 
-/* Tells the programs the control group whose processes are followed. */
-static int open_joined_group(struct uprobe *uprobe, struct error *error)
+int uprobe__open_joined_group(struct uprobe *uprobe, struct error *error)
 {
 	const struct process_joining *joins = uprobe->options.joins;
 	_cleanup_(free_ptr) char *directory = NULL;
@@ -421,17 +424,18 @@ static int open_joined_group(struct uprobe *uprobe, struct error *error)
 		   : 0;
 }
 
-static int attach_processes(struct uprobe *uprobe, struct error *error)
+int uprobe__attach_more(struct engine *engine, size_t from, struct error *error)
 {
+	struct uprobe *uprobe = uprobe__of(engine);
 	const struct target *target = uprobe->target;
-	size_t n_attached = 0;
+	size_t n_attached = from;
 	int err = 0;
 
-	for (size_t i = 0; i < target__n_processes(target); i++) {
+	for (size_t i = from; i < target__n_processes(target); i++) {
 		pid_t pid = target__process(target, i);
 
 		err = attach_process(uprobe, pid, error);
-		if (err && !is_dispensable(uprobe, pid, err))
+		if (err && !is_dispensable(uprobe, pid, err, error))
 			return err;
 		n_attached += !err;
 	}
@@ -445,11 +449,14 @@ int uprobe__attach(struct engine *engine, struct error *error)
 	/* Probes for one process leave all others alone. */
 	pid_t only = uprobe->options.follow ? 0 : first;
 	char program[64], root[64];
-	int err;
+	int err = 0;
 
 	snprintf(program, sizeof(program), "/proc/%d/exe", first);
 	snprintf(root, sizeof(root), "/proc/%d/root", first);
-	err = uprobe__open_regions(uprobe, only);
+	for (size_t i = 0; i < target__n_processes(uprobe->target) && !err; i++)
+		err = borrowed__check_process(target__process(uprobe->target, i), error);
+	if (!err)
+		err = uprobe__open_regions(uprobe, only);
 	if (!err)
 		err = open_gate(uprobe, program, root, only, error);
 	if (!err)
@@ -457,9 +464,7 @@ int uprobe__attach(struct engine *engine, struct error *error)
 	if (!err)
 		err = probes__add_named_files(uprobe->probes, error);
 	if (!err)
-		err = open_joined_group(uprobe, error);
-	if (!err)
-		err = attach_processes(uprobe, error);
+		err = uprobe__attach_more(engine, 0, error);
 	if (!err && uprobe->gate)
 		err = gate__check(uprobe->gate, error);
 	if (!err)

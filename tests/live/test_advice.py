@@ -13,7 +13,7 @@ KINDS = {
     "capacity": (300 * 10, 0, ["Reserve the container's capacity: saves up to 3,000 allocations",
                                "3,300 buffers of 4 to 8,191 bytes, of which each container needs one; there are at least 300"]),
     "reuse": (20000, 0, ["Keep a buffer in place of a new block each time: saves up to 20,000 allocations",
-                         "20,000 of 20,000 blocks of 64 to 127 bytes were freed before their thread allocated again"]),
+                         "20,000 of 20,000 blocks of 64 to 127 bytes ended before their thread allocated again"]),
     "one_block": (20000, 0, ["Allocate many at once, as an array or from an arena: saves up to 20,000 allocations",
                              "20,000 of 20,000 blocks of 16 to 31 bytes stay until the end"]),
     "hand_back": (20000, 0, ["Give blocks back to the thread that allocates them: saves up to 20,000 allocations",

@@ -51,7 +51,7 @@ def test_record(run, allocprof, parent, tmp_path):
     children_said = f"process {process.pid} has 2 children, which were not measured: "
     memory_said = f"process {process.pid} had "
     said = done.stderr.decode()
-    assert children_said in said and f"attach to them as well: -p {process.pid},{children[0]}" in said, said
+    assert children_said in said and f"attach to them as well: -p {children[0]},{children[1]}" in said, said
     assert memory_said in said and "(RSS) when the recording began" in said, said
     report = run([allocprof, "report", "-i", data], expect=0).stdout.decode()
     assert report.startswith(f"{data}: {command} (process {process.pid}), "), report

@@ -82,7 +82,7 @@ def test_numbers(runner, allocprof, target, tmp_path, live):
     assert calls_by_pid(data) == {numbers[0]: 100, numbers[1]: 151, numbers[2]: 102}
     folded = runner.run([allocprof, "folded", "--by=pid", data], expect=0).stdout.decode().splitlines()
     assert {line.split(";")[0]: int(line.rsplit(" ", 1)[1]) for line in folded} == {
-        f"sleeper {numbers[0]}": 100, f"sleeper {numbers[1]}": 151, f"sleeper {numbers[2]}": 102}
+        f"sleeper_{numbers[0]}": 100, f"sleeper_{numbers[1]}": 151, f"sleeper_{numbers[2]}": 102}
     report = runner.run([allocprof, "report", "--by=pid", data], expect=0).stdout.decode()
     assert all(f"process sleeper {number}\n" in report for number in numbers[:3])
     assert said.count("go on without probes") == 1 and "the measured processes go on without probes" in said
@@ -126,7 +126,7 @@ def test_children_from_before(runner, allocprof, tmp_path):
     os.kill(child, signal.SIGTERM)
     parent.communicate(b"\n", timeout=TIMEOUT_SECONDS)
     assert f"process {parent.pid} has 1 child, which was not measured: {child}" in said
-    assert f"-p {parent.pid},{child}" in said
+    assert f"as well: -p {child}" in said
 
 
 def test_name(runner, allocprof, named, tmp_path):
@@ -255,3 +255,121 @@ def test_backends(runner, run, allocprof, cluster, tmp_path):
     process.wait(TIMEOUT_SECONDS)
     assert backends <= {pid for (pid,) in Recording(data).database.execute("SELECT DISTINCT pid FROM calls")}
     assert Recording(data).ledger["lost"] == 0
+
+
+def test_one_that_cannot_be_measured(runner, run, allocprof, named, tmp_path):
+    """A static program without symbols among those of the name is said to be missing; given by its number it is refused."""
+    source = tmp_path / "static.c"
+    source.write_text("#include <stdlib.h>\n#include <unistd.h>\nint main(void)\n{\n\tchar c;\n\n"
+                      "\twhile (read(0, &c, 1) == 1)\n\t\tfree(malloc(c));\n}\n")
+    (tmp_path / "static").mkdir()
+    program = tmp_path / "static" / named.name
+    run(["gcc", "-static", "-s", "-o", program, source], expect=0)
+    static = runner.start([program], stdin=subprocess.PIPE)
+    dynamic = Obedient(runner, [named("sleeper")])
+    data = tmp_path / "data"
+    for order in ([dynamic.pid, static.pid], [static.pid, dynamic.pid]):
+        done = run([allocprof, "stat", "-p", ",".join(map(str, order))], expect=125)
+        assert f"process {static.pid} has no allocator that can be found by name" in done.stderr.decode()
+    several = Several(runner, allocprof, data, "--name", named.name)
+    dynamic.ask("alloc 5")
+    said = several.finish()
+    dynamic.exit()
+    static.communicate(b"abc", timeout=TIMEOUT_SECONDS)
+    assert calls_by_pid(data) == {dynamic.pid: 5}
+    assert f"process {static.pid} has no allocator that can be found by name" in said and "not complete" in said
+
+
+def test_forked_while_it_attaches(runner, allocprof, named, tmp_path):
+    """A server that forks without pause: each of its processes is measured from when the recording begins."""
+    source = tmp_path / "prefork.c"
+    source.write_text(r"""
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Each child makes 10 calls once it is told to by the end of its input, and then ends. */
+int main(void)
+{
+	write(1, "ready\n", 6);
+	for (int i = 0; i < 300; i++) {
+		if (!fork()) {
+			char c;
+
+			while (read(0, &c, 1) > 0)
+				;
+			for (int j = 0; j < 10; j++)
+				free(malloc(48));
+			_exit(0);
+		}
+		usleep(3000);
+	}
+	char c;
+	while (read(0, &c, 1) > 0)
+		;
+	sleep(1);
+}
+""")
+    (tmp_path / "prefork").mkdir()
+    program = tmp_path / "prefork" / named.name
+    runner.run(["gcc", "-O1", "-fno-builtin", "-o", program, source], expect=0)
+    server = Obedient(runner, [program])
+    data = tmp_path / "data"
+    several = Several(runner, allocprof, data, "--name", named.name)
+    children = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    wait_until(lambda: len(children.read_text().split()) == 300, "all are forked")
+    server.exit()
+    several.finish()
+    calls = calls_by_pid(data, 48)
+    assert len(calls) == 300 and set(calls.values()) == {10}
+
+
+def test_group_of_another_name(runner, allocprof, target, group, tmp_path):
+    """A path is that of one group, with or without a slash behind it; a word that fits two of them is refused."""
+    processes = []
+    for directory in (group / "one", group / "one" / "same", group / "two", group / "two" / "same"):
+        directory.mkdir()
+        processes.append(Obedient(runner, [target("sleeper")]))
+        (directory / "cgroup.procs").write_text(str(processes[-1].pid))
+    refused = runner.run([allocprof, "stat", "--cgroup", "same"], expect=125).stderr.decode()
+    assert f"'same' fits several control groups, /{group.name}/" in refused
+    for i, path in enumerate((f"{group}/one/", f"/{group.name}/one")):
+        several = Several(runner, allocprof, tmp_path / f"{i}", "--cgroup", path)
+        for process in processes:
+            process.ask("alloc 3")
+        several.finish()
+        assert calls_by_pid(tmp_path / f"{i}") == {process.pid: 3 for process in processes[:2]}
+    for process in processes:
+        process.exit()
+    for directory in (group / "one" / "same", group / "one", group / "two" / "same", group / "two"):
+        wait_until(lambda place=directory: not (place / "cgroup.procs").read_text(), "the group is empty")
+        directory.rmdir()
+
+
+def test_own_processes(runner, allocprof, target, group, tmp_path):
+    """allocprof in the group that it measures does not measure itself."""
+    process = Obedient(runner, [target("sleeper")])
+    (group / "cgroup.procs").write_text(str(process.pid))
+    data = tmp_path / "data"
+    recorder = runner.start(["sh", "-c", 'echo $$ > "$0"/cgroup.procs; exec "$@"', group, allocprof, "record", "-o", data,
+                             "--cgroup", group], stderr=subprocess.PIPE)
+    wait_until_counting(allocprof, recorder)
+    process.ask("alloc 4")
+    recorder.send_signal(signal.SIGINT)
+    recorder.communicate(timeout=TIMEOUT_SECONDS)
+    process.exit()
+    assert {comm for (comm,) in Recording(data).database.execute("SELECT comm FROM processes")} == {"sleeper"}
+
+
+def test_begin_at(runner, allocprof, target, tmp_path):
+    """The memory is that of all of them."""
+    small, large = (Obedient(runner, [target("sleeper")]) for _ in range(2))
+    recorder = runner.start([allocprof, "record", "-o", tmp_path / "data", "--begin-at=rss=20M", "-p", f"{small.pid},{large.pid}"],
+                            stderr=subprocess.PIPE)
+    assert b"of resident memory of the processes" in recorder.stderr.readline()
+    large.ask("keep 700000")
+    wait_until_counting(allocprof, recorder)
+    recorder.send_signal(signal.SIGINT)
+    recorder.communicate(timeout=TIMEOUT_SECONDS)
+    assert recorder.returncode == 0
+    small.exit()
+    large.exit()

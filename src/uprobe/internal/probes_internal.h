@@ -49,6 +49,9 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 /* Watches the contents of the file, whose probes were set. */
 void probes__watch_contents(struct probes *probes, struct probed_allocator *entry, int fd);
 
+/* Lists a file that is not probed; @gap says why. */
+void probes__add_unprobed(struct probes *probes, int fd, const char *path, const char *gap);
+
 /* Lists a mapped file that could not be opened; @err is the error of mapped_file__open(). */
 void probes__add_unopened(struct probes *probes, const struct mapped_file *file, int err);
 

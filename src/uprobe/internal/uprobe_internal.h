@@ -140,6 +140,7 @@ int uprobe__stop(struct engine *engine);
 int uprobe__await_child(struct engine *engine, bool awaits, struct error *error);
 int uprobe__launch(struct engine *engine, char *const argv[], struct error *error);
 int uprobe__attach(struct engine *engine, struct error *error);
+int uprobe__attach_more(struct engine *engine, size_t from, struct error *error);
 int uprobe__start(struct engine *engine, __u64 now_ns, struct error *error);
 int uprobe__watch(const struct engine *engine, int epoll_fd);
 int uprobe__read(struct engine *engine);
@@ -183,6 +184,10 @@ __u64 uprobe__count_followed(const struct uprobe *uprobe);
 /* uprobe_start.c: makes the list of probes, beside another engine. */
 int uprobe__new_fallback_probes(struct uprobe *uprobe, struct error *error);
 int uprobe__open_regions(struct uprobe *uprobe, pid_t pid);
+
+/* Tells the programs the control group of which processes that start later are followed, before they
+ * are attached. */
+int uprobe__open_joined_group(struct uprobe *uprobe, struct error *error);
 /* Follows @pid, a number of allocprof's PID namespace. @waits: its calls count only after its next
  * exec; until then another engine counts them. */
 int uprobe__seed(struct uprobe *uprobe, pid_t pid, bool waits, struct error *error);
