@@ -70,6 +70,7 @@ def against(run, allocprof, tmp_path, program, base, head, *words, expect):
                  tmp_path / "head.runs", *head, expect=expect)
 
 
+@pytest.mark.fast("preload")
 def test_equal(run, allocprof, varies, tmp_path):
     said = against(run, allocprof, tmp_path, varies, [1000], [1000], expect=0)
     assert said == "within      program: total_allocations 1,000, as in the base\n"
@@ -169,6 +170,7 @@ def test_directory(run, allocprof, varies, tmp_path):
     assert "the budget has 2 tests: choose one with --name, or name a directory" in said
 
 
+@pytest.mark.fast("preload")
 def test_recording(run, allocprof, varies, tmp_path):
     """A recording is a base of which nothing is run."""
     for name, words in ("live", ["--live", "-r3", "--warmup=0"]), ("plain", []):
@@ -200,6 +202,7 @@ def test_base_refused(run, allocprof, tmp_path, words, status, words_said):
     assert words_said in check(run, allocprof, *words, expect=status, cwd=tmp_path)
 
 
+@pytest.mark.fast("preload")
 def test_through(run, allocprof, varies, tmp_path):
     """Limits of what stacks through a function cost, whoever else allocates."""
     command = [str(varies), str(tmp_path / "runs"), "1000", "3"]

@@ -45,6 +45,7 @@ def check(run, allocprof, service, *words, expect, **tests):
                 service / "out.json", *words], expect=expect, cwd=service)
 
 
+@pytest.mark.fast("preload")
 def test_markdown(run, allocprof, service):
     """A table of figures, and the stacks folded away, in which nothing is Markdown or HTML by chance."""
     odd = "a|b `c` *d* <script>_e_"
