@@ -152,7 +152,7 @@ int check_runs__settle(struct check_runs *runs, struct error *error);
 /* Returns lines that say in which stacks @n runs of @all differ, which the caller frees; NULL if they do not. */
 char *check_spread__text(struct profile *all, size_t n);
 
-/* Returns what a figure costs of a stack. */
+/* Returns the cost of stacks that adds up to the figure of a whole run. */
 enum cost check__cost(enum budget_figure figure);
 
 /* Returns the name of the outcome, such as "within" or "over". */

@@ -124,7 +124,7 @@ struct budget_test *budget__find(const struct budget *budget, const char *name,
 bool budget_test__has_limits(const struct budget_test *test);
 /* Returns whether one of them has such a limit. */
 bool budget_test__limits_growth(const struct budget_test *test);
-/* Returns whether there are limits for such a part. */
+/* Returns whether @test has a part of this kind that is not off. */
 bool budget_test__has_part(const struct budget_test *test, enum budget_part_kind kind);
 bool budget_limit__is_any(const struct budget_limit *limit);
 
