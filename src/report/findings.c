@@ -45,20 +45,23 @@ static enum frame_kind kind_of(const struct profile *profile, const struct stack
 static __u32 charged_depth(const struct profile *profile, const struct stack_groups *groups,
 			   const struct stack_group *group)
 {
-	__u32 library = 0;
-	bool has_library = false;
+	__u32 next_best = 0;
+	bool has_own = false, has_library = false;
 
 	for (__u32 i = 0; i < group->n_seen; i++) {
-		enum frame_kind kind = kind_of(profile, &groups->labels[group->frames[i]]);
+		const struct stack_label *label = &groups->labels[group->frames[i]];
+		enum frame_kind kind = kind_of(profile, label);
 
-		if (kind == FRAME_KIND_OWN)
+		if (kind == FRAME_KIND_OWN && label->function)
 			return i;
-		if (kind == FRAME_KIND_LIBRARY && !has_library) {
-			has_library = true;
-			library = i;
-		}
+		/* Code without a name is only better than a library. */
+		if ((kind == FRAME_KIND_OWN && !has_own) ||
+		    (kind == FRAME_KIND_LIBRARY && !has_own && !has_library))
+			next_best = i;
+		has_own |= kind == FRAME_KIND_OWN;
+		has_library |= kind == FRAME_KIND_LIBRARY;
 	}
-	return library;
+	return next_best;
 }
 
 struct charging {

@@ -13,8 +13,8 @@
 
 struct stack_groups;
 
-/* The function to which stacks are charged: of each the innermost that is own code or, without
- * any, of a library, or else the innermost. */
+/* The function to which stacks are charged: of each the innermost that is own code and has a
+ * name, or else own code, of a library, or the innermost. */
 struct charged_function {
 	__u32 label; /* its label in the groups */
 	__u64 allocations, size_bytes;

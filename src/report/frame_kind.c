@@ -86,6 +86,23 @@ static bool is_of_slice(const char *name)
 	return !strncmp(name, "<[", 2) && strstr(name, "]>::") && !strstr(name, " as ");
 }
 
+/* Rust's own library alone can implement its traits for its own types:
+ * "<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem". */
+static bool is_of_rusts_type(const char *name)
+{
+	static const char *const types[] = {
+		"<u8 as ",  "<u16 as ",	 "<u32 as ",   "<u64 as ",   "<u128 as ",   "<usize as ",
+		"<i8 as ",  "<i16 as ",	 "<i32 as ",   "<i64 as ",   "<i128 as ",   "<isize as ",
+		"<f32 as ", "<f64 as ",	 "<bool as ",  "<char as ",  "<str as ",    "<() as ",
+		"<[",	    "<dyn core", "<&dyn core", "<dyn alloc", "<&dyn alloc",
+	};
+	static const char *const crates[] = { "core::", "alloc::", "std::" };
+	const char *trait = strstr(name, " as ");
+
+	return trait && begins(name, types, ARRAY_SIZE(types)) &&
+	       begins(trait + strlen(" as "), crates, ARRAY_SIZE(crates));
+}
+
 /* Rust's compiler names the sources of its library "/rustc/<commit>/library/...". */
 static bool is_runtime_source(const char *source)
 {
@@ -116,7 +133,7 @@ enum frame_kind frame_kind__of(const char *name, const char *module, const char 
 		return FRAME_KIND_ALLOCATOR;
 	if (begins(base, runtimes, ARRAY_SIZE(runtimes)) || is_interpreter(base) ||
 	    begins(name, runtime_names, ARRAY_SIZE(runtime_names)) || is_of_slice(name) ||
-	    (source && is_runtime_source(source)))
+	    is_of_rusts_type(name) || (source && is_runtime_source(source)))
 		return FRAME_KIND_RUNTIME;
 	if (strstr(base, ".so") && begins(module, installed, ARRAY_SIZE(installed)))
 		return FRAME_KIND_LIBRARY;

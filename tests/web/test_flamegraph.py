@@ -509,6 +509,26 @@ def test_themes(opened, page, case_study):
     assert seen[0] != seen[1]
 
 
+def test_edges_of_controls(opened, page, case_study):
+    """They are seen: three times as light or dark as what is around them (WCAG 1.4.11), in both themes."""
+    def luminance(colour):
+        parts = [int(part) / 255 for part in colour]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(a * b for a, b in zip(linear, (0.2126, 0.7152, 0.0722)))
+
+    opened(case_study)
+    for _ in range(2):
+        found = page.evaluate("""[...document.querySelectorAll('button, select, input')].map((one) => [
+            getComputedStyle(one).borderTopColor, getComputedStyle(document.body).backgroundColor, getComputedStyle(one).backgroundColor])""")
+        assert len(found) > 6
+        for edge, *beside in found:
+            # One that is pressed is filled with the colour of its edge.
+            beside = [colour for colour in beside if colour != edge]
+            light = [luminance(re.findall(r"\d+", colour)[:3]) for colour in (edge, *beside)]
+            assert all((max(light[0], one) + 0.05) / (min(light[0], one) + 0.05) >= 3 for one in light[1:]), (edge, beside)
+        page.click(".theme")
+
+
 def test_narrow_window(opened, page, case_study, run):
     picture = opened(case_study)
     page.resize(480, 800)
