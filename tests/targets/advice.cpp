@@ -102,8 +102,8 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)();
 	} kinds[] = {
-		{ "reserve", reserve },	    { "capacity", capacity },	{ "reuse", reuse }, { "one_block", one_block },
-		{ "hand_back", hand_back }, { "bound", bound },
+		{ "reserve", reserve },	    { "capacity", capacity },	{ "reuse", reuse },
+		{ "one_block", one_block }, { "hand_back", hand_back }, { "bound", bound },
 	};
 
 	others();
