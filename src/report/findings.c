@@ -46,7 +46,7 @@ static __u32 charged_depth(const struct profile *profile, const struct stack_gro
 			   const struct stack_group *group)
 {
 	__u32 next_best = 0;
-	bool has_own = false, has_library = false;
+	bool has_library = false, has_own = false;
 
 	for (__u32 i = 0; i < group->n_seen; i++) {
 		const struct stack_label *label = &groups->labels[group->frames[i]];
@@ -54,12 +54,14 @@ static __u32 charged_depth(const struct profile *profile, const struct stack_gro
 
 		if (kind == FRAME_KIND_OWN && label->function)
 			return i;
-		/* Code without a name is only better than a library. */
-		if ((kind == FRAME_KIND_OWN && !has_own) ||
-		    (kind == FRAME_KIND_LIBRARY && !has_own && !has_library))
+		/* A name of a library tells more than an address of a stripped program. */
+		if (kind == FRAME_KIND_LIBRARY && label->function && !has_library) {
 			next_best = i;
-		has_own |= kind == FRAME_KIND_OWN;
-		has_library |= kind == FRAME_KIND_LIBRARY;
+			has_library = true;
+		} else if (kind == FRAME_KIND_OWN && !has_own && !has_library) {
+			next_best = i;
+			has_own = true;
+		}
 	}
 	return next_best;
 }
@@ -348,8 +350,9 @@ static void find_churn(const struct report *report, struct findings *findings)
 	    !is_part(function->allocations, report->total.allocations, LEAST_SHARE) ||
 	    freed_of(function) < MOST_LIFETIMES * function->allocations)
 		return;
+	/* What lives for most of the recording is used, and does not come and go. */
 	lifetime_ns = find_lifetime(report, charges, most);
-	if (!lifetime_ns)
+	if (!lifetime_ns || lifetime_ns > report->end_ns / 2)
 		return;
 	finding = add_finding(findings, FINDING_CHURN);
 	finding->function = most;

@@ -14,7 +14,7 @@
 struct stack_groups;
 
 /* The function to which stacks are charged: of each the innermost that is own code and has a
- * name, or else own code, of a library, or the innermost. */
+ * name, or else that of a library, own code without a name, or the innermost. */
 struct charged_function {
 	__u32 label; /* its label in the groups */
 	__u64 allocations, size_bytes;
