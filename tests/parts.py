@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Holds the tests that meson knows to the cases of tests/live: pytest fails where it is asked for the fast or the slow cases of a
-file that has none. Run as tests/parts.py BUILD."""
+file that has none, and cases that no test asks for are never run. Run as tests/parts.py BUILD."""
 
 import collections
 import contextlib
@@ -42,6 +42,10 @@ def main(build):
              for test in tests if "pytest" in test["cmd"] and "-m" in test["cmd"][3:]]
     assert asked, f"no test of {build} asks for a part of a file"
     empty = [f"{name}: {file} has no case that is {part}" for name, part, file in asked if file not in cases.files[part]]
+    words = [(word, "-m" in test["cmd"][3:]) for test in tests if "pytest" in test["cmd"] for word in test["cmd"]]
+    whole = {pathlib.Path(word).name for word, is_part in words if not is_part}
+    empty += [f"{file}: no test runs what is {part}" for part, files in cases.files.items()
+              for file in sorted(files - whole - {file for _, asked_part, file in asked if asked_part == part})]
     if empty:
         sys.exit("\n".join(["parts:", *empty, "all_fast and the lists of tests/live/meson.build say which parts there are"]))
 
