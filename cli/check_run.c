@@ -245,15 +245,40 @@ static bool run_in_turns(struct check_runs sides[CHECK_SIDES], const struct seri
 	return true;
 }
 
+/* A recording has no regions to compare with. */
+static int refuse_regions(struct check_result *result)
+{
+	const struct budget_test *test = result->test;
+
+	for (size_t i = 0; i < test->n_parts; i++) {
+		const struct budget_part *part = &test->parts[i];
+
+		for (int j = 0; j < BUDGET_FIGURES; j++)
+			if (part->kind == BUDGET_REGION && !part->is_off &&
+			    part->limits[j].has_growth)
+				return error__set(
+					&result->error, -EINVAL,
+					"the growth of region '%.64s' is limited, and a recording "
+					"has no regions; name a command or a directory with "
+					"--against",
+					part->name);
+	}
+	return 0;
+}
+
 static bool read_base(struct check_runs *runs)
 {
 	struct check_result *result = runs->result;
-	const char *path = runs->context->base.path;
-	int err = check_runs__read(runs, path, &result->error);
+	int err = refuse_regions(result);
 
-	if (!err && runs->is_incomplete)
-		err = error__set(&result->error, -ENODATA, "%.256s lacks calls that were lost",
-				 path);
+	if (!err)
+		err = check_runs__read(runs, runs->context->base.path, &result->error);
+	if (!err && runs->is_incomplete) {
+		error__set(&result->error, -ENODATA,
+			   "not all calls of the base are known, as said above");
+		result->outcome = CHECK_INCOMPLETE;
+		return false;
+	}
 	if (!err)
 		err = check_runs__settle(runs, &result->error);
 	result->status = EXIT_FAILED;

@@ -7,6 +7,8 @@
 
 #include "check.h"
 #include "cleanup.h"
+#include "completeness.h"
+#include "completeness_messages.h"
 #include "data_command.h"
 #include "data_file.h"
 #include "measure_gaps.h"
@@ -265,6 +267,40 @@ int check_runs__take(void *context, struct session *session, size_t run, struct 
 	return err;
 }
 
+/* Refuses recordings whose figures are not those of whole runs. */
+static int check_recording(const struct profile *profile, const char *path, struct error *error)
+{
+	if (!filter__has_live(profile))
+		return error__set(error, -ENODATA,
+				  "%.256s does not follow blocks; make it with record --live",
+				  path);
+	if (profile__sample_bytes(profile))
+		return error__set(
+			error, -ENODATA,
+			"%.256s is sampled, so its figures are estimates; make it without "
+			"--sample",
+			path);
+	if (profile__meta(profile, "window_opened"))
+		return error__set(error, -ENODATA,
+				  "%.256s has only a part of a run; make it without a window",
+				  path);
+	if (!completeness__has_ended(profile))
+		return error__set(
+			error, -ENODATA,
+			"%.256s ended before what it recorded did; record a command until "
+			"it ends",
+			path);
+	for (__u32 run = 1; run <= profile__n_runs(profile); run++) {
+		const char *status = profile__run_meta(profile, run, "exit_status");
+
+		if (strcmp(status, "0") != 0)
+			return error__set(error, -ECHILD,
+					  "the command of %.256s ended with status %.16s", path,
+					  status);
+	}
+	return 0;
+}
+
 int check_runs__read(struct check_runs *runs, const char *path, struct error *error)
 {
 	struct profile *profile = NULL;
@@ -273,9 +309,7 @@ int check_runs__read(struct check_runs *runs, const char *path, struct error *er
 
 	if (err)
 		return err;
-	if (!filter__has_live(profile))
-		err = error__set(error, -ENODATA,
-				 "%.256s does not follow blocks; make it with record --live", path);
+	err = check_recording(profile, path, error);
 	if (!err && check_runs__prepare(runs, n))
 		err = error__set(error, -ENOMEM, "out of memory");
 	if (!err)
@@ -289,7 +323,9 @@ int check_runs__read(struct check_runs *runs, const char *path, struct error *er
 	}
 	if (!err)
 		err = take_functions(runs, profile, error);
-	runs->is_incomplete = profile__ledger(profile, "lost");
+	runs->is_incomplete = !completeness__is_complete(profile);
+	if (!err && runs->is_incomplete)
+		completeness_messages__print(profile, path, 0);
 	runs->n = n;
 	profile__free(profile);
 	return err;

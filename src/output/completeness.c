@@ -12,6 +12,7 @@
 #include "data_file.h"
 #include "number.h"
 #include "profile.h"
+#include "profile_runs.h"
 #include "reasons.h"
 #include "text.h"
 
@@ -128,6 +129,14 @@ bool completeness__is_complete(const struct profile *profile)
 		if (profile__ledger(profile, missing[i]))
 			return false;
 	return !(opened && *opened == '0') && profile__ledger_adds_up(profile);
+}
+
+bool completeness__has_ended(const struct profile *profile)
+{
+	for (__u32 run = 1; run <= profile__n_runs(profile); run++)
+		if (!profile__run_meta(profile, run, "exit_status"))
+			return false;
+	return true;
 }
 
 static void report_untracked(const struct profile *profile, const struct output *output)

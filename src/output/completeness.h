@@ -32,6 +32,8 @@ int completeness__lines(const struct profile *profile, unsigned int flags, char 
 /* Returns whether @profile has every call of the window and, with --live, every block. Stacks may
  * still be incomplete. */
 bool completeness__is_complete(const struct profile *profile);
+/* Returns whether the command of each run ended before its recording did. False for processes that were attached to. */
+bool completeness__has_ended(const struct profile *profile);
 /*
  * Returns a sentence that says that the profile is sampled, which the caller frees; NULL if it is
  * not sampled, or there is no memory.

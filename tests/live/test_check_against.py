@@ -189,6 +189,40 @@ def test_recording(run, allocprof, varies, tmp_path):
     assert "does not follow blocks; make it with record --live" in said
 
 
+@pytest.mark.fast("preload")
+def test_recording_has_no_regions(run, allocprof, target, tmp_path):
+    """The growth of a region cannot be judged by a recording, whose region would have allocated nothing."""
+    program = str(target("regions_O2"))
+    run([allocprof, "record", "--live", "-o", tmp_path / "live", "--", program, "nest"], expect=0)
+    budget = budget_of(tmp_path / "budget.json", t={"command": [program, "nest"], "total_allocations": {"growth": 0},
+                                                    "regions": {"parse": {"total_allocations": {"growth": 0}}}})
+    said = check(run, allocprof, "--budget", budget, "--against", tmp_path / "live", expect=2)
+    assert said == "failed      t: the growth of region 'parse' is limited, and a recording has no regions; name a command or " \
+        "a directory with --against\n"
+    # Its other limits need no base.
+    budget_of(tmp_path / "budget.json", t={"command": [program, "nest"], "total_allocations": {"growth": 0},
+                                           "regions": {"parse": {"total_allocations": {"max": 1000}}}})
+    check(run, allocprof, "--budget", budget, "--against", tmp_path / "live", expect=0)
+
+
+@pytest.mark.fast("preload-sampled", "preload-unprobed")
+@pytest.mark.parametrize("words, command, status, says", [
+    (["--sample=1"], "exit 0", 2, "failed      sh: {} is sampled, so its figures are estimates"),
+    (["--delay=1ms"], "exit 0", 2, "failed      sh: {} has only a part of a run"),
+    (["--duration=0.2"], "exec sleep 3", 2, "failed      sh: {} ended before what it recorded did"),
+    ([], "exit 3", 2, "failed      sh: the command of {} ended with status 3"),
+    ([], "./program; exit 0", 4, "incomplete  sh: not all calls of the base are known"),
+], ids=["sampled", "window", "duration", "status", "unprobed"])
+def test_recording_refused(run, allocprof, compiled, tmp_path, words, command, status, says):
+    """The base is held to what the test itself is."""
+    recording = tmp_path / "base"
+    # No library can be loaded into it.
+    compiled("#include <stdlib.h>\nint main(void) { free(malloc(9)); return 0; }", "-static")
+    run([allocprof, "record", "--live", *words, "-o", recording, "--", "sh", "-c", command], cwd=tmp_path)
+    said = check(run, allocprof, "--fail-over=100000", "--against", recording, "--", "sh", "-c", "exit 0", expect=status, cwd=tmp_path)
+    assert says.format(recording) in said
+
+
 @pytest.mark.parametrize("words, status, words_said", [
     (["--against", "false", "--", "true"], 2, "failed      true: the base's command ended with status 1"),
     (["--against", "/no/such/file x", "--", "true"], 127, "not run     true: the base: "),
