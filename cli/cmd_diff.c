@@ -8,6 +8,7 @@
 #include "thread.h"
 
 #include "command.h"
+#include "completeness.h"
 #include "data_command.h"
 #include "data_file.h"
 #include "diff.h"
@@ -418,6 +419,29 @@ static int prepare_diff(void *context, struct error *error)
 	return err ? err : diff__new(inputs, &options->diff, &options->made, error);
 }
 
+/* Returns whether both recordings have all of what they compare. Those of processes that were attached to end when the user
+ * says so, and --per is for recordings of different lengths. */
+static bool can_tell(const struct diff_command *options)
+{
+	bool are_whole = true;
+
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		const struct profile *profile = options->data.selected[side].profile;
+		bool needs_end = !options->per && !profile__meta(profile, "attached_pid");
+		const char *lack = NULL;
+
+		if (!completeness__is_complete(profile))
+			lack = "does not have all calls or blocks";
+		else if (needs_end && !completeness__has_ended(profile))
+			lack = "ended before its command did";
+		if (lack)
+			message__print("%s %s, so whether %s grew is not known",
+				       options->inputs[side], lack, cost__name(options->diff.cost));
+		are_whole &= !lack;
+	}
+	return are_whole;
+}
+
 /* Two ranges of runs, or of samples, that overlap are no growth. */
 static int judge_diff(const void *context)
 {
@@ -425,15 +449,16 @@ static int judge_diff(const void *context)
 	const struct diff_profile *before = &options->made->profiles[DIFF_BEFORE];
 	const struct diff_profile *after = &options->made->profiles[DIFF_AFTER];
 
-	if (!options->judges ||
-	    growth_limit__allows(&options->fail_over, before->total, after->total))
+	if (!options->judges)
 		return EXIT_GOOD;
+	if (growth_limit__allows(&options->fail_over, before->total, after->total))
+		return can_tell(options) ? EXIT_GOOD : EXIT_INCOMPLETE;
 	if ((diff_profile__has_range(before) || diff_profile__has_range(after)) &&
 	    after->min <= before->max) {
 		message__print("%s: %s, within the noise of the runs",
 			       cost__name(options->diff.cost),
 			       growth_text__difference(before->total, after->total).text);
-		return EXIT_GOOD;
+		return can_tell(options) ? EXIT_GOOD : EXIT_INCOMPLETE;
 	}
 	message__print("%s: %s, where --fail-over allows %s", cost__name(options->diff.cost),
 		       growth_text__difference(before->total, after->total).text,

@@ -174,3 +174,22 @@ def test_fail_over_noise(run, allocprof, compiled, tmp_path):
     noise = run([allocprof, "diff", "--fail-over=0", tmp_path / "base", tmp_path / "noise"], expect=0)
     assert noise.stderr == b"allocprof: allocations: +4 (+0.4 %), within the noise of the runs\n"
     run([allocprof, "diff", "--fail-over=0", tmp_path / "base", tmp_path / "grown"], expect=3)
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("words, command, lack", [
+    (["--duration=0.2"], "exec sleep 1", "ended before its command did"), ([], "./program", "does not have all calls or blocks"),
+], ids=["duration", "unprobed"])
+def test_fail_over_cannot_tell(run, allocprof, compiled, tmp_path, words, command, lack):
+    """No growth is no proof where calls of a recording may be missing, on either side."""
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    # No library can be loaded into it.
+    compiled("#include <stdlib.h>\nint main(void) { free(malloc(9)); return 0; }", "-static")
+    run([allocprof, "record", "--live", "-o", whole, "--", "sh", "-c", "exit 0"], expect=0)
+    run([allocprof, "record", "--live", *words, "-o", part, "--", "sh", "-c", command], cwd=tmp_path)
+    for files in (whole, part), (part, whole):
+        result = run([allocprof, "diff", "--fail-over=100000", *files], expect=1)
+        assert f"{part} {lack}, so whether allocations grew is not known\n" in result.stderr.decode()
+        run([allocprof, "diff", *files], expect=0)
+    run([allocprof, "diff", "--fail-over=100000", whole, whole], expect=0)
+    run([allocprof, "diff", "--fail-over=100000", "--per=1:1", whole, part], expect=0 if "ended" in lack else 1)
