@@ -17,9 +17,10 @@
  * of an ALLOCPROF_REGION is allocprof_leave:scope, whatever the region.
  *
  *	struct allocprof_figures figures;
+ *	int answer = allocprof_read("parse", &figures);
  *
- *	if (allocprof_read("parse", &figures) > 0)
- *		assert(figures.allocations == 0);
+ *	if (answer != ALLOCPROF_READ_NOBODY)
+ *		assert(answer > 0 && figures.allocations == 0);
  *
  * reads what was counted so far: allocprof-targets(7), FIGURES IN THE PROGRAM.
  */
@@ -58,7 +59,10 @@ enum allocprof_answer {
 	/* This command counts no regions: stat and check do. All figures are 0. */
 	ALLOCPROF_READ_NO_REGIONS = -2,
 	/* Calls were missed, so the figures may be too low; the report says which. */
-	ALLOCPROF_READ_INCOMPLETE = -3
+	ALLOCPROF_READ_INCOMPLETE = -3,
+	/* Nobody has begun a region of this name since the measurement began, as where the name is
+	 * misspelt. All figures are 0. */
+	ALLOCPROF_READ_NOT_BEGUN = -4
 };
 
 #if defined(__linux__) && defined(__LP64__) && defined(__GNUC__)

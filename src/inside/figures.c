@@ -146,13 +146,15 @@ static void add_blocks(struct allocprof_figures *figures, const __u64 *stats)
 static int read_figures(const char *region, struct allocprof_figures *figures)
 {
 	bool is_live = process.mode == INSIDE_LIVE && !process.samples;
+	bool is_begun = true;
 	struct counted counted;
 
 	memset(&counted, 0, sizeof(counted));
 	if (region) {
 		__u32 number = region__number(region);
 
-		if (number < AP_MAX_REGIONS)
+		is_begun = number < AP_MAX_REGIONS;
+		if (is_begun)
 			add_region(&counted, number, (__u64 *)&figures->entered);
 	} else {
 		add_process(&counted);
@@ -165,6 +167,8 @@ static int read_figures(const char *region, struct allocprof_figures *figures)
 		add_calls(figures, &counted);
 	if (has_gaps(region))
 		return ALLOCPROF_READ_INCOMPLETE;
+	if (!is_begun)
+		return ALLOCPROF_READ_NOT_BEGUN;
 	return is_live ? ALLOCPROF_READ_LIVE : ALLOCPROF_READ_COUNTS;
 }
 

@@ -10,7 +10,7 @@ import support
 from support import SOURCE, Obedient, TIMEOUT_SECONDS, read_report, unavailable
 
 PRELOAD = pytest.mark.engines("preload")
-NOBODY, COUNTS, LIVE, PROBES, NO_REGIONS, INCOMPLETE = 0, 1, 2, -1, -2, -3
+NOBODY, COUNTS, LIVE, PROBES, NO_REGIONS, INCOMPLETE, NOT_BEGUN = 0, 1, 2, -1, -2, -3, -4
 READ = {"REGIONS_READ": "1"}
 EXAMPLES = SOURCE / "examples" / "figures"
 
@@ -50,7 +50,7 @@ def test_equal(run, allocprof, target, tmp_path, level, live, way):
     report, read, _ = stat(run, allocprof, tmp_path, *live, "--", target(f"regions_{level}"), way)
     assert report["complete"]
     for name in ("parse", "emit", "write", "a"):
-        assert read[name]["answer"] == (LIVE if live else COUNTS)
+        assert read[name]["answer"] == (NOT_BEGUN if not read[name]["entered"] else LIVE if live else COUNTS)
         assert read[name]["entered"] == report["regions"][name]["entered"]
         assert_equal(read[name], report["regions"][name], live)
         assert not any(read[name][key] for key in ("peak_bytes", "temporary", "temporary_bytes"))
@@ -191,10 +191,12 @@ int other(struct allocprof_figures *figures);
 int main(void)
 {
 	struct allocprof_figures figures, before;
-	int answer = allocprof_read("parse", &before);
+	int answer = allocprof_read(0, &before), misspelt = allocprof_read("parze", &before);
 
-	if (other(&figures) != answer || before.allocations != figures.allocations)
+	if (other(&figures) != answer || figures.allocations || figures.entered != (answer > 0))
 		return 9;
+	if (misspelt != (answer > 0 ? ALLOCPROF_READ_NOT_BEGUN : answer))
+		return 8;
 	return answer < 0 ? 10 - answer : answer;
 }
 """
@@ -244,5 +246,14 @@ def test_example(run, allocprof, tmp_path, name):
     assert b"allocated 0 times" in result.stdout
     assert run([program], expect=0).stdout.startswith(b"allocations not checked: ")
     planted = {"words": "CFLAGS=-DREGRESSION", "vector": "CXXFLAGS=-DREGRESSION", "text": "RUSTFLAGS=--cfg regression"}
-    run([*make, planted[name]], expect=0)
+    if name == "words":
+        # The region is renamed where it is begun.
+        source = tmp_path / "figures" / "words.c"
+        text = source.read_text()
+        source.write_text(text.replace('REGION("count_words")', 'REGION("words")'))
+        run([*make, "-B"], expect=0)
+        result = run([allocprof, "stat", "--", program], expect=134)
+        assert b"answer != ALLOCPROF_READ_NOT_BEGUN" in result.stderr
+        source.write_text(text)
+    run([*make, "-B", planted[name]], expect=0)
     run([allocprof, "stat", "--", program], expect=EXAMPLE_STATUS[name])
