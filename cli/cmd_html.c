@@ -112,7 +112,8 @@ static int find_findings(struct html_options *options, struct error *error)
 	options->report = report__new(after->profile, after->groups, &after->filtered,
 				      REPORT_BY_STACK, COST_ALLOCATIONS, true);
 	if (options->report)
-		err = findings__find(options->report, after->filtered.counts, &options->findings);
+		err = findings__find(options->report, after->filtered.counts,
+				     completeness__is_complete(after->profile), &options->findings);
 	for (int side = 0; side < DIFF_SIDES && compares; side++)
 		compared[side] = (struct moved_side){
 			.profile = sides[side].profile,

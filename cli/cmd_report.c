@@ -279,6 +279,7 @@ static int find_findings(struct report_options *options, struct selected *select
 	options->of_findings = report__new(selected->profile, selected->groups, &selected->filtered,
 					   REPORT_BY_STACK, COST_ALLOCATIONS, true);
 	err = options->of_findings ? findings__find(options->of_findings, selected->filtered.counts,
+						    completeness__is_complete(selected->profile),
 						    &options->findings)
 				   : -ENOMEM;
 	if (err)

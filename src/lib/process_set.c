@@ -214,7 +214,8 @@ static bool is_measurable(pid_t pid)
 	struct proc_stat stat;
 
 	return pid > 0 && pid != getpid() && !proc_stat__read(pid, &stat) && stat.state != 'Z' &&
-	       stat.parent != getpid() && !(stat.flags & 0x00200000); /* PF_KTHREAD */
+	       !(stat.parent == getpid() && has_name(pid, "allocprof*")) &&
+	       !(stat.flags & 0x00200000); /* PF_KTHREAD */
 }
 
 static int add_matching(struct process_set *set)

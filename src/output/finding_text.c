@@ -80,6 +80,10 @@ static void print_detail(const struct report *report, const struct finding *find
 
 	switch (finding->kind) {
 	case FINDING_INCOMPLETE:
+		if (!finding->blocks) {
+			fputs("what is missing is said with the numbers", to);
+			break;
+		}
 		fprintf(to, "%s %s missing, %s of all", number__count(finding->blocks).text,
 			plural__of("call{ is|s are}", finding->blocks).text,
 			number__share(finding->blocks, finding->whole).text);
@@ -106,7 +110,7 @@ static void print_detail(const struct report *report, const struct finding *find
 			number__time(finding->lifetime_ns).text);
 		break;
 	case FINDING_RESIDENT:
-		fprintf(to, "most of the rest, %s: %s", bytes_of(finding->part_bytes, &bytes),
+		fprintf(to, "the largest other part, %s: %s", bytes_of(finding->part_bytes, &bytes),
 			resident_text__part(finding->part));
 		break;
 	case FINDING_ADVICE:

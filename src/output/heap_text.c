@@ -82,8 +82,9 @@ static void print_heap_name(const struct profile *profile, const struct heap_row
 	default:
 		fprintf(to, "%s other %s with live blocks: %s", number__count(n).text,
 			plural__of("mapping{|s}", n).text,
-			has_jemalloc(profile) ? "jemalloc's"
-					      : "another allocator's, or of aligned blocks");
+			has_jemalloc(profile)
+				? "jemalloc's"
+				: "of large and aligned blocks side by side, or another allocator's");
 	}
 }
 

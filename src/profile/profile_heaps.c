@@ -46,6 +46,9 @@ int size_rule__by_name(const char *name)
 	return find_name(rule_names, SIZE_RULES, name);
 }
 
+/* A process has fewer heaps of a kind, and allocators have fewer size classes. */
+#define MOST_SEARCHED 4096
+
 static void add_up(__u64 *sum, __u64 more)
 {
 	*sum = profile__add_up(*sum, more);
@@ -60,7 +63,8 @@ int profile__add_heap(struct profile *profile, const struct profile_heap *heap)
 	if (!heap->process || heap->process > profile->n_processes ||
 	    (n && profile->heaps[n - 1].process > heap->process))
 		return -EINVAL;
-	for (size_t i = n; i-- > 0 && profile->heaps[i].process == heap->process;) {
+	for (size_t i = n;
+	     i-- > 0 && n - i <= MOST_SEARCHED && profile->heaps[i].process == heap->process;) {
 		to = &profile->heaps[i];
 		if (to->kind != heap->kind || to->address != heap->address)
 			continue;
@@ -86,6 +90,8 @@ int profile__add_size_class(struct profile *profile, const struct profile_size_c
 	struct profile_size_class *to;
 	int err;
 
+	if (n >= MOST_SEARCHED)
+		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
 		to = &profile->size_classes[i];
 		if (to->rule != sizes->rule || to->most_bytes != sizes->most_bytes)

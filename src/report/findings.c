@@ -222,16 +222,38 @@ static bool is_part(__u64 part, __u64 whole, double least)
 	return part && part >= least * whole;
 }
 
-static void find_incomplete(const struct report *report, struct findings *findings)
+static void find_incomplete(const struct report *report, bool is_complete,
+			    struct findings *findings)
 {
 	__u64 lost = profile__ledger(report->profile, "lost");
 	struct finding *finding;
 
-	if (!lost)
+	if (!lost && is_complete)
 		return;
 	finding = add_finding(findings, FINDING_INCOMPLETE);
 	finding->blocks = lost;
 	finding->whole = profile__ledger(report->profile, "events");
+}
+
+/* Forgets the growth of functions that several processes called: that these become more is none. */
+static int forget_sums(const struct profile *profile, const __u32 *of_counts, size_t n,
+		       struct growth *growths)
+{
+	_cleanup_(free_ptr) __u32 *processes = calloc(n + 1, sizeof(*processes));
+
+	if (!processes)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		__u32 process = profile->counts[i].process, *first;
+
+		if (!of_counts[i])
+			continue;
+		first = &processes[of_counts[i] - 1];
+		if (*first && *first != process)
+			growths[of_counts[i] - 1] = (struct growth){ 0 };
+		*first = process;
+	}
+	return 0;
 }
 
 /* Stores how each function's live bytes grew. Returns 0, -ENOMEM or -EINVAL. */
@@ -252,8 +274,9 @@ static int measure_growth(const struct report *report, const struct charges *cha
 				charges->of_groups
 					[report->groups->by_stack[profile->counts[i].stack - 1]];
 	err = exit_frees__find(profile, &frees, &error);
-	return err ? err
-		   : growth__measure(profile, of_counts, charges->n, frees.epoch, growths, &error);
+	if (!err)
+		err = growth__measure(profile, of_counts, charges->n, frees.epoch, growths, &error);
+	return err ?: forget_sums(profile, of_counts, charges->n, growths);
 }
 
 static int find_leaks(const struct report *report, struct findings *findings)
@@ -280,7 +303,8 @@ static int find_leaks(const struct report *report, struct findings *findings)
 		finding->blocks = charges->functions[lost - 1].lost;
 		finding->bytes = charges->functions[lost - 1].lost_bytes;
 		finding->whole = report->left_bytes;
-		if (growths[lost - 1].verdict == GROWTH_GROWING)
+		if (growths[lost - 1].verdict == GROWTH_GROWING &&
+		    report->end_ns >= LEAST_GROWING_NS)
 			finding->bytes_per_second = growths[lost - 1].bytes_per_second;
 	}
 	if (growing && growing != lost) {
@@ -368,10 +392,13 @@ static void find_resident(const struct report *report, struct findings *findings
 	__u64 sums[RSS_KINDS];
 	struct finding *finding;
 
-	if (!profile->n_rss)
+	/* The runs of a recording were not there at one time. */
+	if (!profile->n_rss || profile->n_runs > 1)
 		return;
 	finding = add_finding(findings, FINDING_RESIDENT);
 	profile__add_up_rss(profile, sums);
+	/* Neither is the program's. */
+	sums[RSS_OWN] = sums[RSS_CHANGED] = 0;
 	for (enum rss_kind kind = 0; kind < RSS_KINDS; kind++)
 		finding->whole = profile__add_up(finding->whole, sums[kind]);
 	finding->bytes = sums[RSS_BLOCKS];
@@ -411,7 +438,7 @@ static int find_advice(const struct report *report, struct findings *findings)
 	return 0;
 }
 
-int findings__find(const struct report *report, const struct selection *counts,
+int findings__find(const struct report *report, const struct selection *counts, bool is_complete,
 		   struct findings *findings)
 {
 	int err;
@@ -420,9 +447,12 @@ int findings__find(const struct report *report, const struct selection *counts,
 	err = charges__make(report->profile, report->groups, counts, &findings->charges);
 	if (err)
 		return err;
-	find_incomplete(report, findings);
+	find_incomplete(report, is_complete, findings);
 	if (!filter__has_live(report->profile))
 		return 0;
+	/* What a function has of a sample is too rough for a sentence. */
+	if (profile__sample_bytes(report->profile))
+		return find_advice(report, findings);
 	err = find_leaks(report, findings);
 	if (err)
 		return err;

@@ -80,10 +80,11 @@ const char *finding__name(enum finding_kind kind);
 
 /*
  * Finds what is to be said of the blocks of @report, which has to have the growth of its entries,
- * and to be of all blocks. @counts are those of its filter. Returns 0, -ENOMEM, or -EINVAL for a
+ * and to be of all blocks. @counts are those of its filter. @is_complete: nothing is missing in
+ * the recording. Returns 0, -ENOMEM, or -EINVAL for a
  * damaged file. The caller releases *@findings in either case.
  */
-int findings__find(const struct report *report, const struct selection *counts,
+int findings__find(const struct report *report, const struct selection *counts, bool is_complete,
 		   struct findings *findings);
 void findings__release(struct findings *findings);
 

@@ -151,7 +151,7 @@ def test_python_that_frees_a_list(runner, allocprof, tmp_path, engine, copied):
     freed = copied(recorder.pid, pid)["parts"]
     assert full["blocks"] - freed["blocks"] > 20 << 20
     assert sum_of(full) - sum_of(freed) == pytest.approx(
-        sum(full.get(name, 0) - freed.get(name, 0) for name in ("blocks", "slack", "free", "mappings")), abs=1 << 20)
+        sum(full.get(name, 0) - freed.get(name, 0) for name in ("blocks", "slack", "free", "mappings", "allocprof")), abs=1 << 20)
     recorder.stdin.close()
     assert recorder.wait(TIMEOUT_SECONDS) == 0
 

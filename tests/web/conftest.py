@@ -46,6 +46,8 @@ def page(started):
     yield started
     assert started.requests() == []
     assert started.errors() == []
+    # The next test begins as a reader does who has chosen no theme.
+    started.evaluate("localStorage.clear()")
 
 
 @pytest.fixture
