@@ -85,7 +85,7 @@ static int run(struct target *target, char *const argv[], __u64 functions, bool 
 	       struct error *error)
 {
 	struct probes_options options = { .functions = functions };
-	struct target_inheritance inheritance;
+	struct target_inheritance inheritance = { 0 };
 	struct probes *probes = NULL;
 	struct floor_bpf *skeleton = NULL;
 	struct kernel kernel;
