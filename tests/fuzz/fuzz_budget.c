@@ -21,13 +21,14 @@ static void update(struct budget *budget)
 		{ 1, 1, 1 }, { -2, -2, 9 }, { 3, 2, 2000 }, { 1LL << 62, 1LL << 62, 1LL << 62 },
 		{ 5, 5, 5 }, { 0, 0, 0 },
 	};
+	char platform[] = "x86_64 2.36";
 	struct error error;
 	bool changed;
 
 	for (size_t i = 0; i < budget->n_tests; i++) {
 		struct budget_test *test = &budget->tests[i];
 
-		(void)budget_test__choose_when(test, says, "x86_64 2.36", &error);
+		(void)budget_test__choose_when(test, says, platform, &error);
 		budget_test__update(test, values, &changed);
 		for (size_t j = 0; j < test->n_parts; j++)
 			budget_part__update(&test->parts[j], values, &changed);

@@ -10,7 +10,7 @@ import pytest
 
 from measured import Measured
 from servers import Postgresql, Redis, ask
-from support import TIMEOUT_SECONDS, unavailable, wait_until
+from support import TIMEOUT_SECONDS, unavailable
 
 PARTS = ("blocks", "slack", "free", "before", "mappings", "inherited", "stacks", "data", "files", "shared", "allocprof", "changed")
 
