@@ -8,6 +8,7 @@
 #include "completeness.h"
 #include "error.h"
 #include "findings.h"
+#include "moved.h"
 #include "page.h"
 #include "page_sides.h"
 #include "profile.h"
@@ -110,7 +111,7 @@ static int find_findings(struct html_options *options, struct error *error)
 	if (!filter__selects_all(&options->data.choice.filter.options))
 		return 0;
 	options->report = report__new(after->profile, after->groups, &after->filtered,
-				      REPORT_BY_STACK, COST_ALLOCATIONS, true);
+				      REPORT_BY_STACK, COST_ALLOCATIONS, REPORT_GROWTH);
 	if (options->report)
 		err = findings__find(options->report, after->filtered.counts,
 				     completeness__is_complete(after->profile), &options->findings);

@@ -277,7 +277,7 @@ static int find_findings(struct report_options *options, struct selected *select
 	    options->advice)
 		return 0;
 	options->of_findings = report__new(selected->profile, selected->groups, &selected->filtered,
-					   REPORT_BY_STACK, COST_ALLOCATIONS, true);
+					   REPORT_BY_STACK, COST_ALLOCATIONS, REPORT_GROWTH);
 	err = options->of_findings ? findings__find(options->of_findings, selected->filtered.counts,
 						    completeness__is_complete(selected->profile),
 						    &options->findings)
@@ -310,9 +310,10 @@ static int prepare_report(void *context, struct error *error)
 	output->with_reach = output->knows_reach && choice->filter.options.leaks;
 	if (output->with_reach && options->sort == SORT_UNSET)
 		output->sort = REPORT_LOST;
-	output->report = report__new(selected->profile, selected->groups, &selected->filtered,
-				     choose_roots(options, selected, output->cost), output->sort,
-				     output->with_growth);
+	output->report =
+		report__new(selected->profile, selected->groups, &selected->filtered,
+			    choose_roots(options, selected, output->cost), output->sort,
+			    output->with_growth ? REPORT_GROWTH_OF_FUNCTIONS : REPORT_NO_GROWTH);
 	if (!output->report)
 		return error__set(error, -ENOMEM, "cannot report: out of memory");
 	err = find_findings(options, selected, error);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Makes the sentences of findings, of advice and of costs that moved, as text and as JSON. */
 #include "finding_text.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include <json-c/json.h>
 
 #include "findings.h"
+#include "moved.h"
 
 struct terminal;
 

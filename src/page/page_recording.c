@@ -15,6 +15,7 @@
 #include "filter.h"
 #include "finding_text.h"
 #include "findings.h"
+#include "moved.h"
 #include "growth.h"
 #include "json.h"
 #include "number.h"

@@ -20,7 +20,7 @@
 #define SMALL_BITS 8
 /* A growing buffer has had at least so many sizes, each about twice the one before. */
 #define LEAST_SIZES 3
-/* Of what is not freed so few blocks are. */
+/* What is kept without a bound may free so small a share of its blocks. */
 #define HARDLY_ANY 0.01
 /* What grows for a shorter time may be what the program begins with. */
 #define LEAST_GROWING_NS NS_PER_S

@@ -26,7 +26,7 @@ struct advice {
 	/* Blocks of all its counts, whatever the filter. */
 	__u64 allocations;
 	__u64 least_bytes, most_bytes; /* they have sizes between these powers of two */
-	/* What following the advice saves at most: calls of the allocator and, by kind, bytes that
+	/* Who follows the advice saves at most so many calls of the allocator and, by kind, bytes that
 	 * realloc had to copy (ADVICE_RESERVE) or live ones (ADVICE_BOUND). */
 	__u64 saved_calls, saved_bytes;
 	double share; /* of all allocations or, of saved bytes that are live, of all live ones */

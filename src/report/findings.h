@@ -7,37 +7,10 @@
 #include <stddef.h>
 
 #include "advice.h"
+#include "charges.h"
 #include "profile.h"
 #include "report.h"
 #include "selection.h"
-
-struct stack_groups;
-
-/* The function to which stacks are charged: of each the innermost that is own code and has a
- * name, or else that of a library, own code without a name, or the innermost. */
-struct charged_function {
-	__u32 label; /* its label in the groups */
-	__u64 allocations, size_bytes;
-	__u64 live, live_bytes;
-	__u64 peak, peak_bytes;
-	__u64 lost, lost_bytes; /* also those that are lost indirectly */
-};
-
-struct charges {
-	struct charged_function *functions;
-	size_t n;
-	__u32 *of_groups; /* by group: index of the function + 1; 0: nothing is charged to it */
-	__u32 *depths;	  /* by group: frames that are further inside */
-};
-
-/*
- * Charges the blocks of @profile, whose stacks have the groups @groups: those of @counts, by
- * count's id - 1, or all where that is NULL. Leaves out mappings and page faults, where blocks are
- * again. Returns 0 or -ENOMEM. The caller releases *@charges in either case.
- */
-int charges__make(const struct profile *profile, const struct stack_groups *groups,
-		  const struct selection *counts, struct charges *charges);
-void charges__release(struct charges *charges);
 
 /* In the order in which they are said. */
 enum finding_kind {
@@ -87,32 +60,5 @@ const char *finding__name(enum finding_kind kind);
 int findings__find(const struct report *report, const struct selection *counts, bool is_complete,
 		   struct findings *findings);
 void findings__release(struct findings *findings);
-
-/* A cost that moved from one recording to the other. */
-struct moved {
-	enum cost cost;
-	__u64 before, after;
-	char *function; /* the function that moved most of it; NULL: none did */
-	double change;	/* of this function */
-};
-
-#define MOVED_COSTS 4
-
-/* A recording that is compared with another one. */
-struct moved_side {
-	const struct profile *profile;
-	const struct stack_groups *groups;
-	const struct selection *counts; /* NULL: all */
-	__u64 peak_bytes;		/* the counted peak; 0: not known */
-};
-
-/*
- * Finds the costs that moved by a hundredth or more, in descending order of the share by which
- * they did. Both recordings have to be of one run, and not sampled. Returns 0 or -ENOMEM. The caller releases
- * @list in either case.
- */
-int moved__find(const struct moved_side *before, const struct moved_side *after,
-		struct moved list[MOVED_COSTS], size_t *n);
-void moved__release(struct moved list[MOVED_COSTS], size_t n);
 
 #endif

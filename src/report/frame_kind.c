@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Tells what kind of code a frame is, by the names of its function, file and source. */
 #include "frame_kind.h"
 
 #include <stdbool.h>

@@ -132,7 +132,7 @@ static int measure_functions(struct report *report, const __u32 *entries, __u64 
 }
 
 /* Measures the growth of entries. @entries has the index + 1 at a count's id - 1; 0: none. */
-static int measure_growth(struct report *report, const __u32 *entries)
+static int measure_growth(struct report *report, const __u32 *entries, enum report_growth growth)
 {
 	_cleanup_(free_ptr) struct growth *growths =
 		calloc(report->n_entries + 1, sizeof(*growths));
@@ -148,11 +148,13 @@ static int measure_growth(struct report *report, const __u32 *entries)
 				      growths, &error);
 	for (size_t i = 0; i < report->n_entries && !err; i++)
 		report->entries[i].growth = growths[i];
-	return err ? err : measure_functions(report, entries, frees.epoch, &error);
+	if (err || growth != REPORT_GROWTH_OF_FUNCTIONS)
+		return err;
+	return measure_functions(report, entries, frees.epoch, &error);
 }
 
 static int add_up(struct report *report, const struct filtered *filtered, const __u32 *roots,
-		  bool with_growth)
+		  enum report_growth growth)
 {
 	const struct profile *profile = report->profile;
 	_cleanup_(free_ptr) __u32 *entries = calloc(profile->n_counts + 1, sizeof(*entries));
@@ -184,7 +186,7 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 			entry->at_exit = report->at_exit = false;
 	}
 	hash_table__release(&index);
-	return err || !with_growth ? err : measure_growth(report, entries);
+	return err || growth == REPORT_NO_GROWTH ? err : measure_growth(report, entries, growth);
 }
 
 static char *root_text(const struct profile *profile, const struct profile_thread *thread,
@@ -240,7 +242,7 @@ static int label_roots(const struct profile *profile, struct stack_groups *group
 }
 
 static int fill(struct report *report, struct stack_groups *groups, const struct filtered *filtered,
-		enum report_by by, bool with_growth)
+		enum report_by by, enum report_growth growth)
 {
 	const struct profile *profile = report->profile;
 	_cleanup_(free_ptr) __u32 *roots = calloc(profile->n_threads + 1, sizeof(*roots));
@@ -252,7 +254,7 @@ static int fill(struct report *report, struct stack_groups *groups, const struct
 		memset(roots, 0xff, profile->n_threads * sizeof(*roots));
 	else
 		err = label_roots(profile, groups, by, roots);
-	return err ? err : add_up(report, filtered, roots, with_growth);
+	return err ? err : add_up(report, filtered, roots, growth);
 }
 
 static void drop_empty(struct report *report, enum cost cost)
@@ -321,7 +323,7 @@ static int compare_entries(const void *left, const void *right, void *context)
 
 struct report *report__new(const struct profile *profile, struct stack_groups *groups,
 			   const struct filtered *filtered, enum report_by by, int sort,
-			   bool with_growth)
+			   enum report_growth growth)
 {
 	struct report *report = calloc(1, sizeof(*report));
 	struct order order = { groups, sort };
@@ -342,7 +344,7 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 	report->epoch_ns = filtered->epoch_ns;
 	report->mappings = mapping_sums__new(profile);
 	if ((profile->n_mappings && !report->mappings) ||
-	    fill(report, groups, filtered, by, with_growth)) {
+	    fill(report, groups, filtered, by, growth)) {
 		report__free(report);
 		return NULL;
 	}

@@ -72,14 +72,20 @@ enum report_by {
 	REPORT_BY_THREAD, /* and by process */
 };
 
+/* Growth is measured in all lifetimes, once for entries and once for functions. */
+enum report_growth {
+	REPORT_NO_GROWTH,
+	REPORT_GROWTH,		    /* of entries */
+	REPORT_GROWTH_OF_FUNCTIONS, /* and of functions: report.growing */
+};
+
 /*
- * Adds up @filtered by stack and @by, and sorts by @sort (an enum cost or report_sort).
- * @with_growth: also computes each entry's growth. The arguments must outlive the report. Returns
- * NULL if there is no memory.
+ * Adds up @filtered by stack and @by, and sorts by @sort (an enum cost or report_sort). The
+ * arguments must outlive the report. Returns NULL if there is no memory.
  */
 struct report *report__new(const struct profile *profile, struct stack_groups *groups,
 			   const struct filtered *filtered, enum report_by by, int sort,
-			   bool with_growth);
+			   enum report_growth growth);
 void report__free(struct report *report);
 
 /* Stores all blocks of @entry, whatever the filter; for COST_PEAK only those of the run that has

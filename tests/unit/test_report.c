@@ -28,8 +28,8 @@ static struct view open_view(struct profile *profile, struct filter_options opti
 	view.groups = stack_groups__new(profile, view.stacks);
 	assert_non_null(view.groups);
 	assert_int_equal(filter__apply(profile, view.groups, &options, &view.filtered, NULL), 0);
-	view.report =
-		report__new(profile, view.groups, &view.filtered, REPORT_BY_THREAD, sort, true);
+	view.report = report__new(profile, view.groups, &view.filtered, REPORT_BY_THREAD, sort,
+				  REPORT_GROWTH_OF_FUNCTIONS);
 	assert_non_null(view.report);
 	return view;
 }
