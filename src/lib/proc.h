@@ -30,6 +30,10 @@ typedef int proc_maps_visit(void *context, const struct proc_mapping *mapping);
  */
 int proc_maps__each(pid_t pid, proc_maps_visit *visit, void *context);
 
+/* Flags PF_EXITING and PF_KTHREAD of the kernel's include/linux/sched.h. */
+#define PROC_IS_EXITING	      0x00000004UL
+#define PROC_IS_KERNEL_THREAD 0x00200000UL
+
 /* Some fields of /proc/PID/stat (proc_pid_stat(5)). */
 struct proc_stat {
 	char state; /* 'Z': the process's first thread has ended */
@@ -37,7 +41,7 @@ struct proc_stat {
 	pid_t parent;
 	/* Controlling terminal, encoded as by the kernel's new_encode_dev(); 0: none. */
 	unsigned int terminal;
-	unsigned long flags; /* flags PF_* of the kernel's include/linux/sched.h */
+	unsigned long flags; /* PROC_IS_KERNEL_THREAD and others */
 };
 
 /* Reads the fields of process @pid. Returns 0 or a negative errno: -ESRCH or -ENOENT if there is

@@ -215,7 +215,7 @@ static bool is_measurable(pid_t pid)
 
 	return pid > 0 && pid != getpid() && !proc_stat__read(pid, &stat) && stat.state != 'Z' &&
 	       !(stat.parent == getpid() && has_name(pid, "allocprof*")) &&
-	       !(stat.flags & 0x00200000); /* PF_KTHREAD */
+	       !(stat.flags & PROC_IS_KERNEL_THREAD);
 }
 
 static int add_matching(struct process_set *set)
@@ -288,13 +288,21 @@ static int name_group(struct process_set *set, const char *group)
 	return set->group ? 0 : -ENOMEM;
 }
 
-static int search(struct process_set *set)
+static int search(struct process_set *set, struct error *error)
 {
 	int err = add_matching(set);
 
+	if (err == -ENOTUNIQ)
+		return error__set(
+			error, err,
+			"'%s' fits several control groups, %s and %s; give the path of one",
+			set->group, set->joining.group, set->other_group);
+	if (err)
+		return error__set(error, err, "cannot search for processes in /proc: %s",
+				  strerror(-err));
 	qsort(set->pids, set->n, sizeof(*set->pids), compare_pids);
 	set->joining.is_unknown = set->group && !set->joining.group;
-	return err;
+	return 0;
 }
 
 int process_set__search(struct process_set *set, const char *name, const char *group,
@@ -312,12 +320,7 @@ int process_set__search(struct process_set *set, const char *name, const char *g
 	if (err)
 		return err;
 	set->was_searched = true;
-	err = search(set);
-	if (err == -ENOTUNIQ)
-		return error__set(
-			error, err,
-			"'%s' fits several control groups, %s and %s; give the path of one", group,
-			set->joining.group, set->other_group);
+	err = search(set, error);
 	if (err || set->n)
 		return err;
 	return error__set(error, -ESRCH,
@@ -327,7 +330,7 @@ int process_set__search(struct process_set *set, const char *name, const char *g
 			  group ?: "");
 }
 
-int process_set__search_again(struct process_set *set)
+int process_set__search_again(struct process_set *set, struct error *error)
 {
-	return set->was_searched ? search(set) : 0;
+	return set->was_searched ? search(set, error) : 0;
 }

@@ -11,11 +11,11 @@
 
 struct error;
 
-/* What processes that start later have to have to belong to a set. */
+/* A process that starts later belongs to a set if it has this name and is in this group. */
 struct process_joining {
 	/* Pattern of the name, with * and ?, of up to 15 bytes; "": any. */
 	char name[16];
-	/* Control group of version 2, as /proc/PID/cgroup has it; "": any. */
+	/* Control group of version 2, as /proc/PID/cgroup has it; NULL: any. */
 	char *group;
 	/* The group is one of version 1 alone, of which the kernel does not tell BPF programs. */
 	bool is_unknown;
@@ -37,7 +37,7 @@ pid_t process_set__first(const struct process_set *set);
 size_t process_set__size(const struct process_set *set);
 /* Returns the resident memory of all of them that run; 0: none does. */
 __u64 process_set__rss_bytes(const struct process_set *set);
-/* Returns what later processes have to have; NULL: they do not belong to the set. */
+/* Returns which later processes belong to the set; NULL: none does. */
 const struct process_joining *process_set__joining(const struct process_set *set);
 
 /* Adds the numbers of @text, which commas separate. Returns 0, or a negative errno with @error
@@ -53,7 +53,8 @@ int process_set__add_numbers(struct process_set *set, const char *text, struct e
 int process_set__search(struct process_set *set, const char *name, const char *group,
 			struct error *error);
 
-/* Searches once more, for those that have started since. Returns 0 or a negative errno. */
-int process_set__search_again(struct process_set *set);
+/* Searches once more, for those that have started since. Returns 0, or a negative errno with @error
+ * set. */
+int process_set__search_again(struct process_set *set, struct error *error);
 
 #endif

@@ -205,7 +205,7 @@ static bool is_kernel_thread(pid_t pid)
 {
 	struct proc_stat stat;
 
-	return !proc_stat__read(pid, &stat) && stat.flags & 0x00200000; /* PF_KTHREAD */
+	return !proc_stat__read(pid, &stat) && stat.flags & PROC_IS_KERNEL_THREAD;
 }
 
 /* Returns the thread group of @tid; @tid itself if it is unknown. */

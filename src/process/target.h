@@ -33,10 +33,11 @@ struct target {
 	struct rusage usage; /* of the child and of its own reaped children */
 	__u64 start_ns;	     /* start of the recording, CLOCK_MONOTONIC; the session sets it */
 	__u64 end_ns;	     /* end of the target, CLOCK_MONOTONIC; 0: it has not been seen */
-	/* Further processes, only of running ones. The target has ended when all have. */
+	/* Processes that are measured beside @pid, all of which ran before (-p A,B, --name, --cgroup).
+	 * The target has ended when all have. */
 	struct fellow *fellows;
 	size_t n_fellows, fellows_room;
-	/* More may begin while it is measured, so it does not end with these. */
+	/* Processes that start later may be measured, too, so the target does not end with these. */
 	bool is_open;
 	pid_t ends_with; /* the process with whose end the recording ends; 0: there are several */
 	/* With --isolate: the private copies of files that the command will see. Files can be

@@ -191,12 +191,11 @@ int session__launch(struct session *session, char *const argv[],
 	return err;
 }
 
-/* A process that is found after others have been attached to is one that none of these has forked
- * from then on, so that soon there is none. */
+/* Each search finds only processes that were forked by one that was not attached to yet: soon all are. */
 #define MOST_SEARCHES 100
 
-/* Attaches to processes of the set that have been forked, by one that was not attached to then, since
- * it was searched for. */
+/* Attaches to the processes of the set that were forked after the last search, by a process that was
+ * not attached to yet: the engine follows only what its own processes fork. */
 static int attach_late(struct session *session, struct process_set *set, struct error *error)
 {
 	const struct engine_operations *operations = session__operations(session, 0);
@@ -207,7 +206,7 @@ static int attach_late(struct session *session, struct process_set *set, struct 
 	for (int i = 0; i < MOST_SEARCHES && !err; i++) {
 		size_t n = target__n_processes(&session->target);
 
-		err = process_set__search_again(set) ?: target__add(&session->target, set);
+		err = process_set__search_again(set, error) ?: target__add(&session->target, set);
 		if (err || target__n_processes(&session->target) == n)
 			return err;
 		err = operations->attach_more(session->engines[0], n, error);
@@ -219,7 +218,7 @@ int session__attach(struct session *session, struct process_set *set, struct err
 {
 	struct target *target = &session->target;
 	/* The engine is told of what has started since it was opened. */
-	int err = process_set__search_again(set) ?: target__attach(target, set, error);
+	int err = process_set__search_again(set, error) ?: target__attach(target, set, error);
 
 	for (size_t i = 0; i < target__n_processes(target) && !err; i++)
 		err = translator__refuse_process(target__process(target, i), error);

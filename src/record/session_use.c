@@ -9,8 +9,6 @@
 #include "cleanup.h"
 #include "proc.h"
 
-#define PROCESS_IS_EXITING 4UL /* PF_EXITING of the kernel's include/linux/sched.h */
-
 struct use_reading {
 	pid_t target;
 	bool has_target; /* it may be visited twice, as itself and as one of the profile's processes */
@@ -36,7 +34,7 @@ static bool is_ending(pid_t pid)
 	struct proc_stat stat;
 
 	return proc_stat__read(pid, &stat) || strchr("ZXx", stat.state) ||
-	       stat.flags & PROCESS_IS_EXITING;
+	       stat.flags & PROC_IS_EXITING;
 }
 
 /* Takes over @fd, the count of the group's processes that the kernel has killed. What was killed
