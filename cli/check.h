@@ -34,7 +34,7 @@ enum check_side {
 	CHECK_SIDES,
 };
 
-/* What --against names. */
+/* The kinds of things that --against can name. */
 enum check_base_kind {
 	CHECK_NO_BASE,
 	CHECK_BASE_COMMAND,
@@ -45,7 +45,8 @@ enum check_base_kind {
 struct check_base {
 	enum check_base_kind kind;
 	char **argv; /* of a command */
-	/* Of a directory: itself, and what the tests' working directories are relative to. */
+	/* Descriptors of the directory, and of the one in it that the tests' working directories are
+	 * relative to; only of CHECK_BASE_DIRECTORY. */
 	int here_fd, root_fd;
 	const char *path; /* of a directory or recording */
 	struct growth_limit

@@ -32,7 +32,7 @@ struct spread {
 	const __u64 *calls; /* by run */
 	__u64 usual;	    /* what most runs did, the least of equally frequent numbers */
 	size_t n_usual;
-	__u64 range;
+	__u64 least, most;
 };
 
 static size_t count_equal(const __u64 *calls, size_t n, __u64 value)
@@ -46,30 +46,33 @@ static size_t count_equal(const __u64 *calls, size_t n, __u64 value)
 
 static struct spread spread_of(const struct stack_group *group, const __u64 *calls, size_t n)
 {
-	struct spread spread = { .group = group, .calls = calls };
-	__u64 least = UINT64_MAX, most = 0;
+	struct spread spread = { .group = group, .calls = calls, .least = UINT64_MAX };
 
 	for (size_t i = 0; i < n; i++) {
 		size_t equal = count_equal(calls, n, calls[i]);
 
-		least = calls[i] < least ? calls[i] : least;
-		most = calls[i] > most ? calls[i] : most;
+		spread.least = calls[i] < spread.least ? calls[i] : spread.least;
+		spread.most = calls[i] > spread.most ? calls[i] : spread.most;
 		if (equal > spread.n_usual ||
 		    (equal == spread.n_usual && calls[i] < spread.usual)) {
 			spread.usual = calls[i];
 			spread.n_usual = equal;
 		}
 	}
-	spread.range = most - least;
 	return spread;
+}
+
+static __u64 range_of(const struct spread *spread)
+{
+	return spread->most - spread->least;
 }
 
 static int compare_spreads(const void *a, const void *b)
 {
 	const struct spread *first = a, *second = b;
 
-	if (first->range != second->range)
-		return first->range > second->range ? -1 : 1;
+	if (range_of(first) != range_of(second))
+		return range_of(first) > range_of(second) ? -1 : 1;
 	return first->group->id < second->group->id ? -1 : first->group->id > second->group->id;
 }
 
@@ -82,14 +85,8 @@ static void print_deviations(const struct spread *spread, size_t n, FILE *to)
 		distinct += spread->calls[i] != spread->usual &&
 			    !count_equal(spread->calls, i, spread->calls[i]);
 	if (distinct > 2) {
-		__u64 least = UINT64_MAX, most = 0;
-
-		for (size_t i = 0; i < n; i++) {
-			least = spread->calls[i] < least ? spread->calls[i] : least;
-			most = spread->calls[i] > most ? spread->calls[i] : most;
-		}
-		fprintf(to, "%s to %s in %zu runs", number__count(least).text,
-			number__count(most).text, n);
+		fprintf(to, "%s to %s in %zu runs", number__count(spread->least).text,
+			number__count(spread->most).text, n);
 		return;
 	}
 	for (size_t i = 0, shown = 0; i < n; i++) {
@@ -142,7 +139,7 @@ static void print_all(const struct stack_groups *groups, const __u64 *calls, siz
 
 	for (size_t i = 0; i < groups->n_groups && spreads; i++) {
 		spreads[n_spreads] = spread_of(&groups->groups[i], &calls[i * n], n);
-		n_spreads += spreads[n_spreads].range != 0;
+		n_spreads += range_of(&spreads[n_spreads]) != 0;
 	}
 	if (!n_spreads)
 		return;

@@ -35,47 +35,31 @@ static void print_sizes(FILE *to, const struct advice *advice)
 void advice_text__print_reason(const struct report *report, const struct advice *advice, bool exact,
 			       FILE *to)
 {
+	/* The sentence ends so if it begins with a part of the blocks. */
+	static const char *const happened[ADVICE_KINDS] = {
+		[ADVICE_RESERVE] = "were made larger by realloc here again",
+		[ADVICE_REUSE] = "ended before their thread allocated again",
+		[ADVICE_ONE_BLOCK] = "stay until the end",
+		[ADVICE_HAND_BACK] = "were freed by another thread than had allocated them",
+	};
+	const struct growth *growth = &report->entries[advice->entry].growth;
 	struct number_text calls = number__count(advice->saved_calls);
 	struct number_text all = number__count(advice->allocations);
 
-	switch (advice->kind) {
-	case ADVICE_RESERVE:
-		fprintf(to, "%s of %s blocks", calls.text, all.text);
-		print_sizes(to, advice);
-		fputs(" were made larger by realloc here again", to);
-		break;
-	case ADVICE_CAPACITY:
+	if (advice->kind == ADVICE_BOUND) {
+		fprintf(to,
+			"live bytes grow by %s a second until the end, and of %s blocks hardly any was freed",
+			report_text__bytes(number__of(growth->bytes_per_second), exact).text,
+			all.text);
+	} else if (advice->kind == ADVICE_CAPACITY) {
 		fprintf(to, "%s buffers", all.text);
 		print_sizes(to, advice);
 		fprintf(to, ", of which each container needs one; there are at least %s",
 			number__count(advice->allocations - advice->saved_calls).text);
-		break;
-	case ADVICE_REUSE:
+	} else {
 		fprintf(to, "%s of %s blocks", calls.text, all.text);
 		print_sizes(to, advice);
-		fputs(" ended before their thread allocated again", to);
-		break;
-	case ADVICE_ONE_BLOCK:
-		fprintf(to, "%s of %s blocks", calls.text, all.text);
-		print_sizes(to, advice);
-		fputs(" stay until the end", to);
-		break;
-	case ADVICE_HAND_BACK:
-		fprintf(to, "%s of %s blocks", calls.text, all.text);
-		print_sizes(to, advice);
-		fputs(" were freed by another thread than had allocated them", to);
-		break;
-	case ADVICE_BOUND:
-		fprintf(to,
-			"live bytes grow by %s a second until the end, and of %s blocks hardly any was freed",
-			report_text__bytes(
-				number__of(report->entries[advice->entry].growth.bytes_per_second),
-				exact)
-				.text,
-			all.text);
-		break;
-	case ADVICE_KINDS:
-		break;
+		fprintf(to, " %s", happened[advice->kind]);
 	}
 }
 

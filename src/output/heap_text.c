@@ -29,12 +29,7 @@ struct heap_row {
 static void add_heap(struct heap_row *to, const struct profile_heap *heap)
 {
 	to->heap.kind = heap->kind;
-	to->heap.mappings = profile__add_up(to->heap.mappings, heap->mappings);
-	to->heap.resident_bytes = profile__add_up(to->heap.resident_bytes, heap->resident_bytes);
-	to->heap.block_bytes = profile__add_up(to->heap.block_bytes, heap->block_bytes);
-	to->heap.slack_bytes = profile__add_up(to->heap.slack_bytes, heap->slack_bytes);
-	to->heap.free_bytes = profile__add_up(to->heap.free_bytes, heap->free_bytes);
-	to->heap.blocks = profile__add_up(to->heap.blocks, heap->blocks);
+	profile_heap__add(&to->heap, heap);
 	to->n++;
 }
 
@@ -159,13 +154,6 @@ static void print_class(const struct report_output *output, const struct profile
 		fprintf(to, "%14s\n", "unknown");
 }
 
-static void add_class(struct profile_size_class *to, const struct profile_size_class *more)
-{
-	to->blocks = profile__add_up(to->blocks, more->blocks);
-	to->size_bytes = profile__add_up(to->size_bytes, more->size_bytes);
-	to->usable_bytes = profile__add_up(to->usable_bytes, more->usable_bytes);
-}
-
 /* Prints the classes of one rule, sorted. */
 static void print_rule(const struct report_output *output, enum size_rule rule,
 		       const struct profile_size_class *classes, size_t n)
@@ -180,11 +168,11 @@ static void print_rule(const struct report_output *output, enum size_rule rule,
 	fprintf(output->terminal.to, "\nLive blocks by size, %s:\n%14s  %10s  %14s  %14s  %14s\n",
 		texts[rule], "up to", "blocks", "requested", "usable", "rounding");
 	for (size_t i = 0; i < n; i++) {
-		add_class(&all, &classes[i]);
+		profile_size_class__add(&all, &classes[i]);
 		if (i < MOST_ROWS)
 			print_class(output, &classes[i], NULL);
 		else
-			add_class(&rest, &classes[i]);
+			profile_size_class__add(&rest, &classes[i]);
 	}
 	if (n > MOST_ROWS)
 		print_class(output, &rest, "others");

@@ -261,7 +261,7 @@ enum heap_kind {
 	HEAP_KINDS,
 };
 
-/* What a heap of a process has of its resident memory; only with --resident. */
+/* A heap of a process, and its part of the resident memory; only with --resident. */
 struct profile_heap {
 	__u32 process;
 	enum heap_kind kind;
@@ -475,6 +475,9 @@ const char *rss_kind__name(enum rss_kind kind);
  * not exist or comes before the last one's, or with -ENOMEM. */
 int profile__add_heap(struct profile *profile, const struct profile_heap *heap);
 int profile__add_size_class(struct profile *profile, const struct profile_size_class *sizes);
+/* Add the numbers of @more to *@to. */
+void profile_heap__add(struct profile_heap *to, const struct profile_heap *more);
+void profile_size_class__add(struct profile_size_class *to, const struct profile_size_class *more);
 const char *heap_kind__name(enum heap_kind kind);
 int heap_kind__by_name(const char *name);
 const char *size_rule__name(enum size_rule rule);

@@ -54,6 +54,24 @@ static void add_up(__u64 *sum, __u64 more)
 	*sum = profile__add_up(*sum, more);
 }
 
+void profile_heap__add(struct profile_heap *to, const struct profile_heap *more)
+{
+	add_up(&to->mappings, more->mappings);
+	add_up(&to->resident_bytes, more->resident_bytes);
+	add_up(&to->block_bytes, more->block_bytes);
+	add_up(&to->slack_bytes, more->slack_bytes);
+	add_up(&to->free_bytes, more->free_bytes);
+	add_up(&to->blocks, more->blocks);
+	add_up(&to->size_bytes, more->size_bytes);
+}
+
+void profile_size_class__add(struct profile_size_class *to, const struct profile_size_class *more)
+{
+	add_up(&to->blocks, more->blocks);
+	add_up(&to->size_bytes, more->size_bytes);
+	add_up(&to->usable_bytes, more->usable_bytes);
+}
+
 int profile__add_heap(struct profile *profile, const struct profile_heap *heap)
 {
 	size_t n = profile->n_heaps;
@@ -68,13 +86,7 @@ int profile__add_heap(struct profile *profile, const struct profile_heap *heap)
 		to = &profile->heaps[i];
 		if (to->kind != heap->kind || to->address != heap->address)
 			continue;
-		add_up(&to->mappings, heap->mappings);
-		add_up(&to->resident_bytes, heap->resident_bytes);
-		add_up(&to->block_bytes, heap->block_bytes);
-		add_up(&to->slack_bytes, heap->slack_bytes);
-		add_up(&to->free_bytes, heap->free_bytes);
-		add_up(&to->blocks, heap->blocks);
-		add_up(&to->size_bytes, heap->size_bytes);
+		profile_heap__add(to, heap);
 		return 0;
 	}
 	err = profile_index__reserve(&profile->heaps, &profile->index->heaps_room, n,
@@ -96,9 +108,7 @@ int profile__add_size_class(struct profile *profile, const struct profile_size_c
 		to = &profile->size_classes[i];
 		if (to->rule != sizes->rule || to->most_bytes != sizes->most_bytes)
 			continue;
-		add_up(&to->blocks, sizes->blocks);
-		add_up(&to->size_bytes, sizes->size_bytes);
-		add_up(&to->usable_bytes, sizes->usable_bytes);
+		profile_size_class__add(to, sizes);
 		return 0;
 	}
 	err = profile_index__reserve(&profile->size_classes, &profile->index->size_classes_room, n,
