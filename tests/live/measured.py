@@ -74,19 +74,26 @@ def states_of(pid):
     return states
 
 
-class Measured:
-    """allocprof while it measures @process, from when it counts to finish()."""
+class Recorder:
+    """allocprof with a command line that attaches, from when it counts to finish()."""
 
-    def __init__(self, runner, allocprof, pid, output, *words, engine="inside"):
-        self.output = output
-        self.process = runner.start([allocprof, *words, f"--engine={engine}", "-o", output, "-p", pid], stderr=subprocess.PIPE)
-        wait_until_counting(allocprof, self.process)
+    def __init__(self, runner, argv):
+        self.process = runner.start(argv, stderr=subprocess.PIPE)
+        wait_until_counting(argv[0], self.process)
 
     def finish(self):
         self.process.send_signal(signal.SIGINT)
         said = self.process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
         assert self.process.returncode == 0, said
         return said
+
+
+class Measured(Recorder):
+    """allocprof while it measures the process @pid."""
+
+    def __init__(self, runner, allocprof, pid, output, *words, engine="inside"):
+        self.output = output
+        super().__init__(runner, [allocprof, *words, f"--engine={engine}", "-o", output, "-p", pid])
 
 
 # Prints "ready"; its threads allocate until the end of the input and check what is in their blocks. The first one sleeps meanwhile, and

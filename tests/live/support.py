@@ -2,6 +2,7 @@
 """What the live tests share: where things are, and how to run them without leaving any behind."""
 
 import atexit
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -655,6 +656,22 @@ def gaps_of(database):
     for kind, *gap in database.execute("SELECT kind, number, object, detail FROM gaps WHERE NOT run"):
         gaps.setdefault(kind, []).append(tuple(gap))
     return gaps
+
+
+@contextlib.contextmanager
+def control_group():
+    """A new control group of version 2, which is empty again at the end."""
+    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
+    groups = [pathlib.Path(words[1], f"allocprof-test-{os.getpid()}") for words in mounts if words[2] == "cgroup2"]
+    try:
+        groups[0].mkdir()
+    except (IndexError, OSError) as error:
+        unavailable(f"no control group of version 2 can be made: {error}")
+    try:
+        yield groups[0]
+    finally:
+        wait_until(lambda: not (groups[0] / "cgroup.procs").read_text(), "the group is empty")
+        groups[0].rmdir()
 
 
 class Recording:

@@ -15,7 +15,7 @@ import pytest
 
 from measured import CHECKING, LATER, LIBRARY, MEMORY, await_untouched, code_of, differences, maps_of, states_of, writable_of
 from servers import Load, Nginx, Node, Postgresql, Redis
-from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until
+from support import TIMEOUT_SECONDS, Obedient, control_group, read_report, unavailable, wait_until
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
 TRIES = int(os.environ.get("ALLOCPROF_TRIES", 12))
@@ -187,19 +187,12 @@ def test_other_probes(measure, runner, target):
 
 @contextlib.contextmanager
 def group_to_freeze():
-    """A control group of version 2 in which processes can be frozen."""
-    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
-    groups = [pathlib.Path(words[1], f"allocprof-test-{os.getpid()}") for words in mounts if words[2] == "cgroup2"]
-    try:
-        groups[0].mkdir()
-    except (IndexError, OSError) as error:
-        unavailable(f"no control group of version 2 can be made: {error}")
-    try:
-        yield groups[0]
-    finally:
-        (groups[0] / "cgroup.freeze").write_text("0")
-        wait_until(lambda: not (groups[0] / "cgroup.procs").read_text(), "the group is empty")
-        groups[0].rmdir()
+    """A control group in which processes can be frozen."""
+    with control_group() as group:
+        try:
+            yield group
+        finally:
+            (group / "cgroup.freeze").write_text("0")
 
 
 def test_frozen(run, allocprof, runner, target):

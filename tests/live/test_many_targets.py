@@ -10,23 +10,15 @@ import subprocess
 
 import pytest
 
-from conftest import unavailable
-from support import TIMEOUT_SECONDS, Obedient, Recording, wait_until, wait_until_counting
+from measured import Recorder
+from support import TIMEOUT_SECONDS, Obedient, Recording, control_group, wait_until, wait_until_counting
 
 
-class Several:
-    """allocprof while it measures the processes that @choice names, from when it counts to finish()."""
+class Several(Recorder):
+    """allocprof while it measures the processes that @choice names."""
 
     def __init__(self, runner, allocprof, data, *choice, command="record"):
-        self.data = data
-        self.process = runner.start([allocprof, command, "-o", data, *choice], stderr=subprocess.PIPE)
-        wait_until_counting(allocprof, self.process)
-
-    def finish(self):
-        self.process.send_signal(signal.SIGINT)
-        said = self.process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
-        assert self.process.returncode == 0, said
-        return said
+        super().__init__(runner, [allocprof, command, "-o", data, *choice])
 
 
 def calls_by_pid(data, size=32):
@@ -52,16 +44,8 @@ def named(target, tmp_path):
 
 @pytest.fixture
 def group():
-    """A new control group of version 2."""
-    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
-    found = [pathlib.Path(words[1], f"allocprof-many-{os.getpid()}") for words in mounts if words[2] == "cgroup2"]
-    try:
-        found[0].mkdir()
-    except (IndexError, OSError) as error:
-        unavailable(f"no control group of version 2 can be made: {error}")
-    yield found[0]
-    wait_until(lambda: not (found[0] / "cgroup.procs").read_text(), "the group is empty")
-    found[0].rmdir()
+    with control_group() as made:
+        yield made
 
 
 @pytest.mark.parametrize("live", [[], ["--live"]])
@@ -373,3 +357,23 @@ def test_begin_at(runner, allocprof, target, tmp_path):
     assert recorder.returncode == 0
     small.exit()
     large.exit()
+
+
+def test_faults_of_later_ones(runner, allocprof, named, tmp_path):
+    """A process that joins is followed from its exec on: its faults are those that it was charged with from then on."""
+    keeper = Obedient(runner, [named("sleeper")])
+    data = tmp_path / "data"
+    several = Several(runner, allocprof, data, "--faults", "--name", named.name)
+    later = runner.start([named("faults")], stdout=subprocess.PIPE)
+    output, _ = later.communicate(timeout=TIMEOUT_SECONDS)
+    assert later.returncode == 0
+    # What it counted itself; copied are those of its child.
+    counted = {name: int(number) for name, number in (line.split("=") for line in output.decode().split() if "=" in line)}
+    least = sum(number for name, number in counted.items() if name != "copied")
+    keeper.exit()
+    several.finish()
+    recording = Recording(data)
+    [(faults,)] = recording.sql(f"SELECT sum(calls) FROM calls WHERE pid = {later.pid}")
+    # Those that a kernel without fentry shows to no program are lost, and none else.
+    lost = recording.ledger["lost"]
+    assert faults + lost >= least and lost in (0, counted["filled"] + counted["locked"])
