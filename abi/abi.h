@@ -110,8 +110,9 @@ struct ap_config {
 	__u32 no_scratch; /* 1: no scratch slot may be claimed (--inject) */
 	__u32 stack_dump; /* maximum bytes of a user-stack snapshot; 0: none is sent */
 	__u32 follow;	  /* 1: follow children of a followed process */
-	/* joins: 1: follow also what executes a program whose name matches the pattern @joins_name, with
-	 * * and ?, if that is not empty, in the control group of the map joined_group, if @joins_group. */
+	/* joins: 1: a process that executes a program is followed from then on if its name matches the
+	 * pattern @joins_name, with * and ?, or that is empty, and if it is in the control group of the
+	 * map joined_group, or @joins_group is 0. */
 	__u32 joins, joins_group;
 	char joins_name[AP_COMM_LEN];
 	__u32 drain_at; /* number of new counters at which user space is woken to drain them */

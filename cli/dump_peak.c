@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Tells when a copy of the recording is to be written because the target has more resident memory than
+ * before. */
 #include "dump_peak.h"
 
 #include <stdio.h>

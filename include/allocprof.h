@@ -27,8 +27,8 @@
 #ifndef ALLOCPROF_H
 #define ALLOCPROF_H
 
-/* What all threads of this process have done in a region, or since the process is measured. The words are those
- * of `allocprof stat`. Fields may be added at the end: a program is told no more than it was compiled for. */
+/* Figures of all threads of this process together, in a region, or since the process is measured. The words are
+ * those of `allocprof stat`. Fields may be added at the end: a program is told no more than it was compiled for. */
 struct allocprof_figures {
 	unsigned long long allocations, reallocations, deallocations;
 	/* Without ALLOCPROF_READ_LIVE the bytes that allocations and reallocations asked for. With it
@@ -47,7 +47,7 @@ struct allocprof_figures {
 	unsigned long long entered;
 };
 
-/* What allocprof_read() returns: more than 0 where the figures are exact. */
+/* The answers of allocprof_read() are greater than 0 where the figures are exact. */
 enum allocprof_answer {
 	/* Nobody measures this process. All figures are 0. */
 	ALLOCPROF_READ_NOBODY = 0,

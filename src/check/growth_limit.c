@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads limits of growth, and compares figures with them. */
 #include "growth_limit.h"
 
 #include <errno.h>

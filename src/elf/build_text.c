@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads what compilers and the C library have written into a file about themselves, in a worker. */
 #include "build_text.h"
 
 #include <gelf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a file says of how it was built: compilers' versions, and that of the C library. */
+/* Reads from a file how it was built: the versions of its compilers and of the C library. */
 #ifndef ALLOCPROF_BUILD_TEXT_H
 #define ALLOCPROF_BUILD_TEXT_H
 

@@ -95,7 +95,8 @@ struct session_options {
 	bool throttle; /* slow the target down rather than lose events of the log */
 	bool regions;  /* count by the program's regions, too */
 	bool follow;   /* follow children */
-	/* Of running processes: what later ones have to have to be measured, too; NULL: they are not. */
+	/* With running processes: a process that starts later is measured, too, if it has this; NULL:
+	 * none is. */
 	const struct process_joining *joins;
 	bool isolates; /* a launched command sees copies of the probed files, which are its own */
 	/* Also probe files that a process of a binary translator has mapped, which kills it. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Words growth, and limits of it. */
 #include "growth_text.h"
 
 #include <stdio.h>

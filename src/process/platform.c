@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads the machine, system, C library, compiler and libraries that a command runs on. */
 #include "platform.h"
 
 #include <limits.h>

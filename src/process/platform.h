@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a command runs on, for a recording's meta and for the conditions of budgets: numbers of allocations depend
- * on it. */
+/* Finds out what a command runs on, for a recording's meta and for the conditions of budgets: how many
+ * allocations a program makes depends on it. */
 #ifndef ALLOCPROF_PLATFORM_H
 #define ALLOCPROF_PLATFORM_H
 
