@@ -116,3 +116,17 @@ def test_what_moved(record, said):
     for option in ("--thread=case_study", "--per=1:2"):
         diff, text = said("diff", option, before, after)
         assert "findings" not in diff and "The peak grew" not in text
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_sampled_blocks_name_no_leak(record, said):
+    """A sample is too rough for a sentence on what grows, holds or churns."""
+    report, _ = said("report", record("sampled", "--live", "--sample=4k"))
+    assert not {finding["kind"] for finding in report["findings"]} & {"growing", "lost", "peak", "churn"}
+
+
+def test_short_runs_have_no_rate(record, said):
+    """What is measured for less than a second says nothing of a second."""
+    report, _ = said("report", record("short", "--live", steps=200))
+    assert "peak" in [finding["kind"] for finding in report["findings"]]
+    assert not [finding for finding in report["findings"] if finding.get("bytes_per_second")]
