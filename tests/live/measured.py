@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Processes that are measured from inside (--engine=inside -p): what is mapped there, and programs that are to notice nothing."""
 
-import contextlib
 import pathlib
 import signal
 import subprocess
@@ -63,15 +62,6 @@ def await_untouched(pid, before, is_killed=False):
         wait_until(lambda: not differences(code_of(pid), before, is_killed), "it is as before")
     except AssertionError as error:
         raise AssertionError(f"{error}: {differences(code_of(pid), before, is_killed)[:10]}") from None
-
-
-def states_of(pid):
-    """Those of its threads; one may end meanwhile."""
-    states = set()
-    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            states.add(path.read_text().rsplit(")", 1)[1].split()[0])
-    return states
 
 
 class Recorder:

@@ -315,6 +315,21 @@ def wait_until(condition, what, timeout=TIMEOUT_SECONDS):
         time.sleep(0.005)
 
 
+def states_of(pid):
+    """Those of its threads; one may end meanwhile."""
+    states = set()
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            states.add(path.read_text().rsplit(")", 1)[1].split()[0])
+    return states
+
+
+def stop(pid):
+    """Sends SIGSTOP, and returns when none of its threads runs any more."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: states_of(pid) == {"T"}, "all threads are stopped")
+
+
 def wait_until_counting(allocprof, process):
     """Until the recording, which is @process or a child of it, has set all of its probes and opened its
     window: only then does it answer."""

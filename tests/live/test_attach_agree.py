@@ -14,10 +14,10 @@ import sqlite3
 
 import pytest
 
-from measured import LIBRARY, Measured, states_of
+from measured import LIBRARY, Measured
 from memory import EXACT
 from servers import Nginx, Node, Postgresql, Redis
-from support import Obedient, Recording, by_address, libc_path, stack_addresses, target, unavailable, wait_until
+from support import Obedient, Recording, by_address, libc_path, stack_addresses, stop, target, unavailable, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
 ROUNDS = 30
@@ -250,8 +250,7 @@ class Stopped(contextlib.AbstractContextManager):
         self.pid = pid
 
     def __enter__(self):
-        os.kill(self.pid, signal.SIGSTOP)
-        wait_until(lambda: states_of(self.pid) == {"T"}, "all threads are stopped")
+        stop(self.pid)
         return self
 
     def __exit__(self, *_):

@@ -16,8 +16,8 @@ import pytest
 
 import support
 from conftest import WITHOUT_PRIVILEGES
-from measured import CHECKING, LATER, LIBRARY, MEMORY, code_of, maps_of, states_of
-from support import TIMEOUT_SECONDS, Obedient, read_report, unavailable, wait_until, wait_until_counting
+from measured import CHECKING, LATER, LIBRARY, MEMORY, code_of, maps_of
+from support import TIMEOUT_SECONDS, Obedient, read_report, states_of, stop, unavailable, wait_until, wait_until_counting
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
 
@@ -305,7 +305,7 @@ def test_hidden_allocator_of_a_command(run, allocprof, compiled, tmp_path):
 
 def test_stopped_process(run, allocprof, runner, target):
     process = Obedient(runner, [target("sleeper")])
-    os.kill(process.pid, signal.SIGSTOP)
+    stop(process.pid)
     done = run([allocprof, "stat", "--engine=inside", "--duration", "50ms", "-p", process.pid], expect=125)
     assert b"it was stopped (SIGSTOP)" in done.stderr, done.stderr
     os.kill(process.pid, signal.SIGCONT)
@@ -382,8 +382,7 @@ def test_stopped_at_the_end(runner, allocprof, target, tmp_path):
     recorder = runner.start([allocprof, "stat", "--engine=inside", "-o", tmp_path / "report", "-p", process.pid], stderr=subprocess.DEVNULL)
     wait_until_counting(allocprof, recorder)
     process.ask("alloc 10")
-    os.kill(process.pid, signal.SIGSTOP)
-    wait_until(lambda: states_of(process.pid) == {"T"}, "the process is stopped")
+    stop(process.pid)
     recorder.send_signal(signal.SIGINT)
     assert recorder.wait(TIMEOUT_SECONDS) == 0
     assert "the process could not be left" in (tmp_path / "report").read_text()

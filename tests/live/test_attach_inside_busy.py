@@ -13,9 +13,9 @@ import subprocess
 
 import pytest
 
-from measured import CHECKING, LATER, LIBRARY, MEMORY, await_untouched, code_of, differences, maps_of, states_of, writable_of
+from measured import CHECKING, LATER, LIBRARY, MEMORY, await_untouched, code_of, differences, maps_of, writable_of
 from servers import Load, Nginx, Node, Postgresql, Redis
-from support import TIMEOUT_SECONDS, Obedient, control_group, read_report, unavailable, wait_until
+from support import TIMEOUT_SECONDS, Obedient, control_group, read_report, states_of, unavailable, wait_until
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
 TRIES = int(os.environ.get("ALLOCPROF_TRIES", 12))

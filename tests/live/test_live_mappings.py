@@ -13,7 +13,7 @@ import time
 import pytest
 
 import live_mappings
-from support import Obedient, Recording, TIMEOUT_SECONDS, unavailable, wait_until_counting
+from support import Obedient, Recording, TIMEOUT_SECONDS, stop, unavailable, wait_until_counting
 
 PAGE = 4096
 
@@ -81,7 +81,7 @@ def idle(runner, allocprof, tmp_path):
         held.append((one, pid))
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while True:
-            os.kill(pid, signal.SIGSTOP)
+            stop(pid)
             lines = open(f"/proc/{pid}/maps").read()
             runner.run([allocprof, "ctl", "-p", one.pid, "dump", "-o", tmp_path / "dump"], expect=0)
             recording = Recording(tmp_path / "dump")

@@ -16,7 +16,7 @@ import subprocess
 
 import pytest
 
-from support import (Obedient, Recording, TIMEOUT_SECONDS, shell_status, stack_addresses, wait_until,
+from support import (Obedient, Recording, TIMEOUT_SECONDS, shell_status, stack_addresses, stop, wait_until,
                      wait_until_counting)
 
 PROGRAM_BYTES = 1111
@@ -127,16 +127,11 @@ class Shell:
     @contextlib.contextmanager
     def asleep(self):
         """allocprof does nothing meanwhile."""
-        self.process.send_signal(signal.SIGSTOP)
-        wait_until(self.is_stopped, "allocprof sleeps")
+        stop(self.process.pid)
         try:
             yield
         finally:
             self.process.send_signal(signal.SIGCONT)
-
-    def is_stopped(self):
-        with open(f"/proc/{self.process.pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] == "T"
 
     def end(self):
         self.process.stdin.close()
