@@ -34,6 +34,11 @@ AP_REGION_RULE struct ap_region_sweep ap_region_sweep__at_end(__u64 sp)
 	return (struct ap_region_sweep){ .floor = sp, .region = AP_MAX_REGIONS };
 }
 
+AP_REGION_RULE int ap_region_mark__begins(__u32 mark)
+{
+	return mark == AP_REGION_BEGIN || mark == AP_REGION_ENTER || mark == AP_REGION_RESUME;
+}
+
 /* Returns whether *@there, an entry of struct ap_regions' masks, is that of the set @mask. A free
  * entry is given to the set. */
 AP_REGION_RULE int ap_region_mask__is(__u64 *there, __u64 mask)
@@ -112,7 +117,8 @@ AP_REGION_RULE int ap_region_thread__open(struct ap_region_thread *thread,
 	if (thread->n >= AP_MAX_OPEN_REGIONS)
 		return 0;
 	open = &thread->open[thread->n & (AP_MAX_OPEN_REGIONS - 1)];
-	open->sp = sweep->sp;
+	/* Asynchronous work is resumed by any function, so its frame tells nothing. */
+	open->sp = mark == AP_REGION_RESUME ? ~0ULL : sweep->sp;
 	open->ip = sweep->ip;
 	open->region = sweep->region;
 	open->scoped = mark == AP_REGION_ENTER;

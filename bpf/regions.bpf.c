@@ -142,7 +142,7 @@ int region_event(struct pt_regs *ctx)
 	kernel_stack__use(ctx);
 	if (!LOAD(gate.running) || !process__current())
 		return 0;
-	if (mark == AP_REGION_BEGIN || mark == AP_REGION_ENTER)
+	if (ap_region_mark__begins(mark))
 		regions__begin(arch__sp(ctx), arch__ip(ctx), region, mark);
 	else if (mark != AP_REGION_READ)
 		regions__end(arch__sp(ctx), region, mark);

@@ -23,6 +23,19 @@
  *		assert(answer > 0 && figures.allocations == 0);
  *
  * reads what was counted so far: allocprof-targets(7), FIGURES IN THE PROGRAM.
+ *
+ *	struct allocprof_task task = { 0 };
+ *
+ *	ALLOCPROF_ENTER("request", &task);
+ *	...
+ *	ALLOCPROF_LEAVE("request", &task);
+ *
+ * are statements, too, around each part of asynchronous work, in whatever function or thread. In a C++20 coroutine
+ *
+ *	ALLOCPROF_TASK("request", task);
+ *	auto text = co_await task.await(socket.read());
+ *
+ * is a declaration as ALLOCPROF_REGION is, and the thread is out of the region while the coroutine is suspended.
  */
 #ifndef ALLOCPROF_H
 #define ALLOCPROF_H
@@ -40,12 +53,15 @@ struct allocprof_figures {
 	unsigned long long bytes_deallocated;
 	/* Allocated and not freed yet. Negative where more was freed than allocated, as a region may. */
 	long long live, live_bytes;
-	/* For the process only; 0 for a region. @peak_bytes is the most that was live in all measured
+	/* For the process only, otherwise 0. @peak_bytes is the most that was live in all measured
 	 * processes together. */
 	unsigned long long peak_bytes, temporary, temporary_bytes;
-	/* How often the region was begun; 0 for the process. */
+	/* How often the region was begun, or the task entered; 0 for the process and the thread. */
 	unsigned long long entered;
 };
+
+/* In place of a region's name: what the calling thread has done. Names of regions have no colon. */
+#define ALLOCPROF_THREAD ":thread"
 
 /* The answers of allocprof_read() are greater than 0 where the figures are exact. */
 enum allocprof_answer {
@@ -69,8 +85,8 @@ enum allocprof_answer {
 
 /* Versions of clang-format do not agree on it. */
 /* clang-format off */
-/* As SystemTap's sdt.h writes them, version 3 of the note. The name is a literal, quotes included. An argument
- * of 1 tells the beginning of what ends with its scope. */
+/* As SystemTap's sdt.h writes them, version 3 of the note. The name is a literal, quotes included. The
+ * arguments tell the kinds of beginnings apart. */
 #define ALLOCPROF_NOTE_(provider, name, arguments)                                                          \
 	__asm__ __volatile__(                                                                      \
 		"990:	nop\n"                                                                       \
@@ -131,6 +147,8 @@ enum allocprof_answer {
 #define ALLOCPROF_BEGIN(name)  ALLOCPROF_MARK_("allocprof_begin", name, "", 0)
 #define ALLOCPROF_ENTER_(name) ALLOCPROF_MARK_("allocprof_begin", name, "-4@$1", 1)
 #define ALLOCPROF_END(name)    ALLOCPROF_MARK_("allocprof_end", name, "", 2)
+/* A begin of asynchronous work, which no frame ends. */
+#define ALLOCPROF_RESUME_(name) ALLOCPROF_MARK_("allocprof_begin", name, "-4@$2", 4)
 
 /* Marks of a scope are in the function's own frame, also where nothing else is inlined: so a call above it is
  * known to be outside of the region. */
@@ -209,8 +227,8 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 /* clang-format on */
 
 /*
- * Stores in *@figures what was counted in the region of this name by all threads of this process, or in the
- * process if it is a null pointer. Returns an enum allocprof_answer. It allocates nothing.
+ * Stores in *@figures what was counted in the region of this name by all threads of this process, or by this
+ * thread if it is ALLOCPROF_THREAD, or in the process if it is a null pointer. Returns an enum allocprof_answer. It allocates nothing.
  */
 static inline int allocprof_read(const char *region, struct allocprof_figures *figures)
 {
@@ -238,11 +256,191 @@ static inline int allocprof_read(const char *region, struct allocprof_figures *f
 	return ALLOCPROF_READ_NOBODY;
 }
 
-#define ALLOCPROF_BEGIN(name)  ((void)0)
-#define ALLOCPROF_END(name)    ((void)0)
+#define ALLOCPROF_BEGIN(name)	((void)0)
+#define ALLOCPROF_RESUME_(name) ((void)0)
+#define ALLOCPROF_END(name)	((void)0)
 /* A declaration here too. */
-#define ALLOCPROF_REGION(name) struct ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)
+#define ALLOCPROF_REGION(name)	struct ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)
 
+#endif
+
+/* Asynchronous work: figures of its own, of what threads do between ALLOCPROF_ENTER() and ALLOCPROF_LEAVE(). To be
+ * initialized with zeros. */
+struct allocprof_task {
+	/* Of the parts that were left so far, and what allocprof_read() answered in them: if not always the
+	 * same, ALLOCPROF_READ_INCOMPLETE. */
+	struct allocprof_figures figures;
+	int answer;
+	int is_entered_;
+	unsigned long long entered_;
+	struct allocprof_figures before_; /* the thread's when it entered */
+};
+
+static inline void allocprof_task_enter_(struct allocprof_task *task)
+{
+	int answer = allocprof_read(ALLOCPROF_THREAD, &task->before_);
+
+	if (!task->entered_++)
+		task->answer = answer;
+	else if (task->answer != answer)
+		task->answer = ALLOCPROF_READ_INCOMPLETE;
+	task->is_entered_ = 1;
+}
+
+static inline void allocprof_task_leave_(struct allocprof_task *task)
+{
+	struct allocprof_figures now, *sum = &task->figures;
+	const struct allocprof_figures *before = &task->before_;
+	int answer = allocprof_read(ALLOCPROF_THREAD, &now);
+
+	task->is_entered_ = 0;
+	if (task->answer != answer)
+		task->answer = ALLOCPROF_READ_INCOMPLETE;
+	if (answer <= 0 && answer != ALLOCPROF_READ_INCOMPLETE)
+		return;
+	sum->allocations += now.allocations - before->allocations;
+	sum->reallocations += now.reallocations - before->reallocations;
+	sum->deallocations += now.deallocations - before->deallocations;
+	sum->bytes_allocated += now.bytes_allocated - before->bytes_allocated;
+	sum->bytes_reallocated += now.bytes_reallocated - before->bytes_reallocated;
+	sum->bytes_deallocated += now.bytes_deallocated - before->bytes_deallocated;
+	sum->live += now.live - before->live;
+	sum->live_bytes += now.live_bytes - before->live_bytes;
+	sum->entered = task->entered_;
+}
+
+/* Between them nothing may be suspended. Each entering is a beginning of the region. */
+#define ALLOCPROF_ENTER(name, task)                                                                \
+	do {                                                                                       \
+		ALLOCPROF_RESUME_(name);                                                           \
+		allocprof_task_enter_(task);                                                       \
+	} while (0)
+#define ALLOCPROF_LEAVE(name, task)                                                                \
+	do {                                                                                       \
+		allocprof_task_leave_(task);                                                       \
+		ALLOCPROF_END(name);                                                               \
+	} while (0)
+
+#if defined(__cplusplus) && defined(__cpp_impl_coroutine) && defined(__cpp_concepts)
+template <class Awaitable> constexpr decltype(auto) allocprof_awaiter_(Awaitable &&awaitable)
+{
+	if constexpr (requires { static_cast<Awaitable &&>(awaitable).operator co_await(); })
+		return static_cast<Awaitable &&>(awaitable).operator co_await();
+	else if constexpr (requires { operator co_await(static_cast<Awaitable &&>(awaitable)); })
+		return operator co_await(static_cast<Awaitable &&>(awaitable));
+	else
+		return static_cast<Awaitable &&>(awaitable);
+}
+
+/* Leaves the task before @awaiter suspends the coroutine, which another thread may resume before that returns, and
+ * enters it before @awaiter gives the result. */
+template <class Task, class Awaiter> struct allocprof_await_ {
+	Task &task;
+	Awaiter awaiter;
+
+	bool await_ready()
+	{
+		return awaiter.await_ready();
+	}
+	/* Not inlined, since some versions of clang keep the variables of an inlined one in the coroutine's frame, which may be
+	 * gone by then. */
+	template <class Handle>
+	__attribute__((__noinline__)) auto await_suspend(Handle handle)
+		-> decltype(awaiter.await_suspend(handle))
+	{
+		/* What throws has not suspended it, and there will be no await_resume(). */
+		struct enter_if_thrown {
+			Task *task;
+			~enter_if_thrown()
+			{
+				if (task)
+					task->enter();
+			}
+		} guard{ &task };
+
+		task.leave();
+		if constexpr (__is_same(decltype(awaiter.await_suspend(handle)), void)) {
+			awaiter.await_suspend(handle);
+			guard.task = nullptr;
+		} else {
+			auto next = awaiter.await_suspend(handle);
+
+			guard.task = nullptr;
+			return next;
+		}
+	}
+	decltype(auto) await_resume()
+	{
+		task.enter();
+		return awaiter.await_resume();
+	}
+};
+
+template <class Marks> class allocprof_task_
+{
+      public:
+	__attribute__((__always_inline__)) allocprof_task_()
+	{
+		enter();
+	}
+	__attribute__((__always_inline__)) ~allocprof_task_()
+	{
+		leave();
+	}
+	allocprof_task_(const allocprof_task_ &) = delete;
+	allocprof_task_ &operator=(const allocprof_task_ &) = delete;
+
+	/* These do nothing where it is entered, or left, already. */
+	__attribute__((__always_inline__)) void enter()
+	{
+		if (task.is_entered_)
+			return;
+		Marks::begin();
+		allocprof_task_enter_(&task);
+	}
+	__attribute__((__always_inline__)) void leave()
+	{
+		if (!task.is_entered_)
+			return;
+		allocprof_task_leave_(&task);
+		Marks::end();
+	}
+	/* What is to be awaited instead of @awaitable, at once. */
+	template <class Awaitable> auto await(Awaitable &&awaitable)
+	{
+		using awaiter = decltype(allocprof_awaiter_(static_cast<Awaitable &&>(awaitable)));
+
+		return allocprof_await_<allocprof_task_, awaiter>{
+			*this, allocprof_awaiter_(static_cast<Awaitable &&>(awaitable))
+		};
+	}
+	/* As allocprof_read(), with the figures until now. */
+	int read(struct allocprof_figures *figures) const
+	{
+		struct allocprof_task now = task;
+
+		if (now.is_entered_)
+			allocprof_task_leave_(&now);
+		*figures = now.figures;
+		return now.answer;
+	}
+
+      private:
+	struct allocprof_task task = {};
+};
+
+#define ALLOCPROF_TASK(name, task)                                                                 \
+	struct ALLOCPROF_UNIQUE_(allocprof_marks_, __LINE__) {                                     \
+		__attribute__((__always_inline__)) static void begin()                             \
+		{                                                                                  \
+			ALLOCPROF_RESUME_(name);                                                   \
+		}                                                                                  \
+		__attribute__((__always_inline__)) static void end()                               \
+		{                                                                                  \
+			ALLOCPROF_END(name);                                                       \
+		}                                                                                  \
+	};                                                                                         \
+	allocprof_task_<ALLOCPROF_UNIQUE_(allocprof_marks_, __LINE__)> task
 #endif
 
 #endif

@@ -26,8 +26,11 @@ struct search {
 
 static int kind_of(const struct usdt_probe *probe)
 {
-	if (!strcmp(probe->provider, "allocprof_begin"))
+	if (!strcmp(probe->provider, "allocprof_begin")) {
+		if (!strcmp(probe->arguments, "-4@$2"))
+			return AP_REGION_RESUME;
 		return strcmp(probe->arguments, "-4@$1") != 0 ? AP_REGION_BEGIN : AP_REGION_ENTER;
+	}
 	if (!strcmp(probe->provider, "allocprof_end"))
 		return AP_REGION_END;
 	if (!strcmp(probe->provider, "allocprof_leave"))

@@ -36,7 +36,7 @@ struct region_marks {
 /* Returns whether marks of this kind have a region's name. */
 static inline bool region_mark__is_named(enum ap_region_mark kind)
 {
-	return kind < AP_REGION_LEAVE;
+	return kind <= AP_REGION_RESUME && kind != AP_REGION_LEAVE;
 }
 
 /* Has a worker read the marks in the file @fd. Returns 0; -ENOEXEC if the file is no ELF file;

@@ -20,6 +20,11 @@ struct counted {
 	__u64 stats[AP_STATS];
 };
 
+static bool is_thread(const char *region)
+{
+	return region && text__equal(region, ALLOCPROF_THREAD);
+}
+
 static void add_words(__u64 *sum, const __u64 *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -143,6 +148,18 @@ static void add_blocks(struct allocprof_figures *figures, const __u64 *stats)
 	figures->temporary_bytes = stats[AP_STAT_TEMPORARY_BYTES];
 }
 
+static void add_thread(struct counted *sum, const struct thread *thread)
+{
+	add_functions(sum, thread->shared->functions);
+	add_words(sum->stats, thread->shared->stats, AP_STATS);
+}
+
+/* What a handler's calls did within another call of the thread, stand-ins have counted, and not by thread. */
+static bool lacks_handlers(const char *region, bool is_live)
+{
+	return is_thread(region) && is_live && stand_ins__first();
+}
+
 static int read_figures(const char *region, struct allocprof_figures *figures)
 {
 	bool is_live = process.mode == INSIDE_LIVE && !process.samples;
@@ -150,7 +167,9 @@ static int read_figures(const char *region, struct allocprof_figures *figures)
 	struct counted counted;
 
 	memset(&counted, 0, sizeof(counted));
-	if (region) {
+	if (is_thread(region)) {
+		add_thread(&counted, thread__current());
+	} else if (region) {
 		__u32 number = region__number(region);
 
 		is_begun = number < AP_MAX_REGIONS;
@@ -165,7 +184,10 @@ static int read_figures(const char *region, struct allocprof_figures *figures)
 		add_blocks(figures, counted.stats);
 	else
 		add_calls(figures, &counted);
-	if (has_gaps(region))
+	/* A thread that goes from one task to the next frees the blocks of one within another. */
+	if (region)
+		figures->temporary = figures->temporary_bytes = 0;
+	if (has_gaps(region && !is_thread(region)) || lacks_handlers(region, is_live))
 		return ALLOCPROF_READ_INCOMPLETE;
 	if (!is_begun)
 		return ALLOCPROF_READ_NOT_BEGUN;
@@ -182,7 +204,7 @@ EXPORT int allocprof_read_(const char *region, void *out, unsigned long bytes)
 
 	if (!thread__current() || header__has_ended(process.header))
 		return ALLOCPROF_READ_NOBODY;
-	if (region && !process.header->settings.regions)
+	if (region && !is_thread(region) && !process.header->settings.regions)
 		return ALLOCPROF_READ_NO_REGIONS;
 	memset(&figures, 0, sizeof(figures));
 	answer = read_figures(region, &figures);

@@ -13,7 +13,7 @@
 #define NO_REGION AP_MAX_REGIONS
 
 /* The kind of a mark for an allocator's call, at which scopes of regions may have ended. */
-#define MARK_CALL 4
+#define MARK_CALL 16
 
 struct mark {
 	__u32 kind; /* enum ap_region_mark or MARK_CALL */
@@ -139,7 +139,7 @@ static bool apply(struct ap_region_thread *open, const struct mark *mark, bool *
 	*has_room = true;
 	if (mark->kind == MARK_CALL && !is_swept)
 		return false;
-	if (mark->kind == AP_REGION_BEGIN || mark->kind == AP_REGION_ENTER)
+	if (ap_region_mark__begins(mark->kind))
 		*has_room = ap_region_thread__open(open, &mark->sweep, mark->kind);
 	else if (mark->kind != MARK_CALL)
 		ap_region_thread__remove(
@@ -299,10 +299,10 @@ EXPORT void allocprof_mark_(int kind, const char *name)
 	const __u64 *frame = __builtin_frame_address(0);
 	struct thread *thread = thread__current();
 	struct mark mark = { .kind = kind, .sp = (__u64)&frame[2] };
-	bool begins = kind == AP_REGION_BEGIN || kind == AP_REGION_ENTER;
+	bool begins = ap_region_mark__begins(kind);
 
 	if (!thread || !process.header->settings.regions ||
-	    process.header->gate == INSIDE_STOPPED || kind < 0 || kind > AP_REGION_LEAVE)
+	    process.header->gate == INSIDE_STOPPED || kind < 0 || kind > AP_REGION_RESUME)
 		return;
 	if (!begins && !thread->regions)
 		return;
