@@ -29,8 +29,7 @@ enum ap_region_mark {
 	AP_REGION_END,
 	AP_REGION_LEAVE,  /* end the region of the last AP_REGION_ENTER, whichever region that is */
 	AP_REGION_RESUME, /* open the region until a mark ends it, whatever becomes of the frame */
-	/* None: it is where the program reads its figures, and its semaphore says that probes are
-	 * set. */
+	/* None: it is where the program reads its figures, and sees that a probe is set. */
 	AP_REGION_READ,
 };
 

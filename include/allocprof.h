@@ -85,33 +85,34 @@ enum allocprof_answer {
 
 /* Versions of clang-format do not agree on it. */
 /* clang-format off */
-/* As SystemTap's sdt.h writes them, version 3 of the note. The name is a literal, quotes included. The
- * arguments tell the kinds of beginnings apart. */
+/* As SystemTap's sdt.h writes them, version 3 of the note. The name is in quotes. The arguments tell the kinds of
+ * beginnings apart. */
+#define ALLOCPROF_NOTE_TEXT_(provider, name, arguments)                                                     \
+	"990:	nop\n"                                                                               \
+	".pushsection .note.stapsdt,\"?\",\"note\"\n"                                              \
+	".balign 4\n"                                                                              \
+	".4byte 992f-991f, 994f-993f, 3\n"                                                         \
+	"991:	.asciz \"stapsdt\"\n"                                                                \
+	"992:	.balign 4\n"                                                                         \
+	"993:	.8byte 990b\n"                                                                       \
+	"	.8byte _.stapsdt.base\n"                                                                 \
+	"	.8byte 0\n"                                                                              \
+	"	.asciz \"" provider "\"\n"                                                              \
+	"	.asciz " name "\n"                                                                      \
+	"	.asciz \"" arguments "\"\n"                                                             \
+	"994:	.balign 4\n"                                                                         \
+	".popsection\n"                                                                            \
+	".ifndef _.stapsdt.base\n"                                                                 \
+	".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"                    \
+	".weak _.stapsdt.base\n"                                                                   \
+	".hidden _.stapsdt.base\n"                                                                 \
+	"_.stapsdt.base: .space 1\n"                                                               \
+	".size _.stapsdt.base, 1\n"                                                                \
+	".popsection\n"                                                                            \
+	".endif\n"
+/* The name is a literal. */
 #define ALLOCPROF_NOTE_(provider, name, arguments)                                                          \
-	__asm__ __volatile__(                                                                      \
-		"990:	nop\n"                                                                       \
-		".pushsection .note.stapsdt,\"?\",\"note\"\n"                                      \
-		".balign 4\n"                                                                      \
-		".4byte 992f-991f, 994f-993f, 3\n"                                                 \
-		"991:	.asciz \"stapsdt\"\n"                                                        \
-		"992:	.balign 4\n"                                                                 \
-		"993:	.8byte 990b\n"                                                               \
-		"	.8byte _.stapsdt.base\n"                                                         \
-		"	.8byte 0\n"                                                                      \
-		"	.asciz \"" provider "\"\n"                                                      \
-		"	.asciz " #name "\n"                                                             \
-		"	.asciz \"" arguments "\"\n"                                                     \
-		"994:	.balign 4\n"                                                                 \
-		".popsection\n"                                                                    \
-		".ifndef _.stapsdt.base\n"                                                         \
-		".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"            \
-		".weak _.stapsdt.base\n"                                                           \
-		".hidden _.stapsdt.base\n"                                                         \
-		"_.stapsdt.base: .space 1\n"                                                       \
-		".size _.stapsdt.base, 1\n"                                                        \
-		".popsection\n"                                                                    \
-		".endif\n" ::                                                                      \
-			: "memory")
+	__asm__ __volatile__(ALLOCPROF_NOTE_TEXT_(provider, #name, arguments) ::: "memory")
 
 /* What `allocprof --engine=preload` loads into the process defines a function that the mark calls. Its address is in the
  * global offset table, where it is 0 otherwise, also in static programs; C alone would refer to it without the table
@@ -182,47 +183,18 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 #endif
 
 /* clang-format off */
-/* While a probe is set at this note, the kernel has incremented its counter: so the program knows that probes count. */
+/* A probe that is set at this note has a breakpoint in the place of the nop: so the program knows that probes count. */
 #if defined(__x86_64__) && !defined(__code_model_large__)
-#define ALLOCPROF_SOURCE_(function, probed)                                                                 \
-	__asm__ __volatile__(                                                                      \
-		"990:	nop\n"                                                                       \
-		".pushsection .note.stapsdt,\"?\",\"note\"\n"                                      \
-		".balign 4\n"                                                                      \
-		".4byte 992f-991f, 994f-993f, 3\n"                                                 \
-		"991:	.asciz \"stapsdt\"\n"                                                        \
-		"992:	.balign 4\n"                                                                 \
-		"993:	.8byte 990b, _.stapsdt.base, allocprof_probed_\n"                            \
-		"	.asciz \"allocprof_read\"\n"                                                 \
-		"	.asciz \"figures\"\n"                                                        \
-		"	.asciz \"\"\n"                                                               \
-		"994:	.balign 4\n"                                                                 \
-		".popsection\n"                                                                    \
-		".ifndef _.stapsdt.base\n"                                                         \
-		".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"            \
-		".weak _.stapsdt.base\n"                                                           \
-		".hidden _.stapsdt.base\n"                                                         \
-		"_.stapsdt.base: .space 1\n"                                                       \
-		".size _.stapsdt.base, 1\n"                                                        \
-		".popsection\n"                                                                    \
-		".endif\n"                                                                         \
-		".ifndef allocprof_probed_\n"                                                      \
-		".pushsection .probes,\"awG\",\"progbits\",allocprof_probed_,comdat\n"             \
-		".weak allocprof_probed_\n"                                                        \
-		".hidden allocprof_probed_\n"                                                      \
-		".balign 2\n"                                                                      \
-		"allocprof_probed_: .2byte 0\n"                                                    \
-		".size allocprof_probed_, 2\n"                                                     \
-		".popsection\n"                                                                    \
-		".endif\n"                                                                         \
+#define ALLOCPROF_SOURCE_(function, nop)                                                                    \
+	__asm__ __volatile__(ALLOCPROF_NOTE_TEXT_("allocprof_read", "\"figures\"", "")             \
 		".weak allocprof_read_\n"                                                          \
 		"mov{q	allocprof_read_@GOTPCREL(%%rip), %0|	%0, QWORD PTR allocprof_read_@GOTPCREL[rip]}\n" \
-		"movz{wl	allocprof_probed_(%%rip), %1|x	%1, WORD PTR allocprof_probed_[rip]}\n"         \
-		: "=&r"(function), "=r"(probed)                                                    \
+		"movz{bl	990b(%%rip), %1|x	%1, BYTE PTR 990b[rip]}\n"                               \
+		: "=&r"(function), "=r"(nop)                                                       \
 		:                                                                                  \
 		: "memory")
 #else
-#define ALLOCPROF_SOURCE_(function, probed) ((void)0)
+#define ALLOCPROF_SOURCE_(function, nop) ((void)0)
 #endif
 /* clang-format on */
 
@@ -233,13 +205,13 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 static inline int allocprof_read(const char *region, struct allocprof_figures *figures)
 {
 	int (*function)(const char *, void *, unsigned long) = 0;
-	int probed = 0;
+	int nop = 0x90;
 
-	ALLOCPROF_SOURCE_(function, probed);
+	ALLOCPROF_SOURCE_(function, nop);
 	__builtin_memset(figures, 0, sizeof(*figures));
 	if (function)
 		return function(region, figures, sizeof(*figures));
-	return probed ? ALLOCPROF_READ_PROBES : ALLOCPROF_READ_NOBODY;
+	return nop != 0x90 ? ALLOCPROF_READ_PROBES : ALLOCPROF_READ_NOBODY;
 }
 
 #else

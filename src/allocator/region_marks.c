@@ -59,7 +59,7 @@ static bool mark_is_sound(const void *object, const void *context)
 	const struct executable_parts *parts = context;
 	const struct region_mark *mark = object;
 
-	return parts->n && mark->kind <= AP_REGION_READ && mark->semaphore < parts->file_bytes &&
+	return parts->n && mark->kind <= AP_REGION_READ &&
 	       (!region_mark__is_named(mark->kind) || region_name__is_good(mark->name)) &&
 	       (!mark->is_at_nop || executable_parts__have_offset(parts, mark->offset));
 }
@@ -70,7 +70,6 @@ static const struct wire_struct mark_type = {
 		{ WIRE_NUMBER(struct region_mark, kind) },
 		{ WIRE_FLAG(struct region_mark, is_at_nop) },
 		{ WIRE_NUMBER(struct region_mark, offset) },
-		{ WIRE_NUMBER(struct region_mark, semaphore) },
 		{ WIRE_TEXT(struct region_mark, name) },
 	},
 };
@@ -84,6 +83,14 @@ static const struct wire_struct marks_type = {
 	},
 };
 
+/* Where lld discards a function that nobody calls, its notes stay, with addresses as if the section began at 0. */
+static bool is_discarded(const struct search *search, const struct usdt_probe *probe)
+{
+	__u64 start, end;
+
+	return !elf_file__text_range(search->elf, &start, &end) && probe->vaddr < start;
+}
+
 static int add_mark(const struct usdt_probe *probe, void *arg)
 {
 	struct search *search = arg;
@@ -91,7 +98,7 @@ static int add_mark(const struct usdt_probe *probe, void *arg)
 	struct region_mark mark = { 0 };
 	int kind = kind_of(probe);
 
-	if (kind < 0)
+	if (kind < 0 || is_discarded(search, probe))
 		return 0;
 	if (region_mark__is_named(kind) && !region_name__is_good(probe->name)) {
 		marks->n_unnamed++;
@@ -105,9 +112,6 @@ static int add_mark(const struct usdt_probe *probe, void *arg)
 		return 1;
 	mark.kind = kind;
 	mark.is_at_nop = !function_code__nop_offset(search->elf, probe->vaddr, &mark.offset);
-	if (kind == AP_REGION_READ &&
-	    elf_file__vaddr_to_offset(search->elf, probe->semaphore, &mark.semaphore))
-		return 0;
 	if (region_mark__is_named(kind))
 		snprintf(mark.name, sizeof(mark.name), "%s", probe->name);
 	marks->list[marks->n++] = mark;

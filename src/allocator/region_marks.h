@@ -21,7 +21,6 @@ struct region_mark {
 	/* A nop is at the mark; a probe on another instruction might damage it. */
 	bool is_at_nop;
 	__u64 offset;			     /* file offset of the nop */
-	__u64 semaphore;		     /* file offset of the semaphore; 0: none */
 	char name[AP_REGION_NAME_BYTES + 1]; /* printable; "" for those that name no region */
 };
 

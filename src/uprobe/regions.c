@@ -75,7 +75,7 @@ struct marks {
 	int fd;
 	size_t n, n_not_code, n_reads;
 	char unnumbered[AP_REGION_NAME_BYTES + 1]; /* the first region beyond AP_MAX_REGIONS */
-	__u64 offsets[REGION_MARKS_MAX], cookies[REGION_MARKS_MAX], semaphores[REGION_MARKS_MAX];
+	__u64 offsets[REGION_MARKS_MAX], cookies[REGION_MARKS_MAX];
 };
 
 /* Returns the number of the region, which is added if it is new; -E2BIG if there are too many,
@@ -114,7 +114,6 @@ static int add_mark(struct marks *marks, const struct region_mark *mark)
 		return number;
 	marks->n_reads += mark->kind == AP_REGION_READ;
 	marks->offsets[marks->n] = mark->offset;
-	marks->semaphores[marks->n] = mark->semaphore;
 	marks->cookies[marks->n++] = (__u64)mark->kind * AP_MAX_REGIONS + number;
 	return 0;
 }
@@ -130,7 +129,6 @@ static void attach(struct marks *marks, struct region_file *file)
 		.n = marks->n,
 		.offsets = marks->offsets,
 		.cookies = marks->cookies,
-		.semaphores = marks->n_reads ? marks->semaphores : NULL,
 	};
 	int err;
 

@@ -6,11 +6,12 @@ import html
 import json
 import os
 import pathlib
+import shutil
 import signal
 
 import pytest
 
-from support import SOURCE, Obedient, TIMEOUT_SECONDS, command_of, figures, read_report, wait_until, wait_until_counting
+from support import SOURCE, Obedient, TIMEOUT_SECONDS, command_of, figures, read_report, unavailable, wait_until, wait_until_counting
 
 WAYS = ["nest", "recurse", "leave", "jump", "overlap", "threads", "fork", "exec", "alternate",
         "alternate_above"]
@@ -160,6 +161,37 @@ def test_links(run, allocprof, tmp_path, options):
     """However it was linked; with preload uprobes count in static programs."""
     report, result = stat(run, allocprof, tmp_path, [], [built(run, tmp_path, *options), "nest"])
     assert_regions(report, own_figures(result.stdout), False)
+
+
+DISCARDED = r"""
+#include <stdlib.h>
+#include "allocprof.h"
+void unused(void);
+void unused(void)
+{
+	ALLOCPROF_REGION("unused");
+	free(malloc(1));
+}
+int main(void)
+{
+	struct allocprof_figures figures;
+	ALLOCPROF_REGION("used");
+	free(malloc(2));
+	return allocprof_read(0, &figures) + 10;
+}
+"""
+
+
+@ENGINES
+def test_discarded(run, allocprof, compiled, tmp_path, engine):
+    """Notes of functions that the linker has left out are none of marks. With lld pages of data are mapped twice."""
+    if not shutil.which("ld.lld"):
+        unavailable("lld is not installed: scripts/setup --test")
+    program = compiled(DISCARDED, "-fuse-ld=lld", "-ffunction-sections", "-Wl,--gc-sections", "-I", SOURCE / "include")
+    report, _ = stat(run, allocprof, tmp_path, [], [program], status=11 if engine == "preload" else 9)
+    assert report["regions_complete"], report["regions_gaps"]
+    assert {name: region["allocations"] for name, region in report["regions"].items()} == {"used": 1}
+    run([program], expect=10)
 
 
 @pytest.mark.engines("preload")
