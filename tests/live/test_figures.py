@@ -239,7 +239,8 @@ def test_example(run, allocprof, tmp_path, name):
     if name == "text" and not shutil.which("rustc"):
         unavailable("rustc is not installed")
     shutil.copytree(EXAMPLES, tmp_path / "figures", ignore=lambda _, names: set(names) & set(EXAMPLE_STATUS))
-    make = ["make", "-C", tmp_path / "figures", name, f"CPPFLAGS=-I{SOURCE / 'include'} -Wall -Wextra -Werror"]
+    make = ["make", "-C", tmp_path / "figures", name, f"CPPFLAGS=-I{SOURCE / 'include'} -Wall -Wextra -Werror",
+            f"BINDINGS={SOURCE / 'bindings'}"]
     run(make, expect=0)
     program = tmp_path / "figures" / name
     result = run([allocprof, "stat", "--", program], expect=0)
