@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from support import Obedient, Recording, TIMEOUT_SECONDS, wait_until, wait_until_counting
-from test_killed import in_group, limited_memory
+from test_killed import Told, in_group, limited_memory
 
 # Commands: keep N, drop N, child N: the last one keeps blocks in a child that lives until it is killed.
 PROGRAM = """
@@ -186,6 +186,83 @@ def test_command_that_is_killed(limited):
         assert one.target.process.wait(TIMEOUT_SECONDS) == 128 + signal.SIGKILL
         assert killed() == 1
     assert Recording(one.data).meta["oom_kills"] == "1"
+
+
+# A server with a table, that forgets a few blocks with each answer: "command FILE" answers until it is killed, "worker FILE" has a
+# child do so. The first word of FILE is how many bytes are live.
+LEAKING = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile unsigned long *live;
+static void *table[64], *volatile last;
+static void *get(size_t size)
+{
+    void *block = malloc(size);
+    *live += size;
+    return memset(block, 1, size);
+}
+static void put(void *block, size_t size) { free(block); *live -= size; }
+static __attribute__((noinline)) void fill_table(void) { for (int i = 0; i < 64; i++) table[i] = get(65536); }
+static __attribute__((noinline)) void parse(unsigned n) { put(get(30000), 30000); }
+static __attribute__((noinline)) void forget(unsigned n) { last = get(500 + n % 3000); }
+static __attribute__((noinline)) void answer_all(void)
+{
+    fill_table();
+    for (unsigned n = 0;; n++) {
+        parse(n);
+        forget(n * 17);
+    }
+}
+int main(void)
+{
+    char who[16], path[99];
+    puts("ready"); fflush(stdout);
+    while (scanf("%15s %98s", who, path) == 2) {
+        live = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, open(path, O_RDWR), 0);
+        if (!strcmp(who, "command") || !fork()) answer_all();
+        wait(0);
+        puts("done"); fflush(stdout);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("who", ["command", "worker"])
+@pytest.mark.parametrize("times", [1, pytest.param(int(os.environ.get("ALLOCPROF_TRIES", 20)), id="many", marks=pytest.mark.slow)])
+def test_leak_until_the_limit(runner, run, allocprof, compiled, tmp_path, engine, who, times):
+    """Whom the kernel kills has its recording, or a copy where another process goes on: the leak comes first, and what is live is
+    what the program says, but for the block on whose page it was killed."""
+    program = compiled(LEAKING)
+    for number in range(times):
+        directory, told = tmp_path / str(number), Told()
+        directory.mkdir()
+        with limited_memory() as (group, killed):
+            one = Limited(runner, allocprof, program, directory, engine, "--dump-at=oom", group=group)
+            # What is killed counts from when the group was looked at, into which the program has gone.
+            one.wait_until_looked_at()
+            one.target.send(f"{who} {told.path}")
+            if who == "worker":
+                one.target.expect_line("done")
+                recording = one.copy(1)
+                one.end()
+            else:
+                assert one.target.process.wait(TIMEOUT_SECONDS) == 128 + signal.SIGKILL
+                recording = Recording(one.data)
+            assert killed() == 1
+        report = json.loads(run([allocprof, "report", "--leaks", "--json", recording.path], expect=0).stdout)
+        live = told.calls()[0]
+        told.close()
+        assert "forget" in {report["frames"][frame]["name"] for frame in report["stacks"][0]["frames"]}
+        of_answers = sum(stack["selected"]["live_bytes"] for stack in report["stacks"]
+                         if "answer_all" in {report["frames"][frame]["name"] for frame in stack["frames"]})
+        assert abs(of_answers - live) <= 30000 < live / 100, (of_answers, live)
 
 
 @pytest.mark.engines("uprobe", "preload")
