@@ -111,28 +111,80 @@ static void print_pinned(const struct report_output *output, const struct reside
 	fputs(".\n", output->terminal.to);
 }
 
+/* What the search for pointers says of live blocks; @all_bytes is 0 where it says nothing. */
+struct searched {
+	__u64 lost_bytes, all_bytes;
+};
+
+static void add_searched(struct searched *to, const struct selection *selection)
+{
+	for (int i = 0; i < PROFILE_REACHES; i++) {
+		__u64 bytes = selection->reached[i].size_bytes;
+
+		to->all_bytes = profile__add_up(to->all_bytes, bytes);
+		if (i == PROFILE_LOST || i == PROFILE_INDIRECTLY_LOST)
+			to->lost_bytes = profile__add_up(to->lost_bytes, bytes);
+	}
+}
+
+static bool is_lost(const struct searched *searched)
+{
+	return searched->lost_bytes > searched->all_bytes / 2;
+}
+
+/* Says how many of @whose bytes are lost if that is most of them, else how many are not. */
+static void print_searched(const struct report_output *output, const struct searched *searched,
+			   const char *whose)
+{
+	__u64 bytes = is_lost(searched) ? searched->lost_bytes
+					: searched->all_bytes - searched->lost_bytes;
+
+	if (searched->all_bytes)
+		fprintf(output->terminal.to, "; %s %s of %s %s",
+			is_lost(searched) ? "no pointer leads to" : "pointers lead to",
+			report_output__bytes(output, bytes).text, whose,
+			report_output__bytes(output, searched->all_bytes).text);
+}
+
+/* A leak that pointers lead to cannot be told from a cache. */
+static const char *name_growing(const struct searched *searched)
+{
+	if (!searched->all_bytes)
+		return "A leak, or a cache that still fills";
+	return is_lost(searched) ? "A leak"
+				 : "A cache that still fills, or blocks that are kept for nothing";
+}
+
 static void print_live(const struct report_output *output, const struct resident_sums *sums)
 {
 	const struct report *report = output->report;
+	struct searched growing = { 0 }, all = { 0 };
+	struct number_text bytes = report_output__bytes(output, sums->bytes[RSS_BLOCKS]);
+	FILE *to = output->terminal.to;
 	double bytes_per_second = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < report->n_entries; i++)
 		if (report->entries[i].growth.verdict == GROWTH_GROWING) {
 			bytes_per_second += report->entries[i].growth.bytes_per_second;
+			if (output->knows_reach)
+				add_searched(&growing, &report->entries[i].selected);
 			n++;
 		}
-	if (n)
-		fprintf(output->terminal.to,
-			"A leak, or a cache that still fills: live blocks hold %s, and %s %s growing, by %s "
-			"a second.\n",
-			report_output__bytes(output, sums->bytes[RSS_BLOCKS]).text,
-			number__count(n).text, plural__of("{stack was|stacks were}", n).text,
+	if (output->knows_reach)
+		add_searched(&all, &report->total);
+	if (n) {
+		fprintf(to, "%s: live blocks hold %s, and %s %s growing, by %s a second",
+			name_growing(&growing), bytes.text, number__count(n).text,
+			plural__of("{stack was|stacks were}", n).text,
 			report_output__bytes(output, number__of(bytes_per_second)).text);
-	else
-		fprintf(output->terminal.to,
-			"In use: live blocks hold %s, and no stack was growing for sure.\n",
-			report_output__bytes(output, sums->bytes[RSS_BLOCKS]).text);
+		print_searched(output, &growing, plural__of("{its|their}", n).text);
+	} else {
+		fprintf(to, "%s: live blocks hold %s, and no stack was growing for sure",
+			is_lost(&all) ? "A leak" : "In use", bytes.text);
+		print_searched(output, &all, "their");
+	}
+	fputs(".\n", to);
 }
 
 static void print_cause(const struct report_output *output, const struct resident_sums *sums)
@@ -199,6 +251,21 @@ static void print_untouched(const struct report_output *output, const struct res
 			"Of the %s in live blocks %s are not resident: never touched, or swapped out.\n",
 			report_output__bytes(output, live).text,
 			report_output__bytes(output, absent).text);
+}
+
+/* Says what is lost, where live blocks are not the largest part and the sentence is on another one. */
+static void print_lost(const struct report_output *output, const struct resident_sums *sums)
+{
+	struct searched searched = { 0 };
+
+	if (!output->knows_reach || sums->largest == RSS_BLOCKS)
+		return;
+	add_searched(&searched, &output->report->total);
+	if (searched.lost_bytes > sums->all * WORTH_SAYING)
+		fprintf(output->terminal.to,
+			"Of the %s in live blocks %s are lost: no pointer leads to them, or only those of lost blocks.\n",
+			report_output__bytes(output, searched.all_bytes).text,
+			report_output__bytes(output, searched.lost_bytes).text);
 }
 
 static void print_huge(const struct report_output *output, const struct resident_sums *sums)
@@ -325,6 +392,7 @@ void report_output__resident(const struct report_output *output)
 	fputc('\n', terminal->to);
 	print_cause(output, &sums);
 	print_untouched(output, &sums);
+	print_lost(output, &sums);
 	print_huge(output, &sums);
 	print_peak(output, &sums, n_processes);
 	print_others(output);

@@ -34,12 +34,12 @@ def report_of(run, allocprof, data):
 
 @pytest.fixture
 def resident(run, allocprof, target, tmp_path):
-    """resident(kind) records it, and returns the Rss and the bytes of its kind that it has printed, the parts of its
+    """resident(kind, *options) records it, and returns the Rss and the bytes of its kind that it has printed, the parts of its
     resident memory by pid and kind, and the report."""
 
-    def record(kind):
+    def record(kind, *options):
         data = tmp_path / "resident.data"
-        result = run([allocprof, "record", "-q", "--resident", "-o", data, target("resident"), kind], expect=0)
+        result = run([allocprof, "record", "-q", "--resident", *options, "-o", data, target("resident"), kind], expect=0)
         rss, size = map(int, result.stdout.split())
         text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
         return rss, size, report_of(run, allocprof, data), text
@@ -72,6 +72,36 @@ def test_parts_add_up_to_what_the_program_has_read(resident, kind):
     rss, _, report, _ = resident(kind)
     [process] = report["rss"]
     assert rss <= sum(parts_of(process).values()) <= rss * 1.01 + LATER
+
+
+# For each kind of live blocks: what the sentence says if they were searched for pointers, too, and of what it has numbers.
+SEARCHED = {
+    "leak": ("A leak: live blocks hold", "no pointer leads to"),
+    "circles": ("A leak: live blocks hold", "no pointer leads to"),
+    "list": ("A cache that still fills, or blocks that are kept for nothing: live blocks hold", "pointers lead to"),
+    "cache": ("In use: live blocks hold", "pointers lead to"),
+}
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_lost_blocks_that_pin_pages(resident):
+    """They are 1,000,000 bytes, less than what else is on their pages."""
+    _, _, _, text = resident("pinned", "--reachable")
+    assert re.search(r"^Fragmentation: ", text, re.M)
+    found = re.search(r"^Of the (1,00\d,\d{3}) bytes in live blocks (\d[\d,]+) bytes are lost: ", text, re.M)
+    assert found and 990000 <= int(found[2].replace(",", "")) <= int(found[1].replace(",", "")), text
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("kind", SEARCHED)
+def test_leak_or_cache(resident, kind):
+    """With --reachable the sentence tells them apart."""
+    sentence, what = SEARCHED[kind]
+    _, size, _, text = resident(kind, "--reachable")
+    found = re.search(rf"^{re.escape(sentence)} .*; {what} ([\d,]+) bytes of (?:its|their) ([\d,]+) bytes\.$", text, re.M)
+    assert found, text
+    some, all_bytes = (int(number.replace(",", "")) for number in found.groups())
+    assert size * 0.99 <= some <= all_bytes <= size * 1.01 + LATER, text
 
 
 # These allocators keep blocks of a size together, so that those of 100 bytes pin no pages that others were on.

@@ -3,7 +3,9 @@
  * resident KIND: has memory of one kind, and ends by _exit(2), or waits for input with "KIND wait".
  * It first prints its Rss of smaps_rollup in bytes, and how many bytes its memory of that kind has.
  *
- *   leak      200,000 blocks of 100 bytes, evenly over 1.5 s
+ *   leak      200,000 blocks of 100 bytes, evenly over 1.5 s, to which nothing points
+ *   circles   the same, each two pointing to each other
+ *   list      the same, in a list
  *   cache     20,000 blocks of 1,000 bytes, some of which are replaced for 1.5 s
  *   retained  60,000 blocks of 1,000 bytes, freed but for the last
  *   pinned    10,000 blocks of 100 bytes, one on each page, whose neighbours were freed
@@ -19,6 +21,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +47,42 @@ static void *filled(size_t size)
 	return memset(malloc(size), 1, size);
 }
 
-static void leak(void)
+static void *list;
+
+static void grow(bool in_circles, bool in_list)
 {
+	void **before = NULL;
+
 	for (int i = 0; i < 200000; i++, bytes += 100) {
-		filled(100);
+		void **block = filled(100);
+
+		if (in_circles && i % 2) {
+			block[0] = before;
+			before[0] = block;
+		}
+		if (in_list) {
+			block[0] = list;
+			list = block;
+		}
+		before = block;
 		if (i % 2000 == 1999)
 			usleep(15000);
 	}
+}
+
+static void leak(void)
+{
+	grow(false, false);
+}
+
+static void circles(void)
+{
+	grow(true, false);
+}
+
+static void in_list(void)
+{
+	grow(false, true);
 }
 
 static void cache(void)
@@ -179,9 +211,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} kinds[] = {
-		{ "leak", leak },	  { "cache", cache },	  { "retained", retained },
-		{ "pinned", pinned },	  { "mapping", mapping }, { "stacks", stacks },
-		{ "reserved", reserved }, { "huge", huge },	  { "fork", forked },
+		{ "leak", leak },	{ "circles", circles },	  { "list", in_list },
+		{ "cache", cache },	{ "retained", retained }, { "pinned", pinned },
+		{ "mapping", mapping }, { "stacks", stacks },	  { "reserved", reserved },
+		{ "huge", huge },	{ "fork", forked },
 	};
 	char line[64];
 	int len;
