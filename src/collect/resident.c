@@ -14,7 +14,7 @@
 
 /* Figures of one count. */
 struct count_share {
-	__u64 resident_bytes, pages, unique_pages, unique_slack_bytes;
+	__u64 resident_bytes, pages, unique_pages, unique_slack_bytes, rounding_bytes;
 };
 
 struct accounting {
@@ -161,14 +161,16 @@ static void mark_mappings(struct accounting *accounting)
 
 	for (size_t i = 0; i < accounting->n_blocks; i++) {
 		const struct resident_block *block = &accounting->blocks[i];
+		__u64 rounding_bytes;
 
 		while (at < of->n && of->mappings[at].end <= block->begin)
 			at++;
 		if (at == of->n || !block->count || block->begin < of->mappings[at].begin)
 			continue;
 		if (resident_heaps__add_block(accounting->heaps, at, block->begin,
-					      block->size_bytes))
+					      block->size_bytes, &rounding_bytes))
 			accounting->has_block[at] = true;
+		accounting->shares[block->count - 1].rounding_bytes += rounding_bytes;
 	}
 }
 
@@ -204,9 +206,10 @@ static int add_to_profile(const struct accounting *accounting, __u32 process,
 			.pages = share->pages,
 			.unique_pages = share->unique_pages,
 			.unique_slack_bytes = share->unique_slack_bytes,
+			.rounding_bytes = share->rounding_bytes,
 		};
 
-		if (share->resident_bytes || share->pages)
+		if (share->resident_bytes || share->pages || share->rounding_bytes)
 			err = profile__add_blocks(profile, &blocks);
 	}
 	for (int kind = 0; kind < RSS_ROWS && !err; kind++)

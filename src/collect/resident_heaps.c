@@ -68,13 +68,14 @@ static __u64 class_end(__u64 size)
 	return round_up(size, 1ULL << (log2_of(size - 1) - 2));
 }
 
-static __u64 glibc_usable(__u64 size, bool is_mapped)
+/* Returns the bytes of the block's chunk, or of the pages that are mapped for it. */
+static __u64 glibc_chunk(__u64 size, bool is_mapped)
 {
 	__u64 chunk = round_up(size + GLIBC_WORD, GLIBC_ALIGNMENT);
 
 	if (is_mapped)
-		return round_up(chunk + GLIBC_WORD, RESIDENT_PAGE_BYTES) - 2 * GLIBC_WORD;
-	return (chunk < GLIBC_LEAST_CHUNK ? GLIBC_LEAST_CHUNK : chunk) - GLIBC_WORD;
+		return round_up(chunk + GLIBC_WORD, RESIDENT_PAGE_BYTES);
+	return chunk < GLIBC_LEAST_CHUNK ? GLIBC_LEAST_CHUNK : chunk;
 }
 
 static __u64 jemalloc_usable(__u64 size)
@@ -114,23 +115,29 @@ static void add_to_class(struct resident_heaps *heaps, enum size_rule rule, __u6
 	to->usable_bytes += usable;
 }
 
-bool resident_heaps__add_block(struct resident_heaps *heaps, size_t at, __u64 begin, __u64 size)
+bool resident_heaps__add_block(struct resident_heaps *heaps, size_t at, __u64 begin, __u64 size,
+			       __u64 *rounding_bytes)
 {
 	const struct resident_pages *memory = heaps->memory;
 	const struct memory_mapping *mapping = &memory->of.mappings[at];
 	bool is_mapped = is_mapped_by_glibc(memory, mapping, begin, size);
+	enum size_rule rule = SIZE_RULE_UNKNOWN;
+	__u64 usable = 0, taken = size;
 
 	heaps->of[at].blocks++;
 	heaps->of[at].size_bytes += size;
 	heaps->n_mapped[at] += is_mapped;
-	if (size > PROFILE_MAX / 2)
-		add_to_class(heaps, SIZE_RULE_UNKNOWN, size, 0);
-	else if (mapping->is_glibc || is_mapped)
-		add_to_class(heaps, SIZE_RULE_GLIBC, size, glibc_usable(size, is_mapped));
-	else if (memory->of.has_jemalloc && mapping->kind == MEMORY_ANONYMOUS)
-		add_to_class(heaps, SIZE_RULE_JEMALLOC, size, jemalloc_usable(size));
-	else
-		add_to_class(heaps, SIZE_RULE_UNKNOWN, size, 0);
+	if (size <= PROFILE_MAX / 2 && (mapping->is_glibc || is_mapped)) {
+		rule = SIZE_RULE_GLIBC;
+		taken = glibc_chunk(size, is_mapped);
+		usable = taken - (is_mapped ? 2 : 1) * GLIBC_WORD;
+	} else if (size <= PROFILE_MAX / 2 && memory->of.has_jemalloc &&
+		   mapping->kind == MEMORY_ANONYMOUS) {
+		rule = SIZE_RULE_JEMALLOC;
+		taken = usable = jemalloc_usable(size);
+	}
+	add_to_class(heaps, rule, size, usable);
+	*rounding_bytes = taken - size;
 	return !is_mapped;
 }
 

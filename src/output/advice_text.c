@@ -20,6 +20,7 @@ const char *advice_text__remedy(enum advice_kind kind)
 		[ADVICE_ONE_BLOCK] = "Allocate many at once, as an array or from an arena",
 		[ADVICE_HAND_BACK] = "Give blocks back to the thread that allocates them",
 		[ADVICE_BOUND] = "Bound what is kept, or free it",
+		[ADVICE_SIZES] = "Ask for sizes that are rounded less, or put several in one block",
 	};
 
 	return remedies[kind];
@@ -51,6 +52,10 @@ void advice_text__print_reason(const struct report *report, const struct advice 
 			"live bytes grow by %s a second until the end, and of %s blocks hardly any was freed",
 			report_text__bytes(number__of(growth->bytes_per_second), exact).text,
 			all.text);
+	} else if (advice->kind == ADVICE_SIZES) {
+		fprintf(to, "%s live blocks of %s take %s", number__count(advice->live).text,
+			report_text__bytes(advice->live_bytes, exact).text,
+			report_text__bytes(advice->live_bytes + advice->saved_bytes, exact).text);
 	} else if (advice->kind == ADVICE_CAPACITY) {
 		fprintf(to, "%s buffers", all.text);
 		print_sizes(to, advice);
@@ -66,18 +71,25 @@ void advice_text__print_reason(const struct report *report, const struct advice 
 void advice_text__print_saved(const struct report *report, const struct advice *advice, bool exact,
 			      FILE *to)
 {
+	struct number_text bytes = report_text__bytes(advice->saved_bytes, exact);
+
 	if (advice->kind == ADVICE_BOUND) {
-		fprintf(to, "%s, %s of all live bytes",
-			report_text__bytes(advice->saved_bytes, exact).text,
+		fprintf(to, "%s, %s of all live bytes", bytes.text,
 			number__share(advice->saved_bytes, report->left_bytes).text);
+		return;
+	}
+	if (advice->kind == ADVICE_SIZES) {
+		fprintf(to, "saves up to %s of headers and rounding", bytes.text);
 		return;
 	}
 	fprintf(to, "saves up to %s %s, %s of all", number__count(advice->saved_calls).text,
 		plural__of("allocation{|s}", advice->saved_calls).text,
 		number__share(advice->saved_calls, report->whole.allocations).text);
 	if (advice->saved_bytes)
-		fprintf(to, ", and copies of %s",
-			report_text__bytes(advice->saved_bytes, exact).text);
+		fprintf(to,
+			advice->kind == ADVICE_RESERVE ? ", and copies of %s"
+						       : ", and %s of headers and rounding",
+			bytes.text);
 }
 
 static void print_advice(const struct report_output *output, const struct advice *advice)

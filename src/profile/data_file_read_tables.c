@@ -63,7 +63,7 @@ union table_row {
 	struct data_sample_row sample;
 	struct profile_lifetime lifetime;
 	struct timeline_sample timeline_sample;
-	struct profile_blocks ends, resident, reach;
+	struct profile_blocks ends, resident, rounding, reach;
 	struct data_rss_row rss;
 	struct profile_rss_sample rss_sample;
 	struct data_heap_row heap;
@@ -544,6 +544,15 @@ static int add_resident(struct data_reader *reader, const union table_row *row)
 	return reader->only_checks ? 0 : profile__add_blocks(reader->profile, resident);
 }
 
+static int add_rounding(struct data_reader *reader, const union table_row *row)
+{
+	const struct profile_blocks *rounding = &row->rounding;
+
+	if (!rounding->count || rounding->count > reader->n_counts)
+		return -EINVAL;
+	return reader->only_checks ? 0 : profile__add_blocks(reader->profile, rounding);
+}
+
 static int add_reach(struct data_reader *reader, const union table_row *row)
 {
 	const struct profile_blocks *reach = &row->reach;
@@ -664,6 +673,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "rss_samples", add_rss_sample },
 		{ "heaps", add_heap },
 		{ "size_classes", add_size_class },
+		{ "rounding", add_rounding },
 		{ "reach", add_reach },
 		{ "mappings", add_mapping },
 	};

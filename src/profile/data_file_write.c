@@ -332,6 +332,16 @@ static int write_resident(sqlite3 *db, const struct profile *profile)
 	return write_of_blocks(db, profile, "resident", has_resident);
 }
 
+static bool has_rounding(const struct profile_blocks *blocks)
+{
+	return blocks->rounding_bytes;
+}
+
+static int write_rounding(sqlite3 *db, const struct profile *profile)
+{
+	return write_of_blocks(db, profile, "rounding", has_rounding);
+}
+
 static bool has_reach(const struct profile_blocks *blocks)
 {
 	for (int i = 0; i < PROFILE_REACHES; i++)
@@ -407,9 +417,10 @@ static int write_frames(sqlite3 *db, const struct profile *profile)
 static int write_all(sqlite3 *db, const struct profile *profile)
 {
 	int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_names,	write_ledger,  write_runs,	write_frames, write_counts,
-		write_blocks,	write_samples, write_lifetimes, write_gaps,   write_ends,
-		write_resident, write_rss,     write_heaps,	write_reach,  write_mappings,
+		write_names,  write_ledger, write_runs,	    write_frames,
+		write_counts, write_blocks, write_samples,  write_lifetimes,
+		write_gaps,   write_ends,   write_resident, write_rounding,
+		write_rss,    write_heaps,  write_reach,    write_mappings,
 	};
 	char application_id[64];
 	int err;

@@ -83,6 +83,7 @@ COLUMNS(ends) = { ID(count), NUMBER(grown), NUMBER(grown_bytes), NUMBER(freed_by
 COLUMNS(resident) = {
 	ID(count), NUMBER(resident_bytes), NUMBER(pages), NUMBER(unique_pages), NUMBER(unique_slack_bytes), { 0 },
 };
+COLUMNS(rounding) = { ID(count), NUMBER(rounding_bytes), { 0 } };
 #define REACHED(name, reach) NUMBER_AT(name, reached[reach].blocks), NUMBER_AT(name##_bytes, reached[reach].size_bytes)
 COLUMNS(reach) = {
 	ID(count), REACHED(lost, PROFILE_LOST), REACHED(indirectly_lost, PROFILE_INDIRECTLY_LOST),
@@ -294,6 +295,10 @@ const struct data_table data_tables[] = {
 	  "remainder was too small, jemalloc, or unknown; then most_bytes are requested ones, and usable_bytes is 0. "
 	  "bytes are the requested ones.",
 	  .columns = size_classes, .key = "rule, most_bytes", .may_lack = true },
+	{ "rounding",
+	  "With record --resident: what the rules of size_classes give the live blocks of a count beside the requested bytes, "
+	  "with what is before each. Blocks of which the rule is unknown have nothing of it.",
+	  .columns = rounding, .may_lack = true },
 	{ "reach",
 	  "With record --reachable: the live blocks of a count, and their bytes, by whether pointers led to them at the "
 	  "end of the recording, or of their process. lost: none did; indirectly_lost: only lost blocks had some; "

@@ -155,6 +155,9 @@ struct profile_blocks {
 	 * stack have blocks belongs to one of them.
 	 */
 	__u64 resident_bytes, pages, unique_pages, unique_slack_bytes;
+	/* What the allocator has of live blocks beside the requested bytes, headers and rounding, by
+	 * its rule (enum size_rule); only with --resident. */
+	__u64 rounding_bytes;
 	/* Live blocks by whether pointers lead to them, only with --reachable. */
 	struct profile_reached reached[PROFILE_REACHES];
 	__u64 sizes[PROFILE_BUCKETS]; /* numbers of blocks by requested bytes */

@@ -113,6 +113,7 @@ static const size_t number_offsets[] = {
 	offsetof(struct profile_blocks, pages),
 	offsetof(struct profile_blocks, unique_pages),
 	offsetof(struct profile_blocks, unique_slack_bytes),
+	offsetof(struct profile_blocks, rounding_bytes),
 	offsetof(struct profile_blocks, reached[PROFILE_LOST].blocks),
 	offsetof(struct profile_blocks, reached[PROFILE_LOST].size_bytes),
 	offsetof(struct profile_blocks, reached[PROFILE_INDIRECTLY_LOST].blocks),

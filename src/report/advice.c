@@ -22,6 +22,8 @@
 #define LEAST_SIZES 3
 /* What is kept without a bound may free so small a share of its blocks. */
 #define HARDLY_ANY 0.01
+/* This share of an allocator's memory for a stack's blocks is none of their bytes. */
+#define MUCH_ROUNDING (1.0 / 3)
 /* What grows for a shorter time may be what the program begins with. */
 #define LEAST_GROWING_NS NS_PER_S
 
@@ -136,6 +138,17 @@ static bool is_one_block(const struct entry_facts *facts, struct advice *advice)
 	    !is_most(small, facts->blocks.allocations, 1 - HARDLY_ANY))
 		return false;
 	advice->saved_calls = facts->live;
+	advice->saved_bytes = facts->blocks.rounding_bytes;
+	return true;
+}
+
+static bool rounds_much(const struct entry_facts *facts, struct advice *advice)
+{
+	__u64 rounding = facts->blocks.rounding_bytes;
+
+	if (facts->live < LEAST_CALLS || rounding <= MUCH_ROUNDING * (facts->live_bytes + rounding))
+		return false;
+	advice->saved_bytes = rounding;
 	return true;
 }
 
@@ -168,6 +181,18 @@ static bool is_sure(const struct report *report, const struct report_entry *entr
 	return whole.of_allocations.samples >= LEAST_SAMPLES;
 }
 
+/* Returns what allocators have beside the bytes of all live blocks, as far as it is known. */
+static __u64 add_up_rounding(const struct profile *profile)
+{
+	struct profile_blocks blocks;
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < profile->n_counts; i++)
+		if (profile__count_blocks(profile, &profile->counts[i], &blocks))
+			sum = profile__add_up(sum, blocks.rounding_bytes);
+	return sum;
+}
+
 static double share_of(__u64 part, __u64 whole)
 {
 	return whole ? (double)part / whole : 0;
@@ -194,7 +219,20 @@ static __u64 most_bytes(const struct profile_blocks *blocks)
 struct advice_list {
 	struct advice *list;
 	size_t n, room;
+	__u64 rounding_bytes; /* of all live blocks */
 };
+
+/* Returns the share that is saved of what there is of the kind. */
+static double find_share(const struct report *report, const struct advice_list *list,
+			 const struct advice *advice)
+{
+	if (advice->kind == ADVICE_BOUND)
+		return share_of(advice->saved_bytes, report->left_bytes);
+	if (advice->kind == ADVICE_SIZES)
+		return share_of(advice->saved_bytes,
+				profile__add_up(report->left_bytes, list->rounding_bytes));
+	return share_of(advice->saved_calls, report->whole.allocations);
+}
 
 /* Adds the advice on the entry, the first that fits: a second would be on the same blocks. */
 static int advise(const struct report *report, size_t index, struct advice_list *to)
@@ -203,6 +241,7 @@ static int advise(const struct report *report, size_t index, struct advice_list 
 		[ADVICE_RESERVE] = reserves,   [ADVICE_CAPACITY] = sets_capacity,
 		[ADVICE_REUSE] = reuses,       [ADVICE_HAND_BACK] = hands_back,
 		[ADVICE_BOUND] = is_unbounded, [ADVICE_ONE_BLOCK] = is_one_block,
+		[ADVICE_SIZES] = rounds_much,
 	};
 	const struct report_entry *entry = &report->entries[index];
 	const struct entry_facts facts = find_facts(report, entry);
@@ -217,13 +256,13 @@ static int advise(const struct report *report, size_t index, struct advice_list 
 			.allocations = facts.blocks.allocations,
 			.least_bytes = least_bytes(&facts.blocks),
 			.most_bytes = most_bytes(&facts.blocks),
+			.live = facts.live,
+			.live_bytes = facts.live_bytes,
 		};
 
 		if (!rules[kind](&facts, &advice))
 			continue;
-		advice.share = kind == ADVICE_BOUND
-				       ? share_of(advice.saved_bytes, report->left_bytes)
-				       : share_of(advice.saved_calls, report->whole.allocations);
+		advice.share = find_share(report, to, &advice);
 		if (advice.share < LEAST_SHARE)
 			continue;
 		if (array__reserve(&to->list, &to->room, to->n + 1, sizeof(*to->list)))
@@ -249,6 +288,7 @@ const char *advice__name(enum advice_kind kind)
 		[ADVICE_RESERVE] = "reserve",	  [ADVICE_CAPACITY] = "capacity",
 		[ADVICE_REUSE] = "reuse",	  [ADVICE_ONE_BLOCK] = "one_block",
 		[ADVICE_HAND_BACK] = "hand_back", [ADVICE_BOUND] = "bound",
+		[ADVICE_SIZES] = "sizes",
 	};
 
 	return names[kind];
@@ -256,7 +296,7 @@ const char *advice__name(enum advice_kind kind)
 
 int advice__find(const struct report *report, struct advice **list, size_t *n)
 {
-	struct advice_list found = { 0 };
+	struct advice_list found = { .rounding_bytes = add_up_rounding(report->profile) };
 
 	for (size_t i = 0; i < report->n_entries; i++)
 		if (advise(report, i, &found)) {

@@ -17,6 +17,7 @@ enum advice_kind {
 	ADVICE_HAND_BACK, /* blocks that other threads freed than had allocated them */
 	ADVICE_BOUND,	  /* what grew until the end, and of which nearly nothing was freed */
 	ADVICE_ONE_BLOCK, /* small blocks of one size that stay */
+	ADVICE_SIZES,	  /* live blocks of sizes that the allocator rounds far up */
 	ADVICE_KINDS,
 };
 
@@ -27,9 +28,12 @@ struct advice {
 	__u64 allocations;
 	__u64 least_bytes, most_bytes; /* they have sizes between these powers of two */
 	/* Who follows the advice saves at most so many calls of the allocator and, by kind, bytes that
-	 * realloc had to copy (ADVICE_RESERVE) or live ones (ADVICE_BOUND). */
+	 * realloc had to copy (ADVICE_RESERVE), live ones (ADVICE_BOUND), or what the allocator has
+	 * beside them (ADVICE_ONE_BLOCK, ADVICE_SIZES; 0: unknown). */
 	__u64 saved_calls, saved_bytes;
-	double share; /* of all allocations or, of saved bytes that are live, of all live ones */
+	/* Of all allocations; of all live bytes (ADVICE_BOUND), with what is beside them (ADVICE_SIZES). */
+	double share;
+	__u64 live, live_bytes;
 };
 
 /* Returns the name of a kind in JSON. */

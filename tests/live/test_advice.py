@@ -2,8 +2,11 @@
 """What the numbers of a recording advise (report --advice), where the program's numbers are known: tests/targets/advice.cpp."""
 
 import json
+import pathlib
 
 import pytest
+
+from support import unavailable
 
 # Of each kind: calls saved, bytes saved (None: not looked at), and what the text says.
 KINDS = {
@@ -24,11 +27,12 @@ KINDS = {
 
 @pytest.fixture
 def advice(run, allocprof, target, tmp_path):
-    """advice(kind) records the program, and returns its advice and what is printed."""
+    """advice(kind, *options) records the program, and returns its advice and what is printed. @prefix: words of a command that
+    runs it."""
 
-    def record(kind, *options):
+    def record(kind, *options, prefix=()):
         data = tmp_path / "advice.data"
-        run([allocprof, "record", "-q", "--live", *options, "-o", data, target("advice"), kind], expect=0)
+        run([allocprof, "record", "-q", "--live", *options, "-o", data, "--", *prefix, target("advice"), kind], expect=0)
         report = json.loads(run([allocprof, "report", "--advice", "--json", data], expect=0).stdout)
         stacks = {stack["stack"]: [report["frames"][i]["name"] for i in stack["frames"]] for stack in report["stacks"]}
         text = run([allocprof, "report", "--advice", data], expect=0).stdout.decode()
@@ -49,6 +53,34 @@ def test_kinds(advice, kind):
     assert any(kind in frame for frame in frames[:2])
     for sentence in sentences:
         assert sentence in text
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("library", [None, "libjemalloc.so.2"])
+def test_sizes(advice, target, library):
+    """Of 20,000 blocks of 17 bytes that are left 15 bytes each are none of theirs."""
+    path = pathlib.Path(f"/usr/lib/x86_64-linux-gnu/{library}")
+    if library and not path.exists():
+        unavailable(f"{library} is not installed; scripts/setup does it")
+    prefix = ["env", f"LD_PRELOAD={path}"] if library else []
+    [(only, frames)], text = advice("sizes", "--resident", "--expect", target("advice"), prefix=prefix)
+    assert (only["kind"], only["saved_calls"], only["saved_bytes"]) == ("sizes", 0, 20000 * 15) and frames[0] == "sizes"
+    assert "Ask for sizes that are rounded less, or put several in one block: saves up to 300,000 bytes of headers and rounding" in text
+    assert "20,000 live blocks of 340,000 bytes take 640,000 bytes" in text
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_sizes_that_are_not_known(advice):
+    """Without --resident the allocator's rules are not asked."""
+    assert advice("sizes")[0] == []
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_one_block_by_size(advice):
+    """The array that is advised needs no headers either."""
+    [(only, _)], text = advice("one_block", "--resident")
+    assert (only["kind"], only["saved_calls"], only["saved_bytes"]) == ("one_block", 20000, 20000 * 8)
+    assert ", and 160,000 bytes of headers and rounding" in text
 
 
 @pytest.mark.engines("uprobe", "preload")

@@ -87,6 +87,15 @@ NOINLINE static void bound()
 	}
 }
 
+// glibc and jemalloc have 32 bytes for each, with all that is before it.
+NOINLINE static void sizes()
+{
+	for (int i = 0; i < 30000; i++)
+		kept[i] = malloc(17);
+	for (int i = 0; i < 30000; i += 3)
+		free(kept[i]);
+}
+
 // Nothing of it is a pattern: a few blocks of many sizes, of which some are freed.
 NOINLINE static void others()
 {
@@ -104,6 +113,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 		{ "reserve", reserve },	    { "capacity", capacity },	{ "reuse", reuse },
 		{ "one_block", one_block }, { "hand_back", hand_back }, { "bound", bound },
+		{ "sizes", sizes },
 	};
 
 	others();

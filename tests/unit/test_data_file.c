@@ -295,7 +295,9 @@ static void test_round_trip_of_resident_memory(void **state)
 		.pages = 1,
 		.unique_pages = 1,
 		.unique_slack_bytes = 4000,
+		.rounding_bytes = 15,
 	};
+	struct profile_blocks found;
 	struct profile *wrote = fixture__new(), *read;
 	struct error error = { 0 };
 
@@ -315,6 +317,8 @@ static void test_round_trip_of_resident_memory(void **state)
 	assert_int_equal(data_file__write(wrote, "resident.data", &error), 0);
 	assert_int_equal(data_file__read("resident.data", &read, &error), 0);
 	assert_same(wrote, read);
+	assert_true(profile__count_blocks(read, &read->counts[0], &found));
+	assert_true(found.unique_slack_bytes == 4000 && found.rounding_bytes == 15);
 	assert_int_equal(read->n_rss, ARRAY_SIZE(rss));
 	/* They are read by the names of their kinds. */
 	assert_int_equal(read->rss[0].kind, RSS_BLOCKS);
@@ -409,7 +413,7 @@ static void test_files_from_before_gaps(void **state)
 	static const char *const changes[] = {
 		"DROP TABLE gaps",
 		"DROP TABLE gaps; DROP TABLE resident; DROP TABLE rss; DROP TABLE rss_samples; DROP TABLE heaps; "
-		"DROP TABLE size_classes; DROP TABLE reach",
+		"DROP TABLE size_classes; DROP TABLE rounding; DROP TABLE reach",
 		"DROP TABLE gaps; CREATE VIEW gaps AS WITH RECURSIVE r(k) AS (SELECT 1 UNION ALL SELECT k "
 		"FROM r) SELECT 0, 'torn_ms', 1, 0, 0, '', '' FROM r",
 	};
