@@ -43,6 +43,19 @@ def compiled(tmp_path):
 
 
 @pytest.fixture
+def cargo(run, tmp_path, monkeypatch):
+    """Debian's, which fetches nothing and leaves nothing behind."""
+    program = shutil.which("cargo", path="/usr/bin")
+    if not program:
+        unavailable("cargo is not installed: scripts/setup --test")
+    monkeypatch.setenv("CARGO_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RUSTC", "/usr/bin/rustc")
+    monkeypatch.setenv("RUSTDOC", "/usr/bin/rustdoc")
+    monkeypatch.setenv("RUSTFLAGS", "-D warnings -g")
+    return lambda *words, **more: run([program, words[0], "--offline", "--quiet", *words[1:]], **more)
+
+
+@pytest.fixture
 def measure(runner, allocprof, tmp_path):
     """Begins to measure a process that runs; Measured.finish() ends it."""
     def begin(process, *words, engine="inside"):

@@ -2,6 +2,7 @@
 """The files of examples/adapters, each with the framework that it is for."""
 
 import json
+import pathlib
 import shutil
 import sys
 import xml.etree.ElementTree
@@ -11,6 +12,7 @@ import pytest
 from support import SOURCE, unavailable
 
 ADAPTERS = SOURCE / "examples" / "adapters"
+SERVICE = SOURCE / "examples" / "check"
 pytestmark = [pytest.mark.engines("preload"), pytest.mark.slow]
 
 GTEST = r"""
@@ -170,3 +172,89 @@ def test_pytest(run, allocprof, tmp_path):
     run(words, expect=1, cwd=tmp_path)
     unmeasured = run([*words, "--allocations=required", "-k", "within or unlimited"], expect=1, cwd=tmp_path)
     assert b"allocprof does not measure this process" in unmeasured.stdout and b"1 failed, 1 passed" in unmeasured.stdout
+
+
+@pytest.mark.parametrize("words, status", [([], 0), (["--features", "regression"], 101)], ids=["passes", "fails"])
+def test_cargo(cargo, allocprof, tmp_path, monkeypatch, words, status):
+    """Tests run beside each other, and only the one that a regression is planted in fails."""
+    shutil.copytree(ADAPTERS / "cargo", tmp_path / "words")
+    manifest = tmp_path / "words" / "Cargo.toml"
+    manifest.write_text(manifest.read_text().replace("../../../bindings", str(SOURCE / "bindings")))
+    monkeypatch.setenv("PATH", str(pathlib.Path(allocprof).parent), prepend=":")
+    result = cargo("test", *words, cwd=tmp_path / "words", expect=status)
+    assert b"allocations" in result.stderr
+    if status:
+        assert b"FAILED. 1 passed; 1 failed" in result.stdout
+        assert b"count(\"one two three\") allocated 1 times, 0 are allowed" in result.stdout
+    else:
+        assert b"test result: ok. 2 passed" in result.stdout
+    # Unmeasured all pass.
+    monkeypatch.setenv("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "env")
+    cargo("test", *words, cwd=tmp_path / "words", expect=0)
+
+
+NODE = """
+import { allocations } from "./allocations.mjs";
+import assert from "node:assert";
+import test from "node:test";
+
+test("within", () => {
+	assert.equal(allocations("./program", "3").total_allocations, 3);
+});
+test("over", () => {
+	const { total_allocations } = allocations("./program", "4");
+	assert.ok(total_allocations <= 3, `${total_allocations} allocations`);
+});
+test("fails", () => {
+	assert.throws(() => allocations("./program", "200"), /ended with 9/);
+	assert.throws(() => allocations("./missing"), /ended with 127/);
+});
+"""
+
+
+def test_node(run, allocprof, compiled, tmp_path, monkeypatch):
+    node = shutil.which("node") or unavailable("nodejs is not installed: scripts/setup --test")
+    compiled("""
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[1]);
+	for (int i = 0; i < n; i++)
+		free(malloc(10));
+	return n > 100 ? 9 : 0;
+}
+""")
+    shutil.copy(ADAPTERS / "allocations.mjs", tmp_path)
+    (tmp_path / "it.test.mjs").write_text(NODE)
+    monkeypatch.setenv("ALLOCPROF", str(allocprof))
+    result = run([node, "--test", "--test-reporter=tap", tmp_path / "it.test.mjs"], cwd=tmp_path, expect=1)
+    lines = [line.strip() for line in result.stdout.decode().splitlines()]
+    assert [line for line in lines if line.startswith(("ok", "not ok"))][:3] == ["ok 1 - within", "not ok 2 - over", "ok 3 - fails"]
+    assert any("4 allocations" in line for line in lines)
+
+
+BUILDS = {"cmake": (["cmake", "-B", "build"], ["cmake", "-B", "build", "-DCMAKE_CXX_FLAGS=-DREGRESSION"],
+                    ["cmake", "--build", "build"], ["ctest", "--test-dir", "build", "--output-on-failure"], 8),
+          "meson": (["meson", "setup", "build"], ["meson", "configure", "build", "-Dcpp_args=-DREGRESSION"],
+                    ["meson", "compile", "-C", "build"], ["meson", "test", "-C", "build", "--print-errorlogs"], 1)}
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_build(run, allocprof, tmp_path, monkeypatch, name):
+    """It passes, and with the regression fails by a log that says where."""
+    configure, plant, build, test, failed = BUILDS[name]
+    if not shutil.which(configure[0]):
+        unavailable(f"{configure[0]} is not installed: scripts/setup --test")
+    source = tmp_path / "check"
+    shutil.copytree(SERVICE, source, ignore=shutil.ignore_patterns("service", "*.baselines"))
+    before = sorted(source.iterdir())
+    monkeypatch.setenv("PATH", str(pathlib.Path(allocprof).parent), prepend=":")
+    for prepare, status in (configure, 0), (plant, failed):
+        run(prepare, cwd=source, expect=0)
+        run(build, cwd=source, expect=0)
+        result = run(test, cwd=source, expect=status)
+        assert (b"over the limit of 2,050 by 955" in result.stdout) == (b"log_request (service.cpp:25)" in result.stdout) == bool(status)
+        suite = xml.etree.ElementTree.parse(source / "build" / "allocations.xml").getroot()
+        assert len(list(suite.iter("failure"))) == bool(status)
+    # Nothing but the build's directory is written to.
+    assert sorted(source.iterdir()) == sorted([*before, source / "build"])

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from support import SOURCE, unavailable
+from support import SOURCE
 from test_figures import LIVE, COUNTS, PROBES, answers, assert_equal, read_by_program
 from test_regions import assert_regions, own_figures, stat
 
@@ -19,19 +19,6 @@ edition = "2021"
 [dependencies]
 allocprof = {{ path = "{crate}" }}
 """
-
-
-@pytest.fixture
-def cargo(run, tmp_path, monkeypatch):
-    """Debian's, which fetches nothing and leaves nothing behind."""
-    program = shutil.which("cargo", path="/usr/bin")
-    if not program:
-        unavailable("cargo is not installed: scripts/setup --test")
-    monkeypatch.setenv("CARGO_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("RUSTC", "/usr/bin/rustc")
-    monkeypatch.setenv("RUSTDOC", "/usr/bin/rustdoc")
-    monkeypatch.setenv("RUSTFLAGS", "-D warnings -g")
-    return lambda *words, **more: run([program, words[0], "--offline", "--quiet", *words[1:]], **more)
 
 
 @pytest.fixture

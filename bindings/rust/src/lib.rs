@@ -161,6 +161,30 @@ macro_rules! measured {
     };
 }
 
+/// Evaluates the expression, and panics where this thread asked for memory more often than allowed in it, or allocprof cannot tell.
+/// Where nobody measures nothing is checked.
+///
+/// ```
+/// let words = allocprof::assert_allocations!(0, "one two three".split(' ').count());
+/// assert_eq!(words, 3);
+/// ```
+#[macro_export]
+macro_rules! assert_allocations {
+    ($most:expr, $work:expr $(,)?) => {{
+        let most: u64 = $most;
+        let (result, reading) = $crate::measure(|| $work);
+        match reading {
+            Ok(figures) => {
+                let allocations = figures.allocations + figures.reallocations;
+                assert!(allocations <= most, "{} allocated {} times, {} are allowed", stringify!($work), allocations, most);
+            }
+            Err($crate::Unread::Nobody) => (),
+            Err(why) => panic!("{}", why),
+        }
+        result
+    }};
+}
+
 /// The marks of a region that [`measured!`] makes.
 pub trait Marks {
     fn begin();
