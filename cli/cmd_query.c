@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `allocprof query`: runs SQL on a recording. */
 #include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cleanup.h"
 #include "clock.h"
@@ -18,6 +13,8 @@
 #include "options.h"
 #include "output_file.h"
 #include "query_output.h"
+#include "sql_limits.h"
+#include "sql_time.h"
 #include "stat_report.h"
 #include "user_terminal.h"
 
@@ -145,32 +142,6 @@ static int write_rows(FILE *to, const void *context)
 	return held->to_file ? *held->err : 0;
 }
 
-/* Ends the process when its time is over: a single instruction of SQLite's machine cannot be
- * stopped, such as a call of instr() on long texts. */
-static void end_at_once(int signal)
-{
-	static const char text[] = "allocprof: " DATA_QUERY_OVER_TIME "\n";
-	ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
-
-	(void)written;
-	/* Let a pager show what was printed until now. */
-	close(STDOUT_FILENO);
-	while (waitpid(-1, NULL, 0) > 0)
-		;
-	_exit(EXIT_FAILED);
-}
-
-/* Limits the processor time of this process. After @cpu_ns SQLite stops by itself, if it can; a
- * second later the process ends. */
-static void limit_time(__u64 cpu_ns)
-{
-	struct itimerval limit = { .it_value.tv_sec = cpu_ns / NS_PER_S + 1,
-				   .it_value.tv_usec = cpu_ns % NS_PER_S / 1000 };
-
-	sigaction(SIGPROF, &(struct sigaction){ .sa_handler = end_at_once }, NULL);
-	setitimer(ITIMER_PROF, &limit, NULL);
-}
-
 static int run_query(char **argv)
 {
 	_cleanup_(free_query) struct data_query *query = NULL;
@@ -188,7 +159,8 @@ static int run_query(char **argv)
 		return err ? output_file__status(err, &error) : EXIT_GOOD;
 	}
 	err = data_query__open(paths->input, options.sql, options.cpu_ns, &query, &error);
-	limit_time(options.cpu_ns);
+	sql_time__limit(options.cpu_ns,
+			"allocprof: the query " SQL_OVER_TIME "; " DATA_QUERY_TIME_REMEDY "\n");
 	if (!err)
 		err = output_file__write(paths->output, paths->input, !options.no_pager, write_rows,
 					 &(struct held){ query, options.format, &query_error,

@@ -6,23 +6,19 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "clock.h"
 #include "data_file_reader.h"
 #include "data_rows.h"
 #include "error.h"
+#include "sql_limits.h"
 
-#define MAX_HEAP_BYTES	(1LL << 30)
-#define MAX_VALUE_BYTES (16 << 20)
-#define STEPS_PER_CHECK 10000
-#define SCHEMA_REMEDY	"`allocprof query --schema` lists tables and columns"
-#define ONLY_READS	"a query only reads the recording"
+#define SCHEMA_REMEDY "`allocprof query --schema` lists tables and columns"
+#define ONLY_READS    "a query only reads the recording"
 
 struct data_query {
 	struct data_reader reader;
 	sqlite3_stmt *statement;
 	char *path;
-	__u64 cpu_end_ns;
-	sqlite3_int64 old_heap_limit;
+	struct sql_limits limits;
 	bool is_altered;
 };
 
@@ -40,7 +36,6 @@ static int authorize(void *context, int action, const char *first, const char *s
 {
 	static const char *const pragmas[] = { "table_info", "table_xinfo", "table_list",
 					       "index_list", "index_info",  "index_xinfo" };
-	static const char *const functions[] = { "load_extension", "fts3_tokenizer" };
 	bool allowed = false;
 
 	switch (action) {
@@ -50,7 +45,7 @@ static int authorize(void *context, int action, const char *first, const char *s
 		allowed = true;
 		break;
 	case SQLITE_FUNCTION:
-		allowed = !is_word_of(second, functions, ARRAY_SIZE(functions));
+		allowed = sql_limits__allow_function(second);
 		break;
 	case SQLITE_PRAGMA:
 		allowed = is_word_of(first, pragmas, ARRAY_SIZE(pragmas));
@@ -59,57 +54,21 @@ static int authorize(void *context, int action, const char *first, const char *s
 	return allowed ? SQLITE_OK : SQLITE_DENY;
 }
 
-static int is_over_time(void *context)
-{
-	const struct data_query *query = context;
-
-	return clock__ns(CLOCK_PROCESS_CPUTIME_ID) > query->cpu_end_ns;
-}
-
-static void set_limits(struct data_query *query)
-{
-	static const struct {
-		int what, most;
-	} limits[] = {
-		{ SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES },
-		{ SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
-		{ SQLITE_LIMIT_COLUMN, 1000 },
-		{ SQLITE_LIMIT_EXPR_DEPTH, 200 },
-		{ SQLITE_LIMIT_COMPOUND_SELECT, 100 },
-		{ SQLITE_LIMIT_VDBE_OP, 1000000 },
-		{ SQLITE_LIMIT_ATTACHED, 0 },
-		{ SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000 },
-		{ SQLITE_LIMIT_WORKER_THREADS, 0 },
-	};
-	sqlite3 *db = query->reader.db;
-
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		sqlite3_limit(db, limits[i].what, limits[i].most);
-	sqlite3_set_authorizer(db, authorize, NULL);
-	sqlite3_progress_handler(db, STEPS_PER_CHECK, is_over_time, query);
-}
-
 /* Sets the error by SQLite's last message. */
 static int fail(struct data_query *query, struct error *error)
 {
 	sqlite3 *db = query->reader.db;
 
+	int err = sql_limits__fail(db, "query", DATA_QUERY_TIME_REMEDY, error);
+
+	if (err)
+		return err;
 	switch (sqlite3_errcode(db) & 0xff) {
-	case SQLITE_INTERRUPT:
-		return error__set(error, -ETIME, DATA_QUERY_OVER_TIME);
-	case SQLITE_NOMEM:
-		return error__set(error, -ENOMEM,
-				  "the query needs more than %lld MiB of memory; select less",
-				  MAX_HEAP_BYTES >> 20);
 	case SQLITE_AUTH:
 	case SQLITE_READONLY:
 		return error__set(error, -EPERM,
 				  ONLY_READS ", and this statement does something else; write to "
 					     "a copy of the file with sqlite3");
-	case SQLITE_TOOBIG:
-		return error__set(error, -E2BIG,
-				  "the query makes a text of more than %d MiB; make it shorter",
-				  MAX_VALUE_BYTES >> 20);
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 	case SQLITE_FORMAT:
@@ -117,12 +76,6 @@ static int fail(struct data_query *query, struct error *error)
 	case SQLITE_IOERR:
 		return data_reader__fail(query->path, -EIO, "", error);
 	default:
-		/* SQLite has no error code for an overflow. */
-		if (!strcmp(sqlite3_errmsg(db), "integer overflow"))
-			return error__set(error, -EOVERFLOW,
-					  "a number of the query is beyond 2^63-1; add up with "
-					  "total() in place of sum(), which makes a floating-point "
-					  "number");
 		return error__set(error, -EINVAL, "cannot run the query: %.512s; " SCHEMA_REMEDY,
 				  sqlite3_errmsg(db));
 	}
@@ -183,12 +136,11 @@ int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct dat
 		     struct error *error)
 {
 	struct data_query *query = calloc(1, sizeof(*query));
-	__u64 now_ns;
 	int err;
 
 	if (!query)
 		return error__set(error, -ENOMEM, "out of memory");
-	query->old_heap_limit = sqlite3_hard_heap_limit64(MAX_HEAP_BYTES);
+	sql_limits__bound_memory(&query->limits);
 	query->path = strdup(path);
 	query->reader.fd = data_reader__open_path(path);
 	err = query->path ? data_reader__open(&query->reader, path, error)
@@ -204,9 +156,8 @@ int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct dat
 			data_reader__fail(path, err, "a table", error);
 	}
 	if (!err) {
-		now_ns = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
-		query->cpu_end_ns = cpu_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + cpu_ns;
-		set_limits(query);
+		sqlite3_set_authorizer(query->reader.db, authorize, NULL);
+		sql_limits__set(&query->limits, query->reader.db, cpu_ns);
 		err = prepare_one(query, sql, error);
 	}
 	if (err) {
@@ -224,7 +175,7 @@ void data_query__free(struct data_query *query)
 	sqlite3_finalize(query->statement);
 	sqlite3_close_v2(query->reader.db);
 	close_fd(&query->reader.fd);
-	sqlite3_hard_heap_limit64(query->old_heap_limit);
+	sql_limits__release(&query->limits);
 	free(query->path);
 	free(query);
 }

@@ -12,9 +12,8 @@
 struct data_query;
 struct error;
 
-/* The message for a query that took too long. */
-#define DATA_QUERY_OVER_TIME                                                                       \
-	"the query was stopped when its processor time was over; select less, or allow it more with --timeout"
+/* What to do about a query that took too long. */
+#define DATA_QUERY_TIME_REMEDY "select less, or allow it more with --timeout"
 
 /*
  * Checks the digest of the data file @path, which reads all of it, and prepares @sql. From now on

@@ -56,5 +56,8 @@ struct run_clock {
 /* Stores an array of profile__n_runs() clocks, indexed by number of the run - 1, in *@clocks,
  * which the caller frees. Returns 0, -ENOMEM, or -EINVAL for a damaged file, with @error set. */
 int run_clocks__read(const struct profile *profile, struct run_clock **clocks, struct error *error);
+/* Return the start of an epoch, at most the end of the run, and its last nanosecond. */
+__u64 run_clock__epoch_start(const struct run_clock *clock, __u64 epoch);
+__u64 run_clock__epoch_last(const struct run_clock *clock, __u64 epoch);
 
 #endif
