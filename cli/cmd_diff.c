@@ -107,6 +107,9 @@ static int check_options(const struct diff_command *options, struct error *error
 
 	if (err)
 		return err;
+	if (filter__names_stacks(&options->data.choice.filter.options))
+		return error__set(error, -EINVAL,
+				  "stack numbers differ between files; give --through or --module");
 	if (options->n_inputs < DIFF_SIDES)
 		return error__set(error, -EINVAL,
 				  "two data files are compared; write allocprof diff BEFORE AFTER");
@@ -163,10 +166,6 @@ static int parse_diff(int key, char *arg, struct options_input *input)
 			return options__reject_operand(arg, input->error);
 		options->inputs[options->n_inputs++] = arg;
 		return 0;
-	case OPT_STACK:
-	case OPT_NOT_STACK:
-		return error__set(input->error, -EINVAL,
-				  "stack numbers differ between files; give --through or --module");
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:

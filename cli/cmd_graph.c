@@ -138,8 +138,7 @@ static int prepare_graph(void *context, struct error *error)
 	if (!err)
 		err = selected__open(selected, choice, COST_LIVE_BYTES, error);
 	if (!err)
-		err = filter__select_lifetimes(selected->profile, selected->groups,
-					       &choice->filter.options, &options->lifetimes, error);
+		err = selected__choose_lifetimes(selected, choice, &options->lifetimes, error);
 	if (!err)
 		err = graph__new(selected->profile, selected->groups, options->lifetimes,
 				 options->top, &options->graph, error);

@@ -80,10 +80,10 @@ static void release_html(void *context)
 static int describe_side(struct html_options *options, enum diff_side side, struct error *error)
 {
 	const struct selected *selected = &options->data.selected[side];
-	struct filter_options *filter = &options->data.choice.filter.options;
+	const struct filter_options *filter = &options->data.choice.filter.options;
 	int err = filter__has_live(selected->profile)
-			  ? filter__select_lifetimes(selected->profile, selected->groups, filter,
-						     &options->lifetimes[side], error)
+			  ? selected__choose_lifetimes(selected, &options->data.choice,
+						       &options->lifetimes[side], error)
 			  : 0;
 
 	options->recordings[side] = (struct page_recording){

@@ -14,6 +14,8 @@
 #include "output_file.h"
 #include "profile_runs.h"
 #include "recording_text.h"
+#include "sql_limits.h"
+#include "sql_time.h"
 #include "stack_groups.h"
 #include "text.h"
 
@@ -151,15 +153,39 @@ static int choose_view(struct selected *selected, struct data_choice *choice, en
 	return err;
 }
 
+static void limit_time(const struct data_choice *choice)
+{
+	if (choice->filter.options.n_where)
+		sql_time__limit(WHERE_CPU_NS, "allocprof: the expression of --where " SQL_OVER_TIME
+					      "; " WHERE_TIME_REMEDY "\n");
+}
+
 static int filter_counts(struct selected *selected, struct data_choice *choice, struct error *error)
 {
-	if (!choice->needs_no_groups || filter__names_stacks(&choice->filter.options)) {
+	int err;
+
+	if (!choice->needs_no_groups || filter__needs_groups(&choice->filter.options)) {
 		selected->groups = stack_groups__new(selected->profile, selected->view);
 		if (!selected->groups)
 			return error__set(error, -ENOMEM, "cannot group the stacks: out of memory");
 	}
-	return filter__apply(selected->profile, selected->groups, &choice->filter.options,
-			     &selected->filtered, error);
+	limit_time(choice);
+	err = filter__apply(selected->profile, selected->groups, &choice->filter.options,
+			    &selected->filtered, error);
+	sql_time__unlimit();
+	return err;
+}
+
+int selected__choose_lifetimes(const struct selected *selected, struct data_choice *choice,
+			       bool **lifetimes, struct error *error)
+{
+	int err;
+
+	limit_time(choice);
+	err = filter__select_lifetimes(selected->profile, selected->groups, &choice->filter.options,
+				       lifetimes, error);
+	sql_time__unlimit();
+	return err;
 }
 
 int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,

@@ -112,6 +112,9 @@ int selected__choose(struct selected *selected, struct data_choice *choice, enum
  * are not computed. */
 int selected__choose_part(struct selected *selected, struct data_choice *choice, enum cost cost,
 			  struct error *error);
+/* Works like filter__select_lifetimes(). */
+int selected__choose_lifetimes(const struct selected *selected, struct data_choice *choice,
+			       bool **lifetimes, struct error *error);
 void selected__release(struct selected *selected);
 
 /* A run of a command that reads one data file, or two that it compares. Zeroed it is empty. */

@@ -177,6 +177,21 @@ static int parse_rule(struct filter_choice *choice, int key, char *arg, struct e
 	return OPTIONS_UNKNOWN;
 }
 
+static int parse_where(struct filter_choice *choice, const char *text, struct error *error)
+{
+	struct filter_options *options = &choice->options;
+	struct filter_where where;
+	int err = filter_where__parse(&where, text, error);
+
+	if (err)
+		return err;
+	if (array__reserve(&options->where, &choice->where_room, options->n_where + 1,
+			   sizeof(where)))
+		return error__set(error, -ENOMEM, "cannot read the options: out of memory");
+	options->where[options->n_where++] = where;
+	return 0;
+}
+
 static int parse_time(struct filter_time *time, const char *text, struct error *error)
 {
 	size_t len = strlen(text);
@@ -243,6 +258,8 @@ int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struc
 	case OPT_MAX_SIZE:
 		options->has_max_size = true;
 		return number__parse_size(arg, &options->max_size_bytes, error);
+	case OPT_WHERE:
+		return parse_where(choice, arg, error);
 	case OPT_RUN:
 		return parse_run(choice, arg, error);
 	case OPT_SUPPRESSIONS:
@@ -254,8 +271,21 @@ int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struc
 	}
 }
 
+static void report_unmatched(const char *what, const char *text)
+{
+	message__print("no %s in this recording is '%s'%s", what, text,
+		       text[0] == '/' ? "" : "; /.../ looks for a part of a name");
+}
+
 void filter_choice__report_unmatched(const struct filter_choice *choice)
 {
+	for (size_t i = 0; i < choice->options.n_where; i++) {
+		const struct filter_where *where = &choice->options.where[i];
+
+		if (where->unmatched[0])
+			report_unmatched(where->unmatched_is_module ? "module" : "function",
+					 where->unmatched);
+	}
 	for (size_t i = 0; i < choice->options.n_rules; i++) {
 		const struct filter_rule *rule = &choice->options.rules[i];
 
@@ -269,9 +299,7 @@ void filter_choice__report_unmatched(const struct filter_choice *choice)
 					rule->text);
 				continue;
 			}
-			message__print(
-				"no %s in this recording is '%s'%s", rules[j].what, rule->text,
-				rule->text[0] == '/' ? "" : "; /.../ looks for a part of a name");
+			report_unmatched(rules[j].what, rule->text);
 		}
 	}
 }
@@ -291,6 +319,7 @@ void filter_choice__report_exit(const struct filter_choice *choice)
 void filter_choice__release(struct filter_choice *choice)
 {
 	free(choice->options.rules);
+	free(choice->options.where);
 	suppressions__release(&choice->suppressions);
 	*choice = (struct filter_choice){ 0 };
 }

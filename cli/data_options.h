@@ -88,12 +88,15 @@ enum {
 	OPT_SUPPRESSIONS,
 	OPT_RUN,
 	OPT_AT_EXIT,
+	OPT_WHERE,
 };
 
 /* For a command's argp table; they form a group of their own in its help. */
 /* clang-format off */
 #define FILTER_OPTIONS \
 	{ NULL, 0, NULL, 0, "What to select; all of these must hold:", 1 }, \
+	{ "where", OPT_WHERE, "SQL", 0, \
+	  "Blocks of which an expression holds, such as 'leaked AND size >= 65536': allocprof-where(7)", 1 }, \
 	{ "leaks", OPT_LEAKS, NULL, 0, "Blocks that were still allocated at the end", 1 }, \
 	{ "at-exit", OPT_AT_EXIT, NULL, 0, \
 	  "With --leaks, what was left at the end, whatever the program freed in its last moments", 1 }, \
@@ -130,7 +133,7 @@ enum {
 /* The user's selection. Zeroed it selects everything. The caller releases it. */
 struct filter_choice {
 	struct filter_options options;
-	size_t rules_room;
+	size_t rules_room, where_room;
 	const char *suppressions_path; /* NULL: none */
 	bool suppressions_are_read;
 	struct suppressions suppressions;

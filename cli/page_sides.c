@@ -96,10 +96,8 @@ int page_sides__check(const struct data_run *run, const char *example, struct er
 	if (filter->all_runs)
 		return error__set(error, -EINVAL,
 				  "one run is compared with one of --base; choose it with --run");
-	for (size_t i = 0; i < filter->options.n_rules; i++)
-		if (filter->options.rules[i].kind == FILTER_STACK)
-			return error__set(
-				error, -EINVAL,
-				"stack numbers differ between files; give --through or --module");
+	if (filter__names_stacks(&filter->options))
+		return error__set(error, -EINVAL,
+				  "stack numbers differ between files; give --through or --module");
 	return 0;
 }

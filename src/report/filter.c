@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Applies the options of a filter to a profile, and finds what programs freed because they ended. */
+/* Applies the options of a filter to a profile. */
 #include "filter.h"
 
 #include <errno.h>
@@ -29,9 +29,20 @@ static bool asks_for_freed(const struct filter_options *options)
 	return options->freed || options->freed_after.is_given || options->max_lifetime.is_given;
 }
 
+/* Returns the columns that the user's expressions read. */
+static __u32 columns_of(const struct filter_options *options)
+{
+	__u32 columns = 0;
+
+	for (size_t i = 0; i < options->n_where; i++)
+		columns |= options->where[i].columns;
+	return columns;
+}
+
 static bool asks_for_blocks(const struct filter_options *options)
 {
-	return asks_for_live(options) || asks_for_freed(options) || options->min_lifetime.is_given;
+	return asks_for_live(options) || asks_for_freed(options) ||
+	       options->min_lifetime.is_given || columns_of(options) & WHERE_BLOCK_COLUMNS;
 }
 
 static int fail_without_live(const char *what, struct error *error)
@@ -118,9 +129,8 @@ static void hide(struct suppressions *suppressions, int by, struct selection *se
 	*selection = selection_none;
 }
 
-static int select_all(const struct profile *profile, const struct count_filter *counts,
-		      const struct block_filter *blocks, struct suppressions *suppressions,
-		      struct filtered *filtered)
+static int select_all(const struct profile *profile, const struct block_filter *blocks,
+		      struct suppressions *suppressions, struct filtered *filtered)
 {
 	_cleanup_(free_ptr) int *suppressed = NULL;
 
@@ -141,16 +151,9 @@ static int select_all(const struct profile *profile, const struct count_filter *
 		filtered->left_bytes = profile__add_up(filtered->left_bytes, whole.live_bytes);
 		profile_estimate__add(&filtered->of_left, &whole.of_live);
 		block_filter__select(blocks, count, selection);
-		if (blocks->exit_frees.epoch) {
-			whole.live = selection->live;
-			whole.live_bytes = selection->live_bytes;
-			whole.of_live = selection->of_live;
-		}
+		if (blocks->exit_frees.epoch)
+			block_filter__set_leaked(blocks, count, &whole);
 		selection__add(&filtered->whole, &whole);
-		if (!count_filter__passes(counts, count)) {
-			*selection = selection_none;
-			continue;
-		}
 		if (suppressed && suppressed[count->stack - 1] >= 0)
 			hide(suppressions, suppressed[count->stack - 1], selection);
 		selection__add(&filtered->total, selection);
@@ -162,16 +165,12 @@ int filter__apply(const struct profile *profile, const struct stack_groups *grou
 		  struct filter_options *options, struct filtered *filtered, struct error *error)
 {
 	struct filtered result = { .total = selection_none, .whole = selection_none };
-	struct count_filter counts = { 0 };
 	struct block_filter blocks = { 0 };
 	int err;
 
 	if (asks_for_blocks(options) && !filter__has_live(profile))
 		return fail_without_live("what became of the blocks", error);
-	err = block_filter__init(&blocks, profile, options, error);
-	if (err)
-		goto out;
-	err = count_filter__init(&counts, profile, groups, options, error);
+	err = block_filter__init(&blocks, profile, groups, options, error);
 	if (err)
 		goto out;
 	result.end_ns = blocks.end_ns;
@@ -181,7 +180,7 @@ int filter__apply(const struct profile *profile, const struct stack_groups *grou
 	if (filter__selects_all(options) && !profile__meta(profile, "mappings_peak_bytes"))
 		result.peak_bytes = profile__meta_number(profile, "peak_bytes");
 	result.counts = calloc(profile->n_counts + 1, sizeof(*result.counts));
-	err = result.counts ? select_all(profile, &counts, &blocks, options->suppressions, &result)
+	err = result.counts ? select_all(profile, &blocks, options->suppressions, &result)
 			    : -ENOMEM;
 	result.runs = blocks.runs;
 	blocks.runs.late_ns = NULL;
@@ -189,7 +188,6 @@ int filter__apply(const struct profile *profile, const struct stack_groups *grou
 		error__set(error, err, "cannot filter: out of memory");
 out:
 	block_filter__release(&blocks);
-	count_filter__release(&counts);
 	if (err)
 		filtered__release(&result);
 	else
@@ -197,8 +195,7 @@ out:
 	return err;
 }
 
-static int select_lifetimes(const struct profile *profile, const struct count_filter *counts,
-			    const struct block_filter *blocks,
+static int select_lifetimes(const struct profile *profile, const struct block_filter *blocks,
 			    const struct suppressions *suppressions, bool **selected)
 {
 	_cleanup_(free_ptr) int *suppressed = NULL;
@@ -218,9 +215,8 @@ static int select_lifetimes(const struct profile *profile, const struct count_fi
 		const struct profile_count *count = &profile->counts[lifetime.count - 1];
 
 		result[i] = !profile__function_frees(count->function) &&
-			    count_filter__passes(counts, count) &&
 			    !(suppressed && suppressed[count->stack - 1] >= 0) &&
-			    block_filter__passes(blocks, &lifetime);
+			    block_filter__passes(blocks, &lifetime, i);
 	}
 	*selected = result;
 	return 0;
@@ -229,20 +225,16 @@ static int select_lifetimes(const struct profile *profile, const struct count_fi
 int filter__select_lifetimes(const struct profile *profile, const struct stack_groups *groups,
 			     struct filter_options *options, bool **selected, struct error *error)
 {
-	struct count_filter counts = { 0 };
 	struct block_filter blocks = { 0 };
 	int err;
 
-	err = block_filter__init(&blocks, profile, options, error);
-	if (!err)
-		err = count_filter__init(&counts, profile, groups, options, error);
+	err = block_filter__init(&blocks, profile, groups, options, error);
 	if (!err) {
-		err = select_lifetimes(profile, &counts, &blocks, options->suppressions, selected);
+		err = select_lifetimes(profile, &blocks, options->suppressions, selected);
 		if (err)
 			error__set(error, err, "cannot filter: out of memory");
 	}
 	block_filter__release(&blocks);
-	count_filter__release(&counts);
 	return err;
 }
 
@@ -255,118 +247,37 @@ void filtered__release(struct filtered *filtered)
 
 bool filter__selects_blocks(const struct filter_options *options)
 {
-	return options->leaks || options->freed || options->older.is_given ||
-	       options->min_lifetime.is_given || options->max_lifetime.is_given ||
-	       options->freed_after.is_given;
+	return asks_for_blocks(options);
 }
 
-bool filter__names_stacks(const struct filter_options *options)
+static bool has_rule(const struct filter_options *options, enum filter_kind kind)
 {
 	for (size_t i = 0; i < options->n_rules; i++) {
-		if (options->rules[i].kind == FILTER_STACK)
+		if (options->rules[i].kind == kind)
 			return true;
 	}
 	return false;
 }
 
+bool filter__names_stacks(const struct filter_options *options)
+{
+	return has_rule(options, FILTER_STACK) || columns_of(options) & WHERE_BIT(WHERE_STACK);
+}
+
+bool filter__needs_groups(const struct filter_options *options)
+{
+	return has_rule(options, FILTER_STACK) || columns_of(options) & WHERE_GROUP_COLUMNS;
+}
+
 bool filter__needs_times(const struct filter_options *options)
 {
 	return options->min_lifetime.is_given || options->max_lifetime.is_given ||
-	       options->freed_after.is_given;
+	       options->freed_after.is_given || columns_of(options) & WHERE_TIME_COLUMNS;
 }
 
 bool filter__selects_all(const struct filter_options *options)
 {
 	return !filter__selects_blocks(options) && !options->min_size_bytes &&
-	       !options->has_max_size && !options->n_rules && !options->suppressions;
-}
-
-/* A shorter recording consists only of beginning and end. */
-#define LEAST_EPOCHS 16
-/* An epoch belongs to the end only if it frees so many times the bytes that it allocates. */
-#define FREED_BY_ALLOCATED 4
-/* --leaks goes back before the end only if the end freed a quarter (one part in LEAST_SHARE) of
- * what was live, and at least LEAST_BYTES. */
-#define LEAST_SHARE 4
-#define LEAST_BYTES (1ULL << 20)
-
-/* The bytes that were allocated and freed in one epoch. */
-struct change {
-	__u64 allocated_bytes, freed_bytes;
-};
-
-static bool has_ended(const struct profile *profile)
-{
-	for (size_t i = 0; i < profile->n_processes; i++)
-		if (!profile->processes[i].end_ns)
-			return false;
-	return profile->n_processes;
-}
-
-static void sum_up(const struct profile *profile, struct change *changes, __u64 n)
-{
-	struct profile_lifetime lifetime;
-	__u32 at = 0;
-
-	while (profile__next_lifetime(profile, &at, &lifetime)) {
-		__u32 end = profile_lifetime__end_epoch(&lifetime);
-
-		if (lifetime.born < n)
-			changes[lifetime.born].allocated_bytes = profile__add_up(
-				changes[lifetime.born].allocated_bytes, lifetime.size_bytes);
-		/* Blocks that went with their address space at an exec count as freed. */
-		if (end < n)
-			changes[end].freed_bytes =
-				profile__add_up(changes[end].freed_bytes, lifetime.size_bytes);
-	}
-}
-
-/* Looks for the moment in the second half at which most was live, and after which only the end
- * frees. */
-static void look(const struct change *changes, __u64 n, __u64 epoch_ns, __u64 end_ns,
-		 struct exit_frees *out)
-{
-	__s64 fallen_bytes = 0, most_bytes = 0;
-	__u64 epoch = 0, live_bytes = 0;
-
-	for (__u64 i = n; i-- > n / 2;) {
-		const struct change *change = &changes[i];
-
-		if (change->allocated_bytes > change->freed_bytes / FREED_BY_ALLOCATED &&
-		    change->allocated_bytes > (__u64)most_bytes / 1024)
-			break;
-		fallen_bytes += (__s64)(change->freed_bytes - change->allocated_bytes);
-		if (fallen_bytes > most_bytes) {
-			most_bytes = fallen_bytes;
-			epoch = i;
-		}
-	}
-	for (__u64 i = 0; i < epoch; i++)
-		live_bytes += changes[i].allocated_bytes - changes[i].freed_bytes;
-	if (!epoch || (__u64)most_bytes < LEAST_BYTES ||
-	    (__u64)most_bytes < live_bytes / LEAST_SHARE)
-		return;
-	*out = (struct exit_frees){ epoch, end_ns - epoch * epoch_ns, most_bytes };
-}
-
-int exit_frees__find(const struct profile *profile, struct exit_frees *out, struct error *error)
-{
-	_cleanup_(free_ptr) struct run_clock *clocks = NULL;
-	_cleanup_(free_ptr) struct change *changes = NULL;
-	int err = run_clocks__read(profile, &clocks, error);
-	__u64 n;
-
-	*out = (struct exit_frees){ 0 };
-	if (err || profile__n_runs(profile) != 1 || !clocks[0].epoch_ns || !has_ended(profile))
-		return err;
-	n = clocks[0].end_ns / clocks[0].epoch_ns + !!(clocks[0].end_ns % clocks[0].epoch_ns);
-	/* Either the recording went on for long after the last block, or the file is damaged. */
-	if (n < LEAST_EPOCHS || n > 2 * AP_MAX_EPOCHS)
-		return 0;
-	changes = calloc(n, sizeof(*changes));
-	if (!changes)
-		return error__set(error, -ENOMEM, "cannot tell what the end freed: out of memory");
-	sum_up(profile, changes, n);
-	look(changes, n, clocks[0].epoch_ns, clocks[0].end_ns, out);
-	return 0;
+	       !options->has_max_size && !options->n_rules && !options->n_where &&
+	       !options->suppressions;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Selects counts of a profile, and blocks of these, for a report. All conditions must hold.
+ * Selects counts of a profile, and blocks of these, for a report. All conditions must hold. Each option is short for an
+ * expression of SQL (where.h).
  *
  * Times are known only by epoch (meta "epoch_ns"): a block is selected if its epochs prove the
  * condition, and counts as unsure if they leave it open.
@@ -12,29 +13,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "exit_frees.h"
 #include "selection.h"
+#include "where.h"
 
 struct error;
 struct profile;
 struct profile_count;
 struct stack_groups;
 struct suppressions;
-
-/* The frees at a program's end: when they began, how long they took, and how much they freed. */
-struct exit_frees {
-	__u64 epoch; /* first epoch of the end; 0: little was freed then */
-	__u64 took_ns;
-	__u64 freed_bytes;
-};
-
-/*
- * Finds the last moments of a recording whose processes have all ended, if a fourth and at least 1
- * MiB of what was live was freed in them: by exit handlers, an interpreter that takes itself
- * apart, or a program that cleans up. They are the epochs at the end in which little was allocated
- * compared with what was freed. *@out is zero for several runs, and if there are no such epochs.
- * Returns 0, -ENOMEM, or -EINVAL for a damaged file, with @error set.
- */
-int exit_frees__find(const struct profile *profile, struct exit_frees *out, struct error *error);
 
 /* A time, or a share of the recording's duration. */
 struct filter_time {
@@ -83,9 +70,12 @@ struct filter_options {
 	bool has_max_size;
 	struct filter_rule *rules;
 	size_t n_rules;
+	struct filter_where *where; /* expressions of --where, all of which must hold */
+	size_t n_where;
 	struct suppressions *suppressions; /* leaks to hide, or NULL */
-	struct exit_frees exit_frees;	   /* set by filter__apply() with @leaks, unless @at_exit */
-	bool runs_apart;		   /* do not add up the runs' selections */
+	/* Set by filter__apply() with @leaks, unless @at_exit, or if an expression asks what is leaked. */
+	struct exit_frees exit_frees;
+	bool runs_apart; /* do not add up the runs' selections */
 };
 
 /* Parameters for adding up runs. */
@@ -118,7 +108,7 @@ bool filter__has_live(const struct profile *profile);
 
 /*
  * Applies @options: marks rules that match as found, and counts in the suppressions what they
- * hide. Ignores calls of free. @groups may be NULL without rules about numbers of stacks. Returns
+ * hide. Ignores calls of free. @groups may be NULL unless filter__needs_groups(). Returns
  * 0, or a negative errno with @error set: -EINVAL for a stack that does not exist, -ENODATA if
  * @profile lacks the data. The caller releases @filtered.
  */
@@ -143,8 +133,10 @@ void filter__whole(const struct profile *profile, const struct filter_runs *runs
  * the peak are not known by epoch. Needs no profile. Returns 0, or -EINVAL with @error set. */
 int filter__check_options(const struct filter_options *options, enum cost cost,
 			  struct error *error);
-/* Returns whether a rule is about the number of a stack. */
+/* Returns whether a rule or an expression is about numbers of stacks. */
 bool filter__names_stacks(const struct filter_options *options);
+/* Returns whether a rule or an expression is about these, or about what reports print of stacks. */
+bool filter__needs_groups(const struct filter_options *options);
 /* Returns whether it matters when blocks ended. */
 bool filter__needs_times(const struct filter_options *options);
 /* Returns whether all blocks of all counts are selected. */

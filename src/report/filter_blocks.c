@@ -10,84 +10,6 @@
 #include "filter_internal.h"
 #include "profile_runs.h"
 
-enum answer {
-	NO,
-	UNSURE,
-	YES,
-};
-
-/* Returns the start of an epoch, at most the end of the recording. */
-static __u64 epoch_start(const struct run_clock *clock, __u64 epoch)
-{
-	__u64 start;
-
-	if (__builtin_mul_overflow(epoch, clock->epoch_ns, &start) || start > clock->end_ns)
-		return clock->end_ns;
-	return start;
-}
-
-/* Returns the last nanosecond of an epoch. */
-static __u64 epoch_last(const struct run_clock *clock, __u64 epoch)
-{
-	__u64 start = epoch_start(clock, epoch), next = epoch_start(clock, epoch + 1);
-
-	return next > start ? next - 1 : start;
-}
-
-/* Returns whether a value between @least and @most is at least @limit. */
-static enum answer is_from(__u64 least, __u64 most, __u64 limit)
-{
-	return least >= limit ? YES : most >= limit ? UNSURE : NO;
-}
-
-static enum answer both(enum answer a, enum answer b)
-{
-	return a < b ? a : b;
-}
-
-static const struct block_limits *limits_of(const struct block_filter *filter, __u32 count)
-{
-	const struct profile *profile = filter->profile;
-
-	return &filter->limits[profile__count_run(profile, &profile->counts[count - 1]) - 1];
-}
-
-static bool is_live(const struct block_filter *filter, const struct profile_lifetime *cell)
-{
-	if (!filter->exit_frees.epoch)
-		return cell->died == PROFILE_LIVE;
-	return cell->born < filter->exit_frees.epoch &&
-	       (cell->died == PROFILE_LIVE || cell->died >= filter->exit_frees.epoch);
-}
-
-static enum answer judge(const struct block_filter *filter, const struct profile_lifetime *cell)
-{
-	const struct filter_options *options = filter->options;
-	const struct block_limits *limits = limits_of(filter, cell->count);
-	const struct run_clock *clock = &limits->clock;
-	bool live = is_live(filter, cell);
-	__u64 born = epoch_start(clock, cell->born);
-	__u64 born_until = epoch_last(clock, cell->born);
-	__u64 died = live ? clock->end_ns : epoch_start(clock, cell->died);
-	__u64 died_until = live ? clock->end_ns : epoch_last(clock, cell->died);
-	__u64 shortest = died > born_until ? died - born_until : 0;
-	__u64 longest = died_until - born;
-	enum answer answer = YES;
-
-	if (live ? options->freed || options->freed_after.is_given || options->max_lifetime.is_given
-		 : options->leaks || options->older.is_given)
-		return NO;
-	if (options->older.is_given)
-		answer = both(answer, YES - is_from(born, born_until, limits->born_before_ns));
-	if (options->min_lifetime.is_given)
-		answer = both(answer, is_from(shortest, longest, limits->min_ns));
-	if (options->max_lifetime.is_given)
-		answer = both(answer, YES - is_from(shortest, longest, limits->max_ns + 1));
-	if (options->freed_after.is_given)
-		answer = both(answer, is_from(died, died_until, limits->freed_from_ns));
-	return answer;
-}
-
 static void add_estimates(const struct profile *profile, const struct profile_count *count,
 			  struct selection *selection)
 {
@@ -151,25 +73,47 @@ static void add_cell(struct selection *selection, const struct profile_lifetime 
 				  });
 }
 
-static void select_by_time(const struct block_filter *filter, const struct profile_count *count,
-			   const struct profile_blocks *blocks, struct selection *selection)
+/* Returns when the oldest live block of a selected lifetime was born: of the count's oldest one that is known, of others
+ * the epoch. */
+static __u64 oldest_of(const struct block_filter *filter, const struct profile_count *count,
+		       const struct profile_blocks *blocks, const struct profile_lifetime *cell)
 {
-	__u64 oldest_ns = birth_of(&filter->runs, profile__count_run(filter->profile, count),
-				   blocks->oldest_ns);
+	__u32 run = profile__count_run(filter->profile, count);
+	const struct run_clock *clock = &filter->clocks[run - 1];
+	__u64 born = run_clock__epoch_start(clock, cell->born);
 
+	if (!filter->exit_frees.epoch && blocks->oldest_ns >= born &&
+	    blocks->oldest_ns <= run_clock__epoch_last(clock, cell->born))
+		born = blocks->oldest_ns;
+	return birth_of(&filter->runs, run, born);
+}
+
+/* Returns the answer to the conditions that differ between the lifetimes of one count. */
+static enum answer judge(const struct block_filter *filter, const struct profile_lifetime *cell,
+			 size_t index)
+{
+	bool is_freed = cell->died != PROFILE_LIVE;
+	enum answer fate = conditions__answer(&filter->conditions, WHERE_FATES,
+					      2 * (cell->count - 1) + is_freed);
+	enum answer time = conditions__answer(&filter->conditions, WHERE_CELLS, index);
+
+	return fate < time ? fate : time;
+}
+
+static void select_cells(const struct block_filter *filter, const struct profile_count *count,
+			 const struct profile_blocks *blocks, struct selection *selection)
+{
 	for (size_t i = filter->starts[count->id - 1]; i < filter->starts[count->id]; i++) {
 		struct profile_lifetime cell;
-		__u32 at = filter->order[i];
+		__u32 at = filter->order[i].at;
+		bool live;
 
 		profile__next_lifetime(filter->profile, &at, &cell);
-		switch (judge(filter, &cell)) {
+		switch (judge(filter, &cell, filter->order[i].index)) {
 		case YES:
-			/* Filters by age always select the oldest block. For blocks that the end
-			 * freed only the epoch is known. */
-			if (filter->exit_frees.epoch)
-				oldest_ns = epoch_start(&limits_of(filter, count->id)->clock,
-							cell.born);
-			add_cell(selection, &cell, is_live(filter, &cell), oldest_ns);
+			live = exit_frees__leaves(&filter->exit_frees, &cell);
+			add_cell(selection, &cell, live,
+				 live ? oldest_of(filter, count, blocks, &cell) : UINT64_MAX);
 			break;
 		case UNSURE:
 			selection->unsure = profile__add_up(selection->unsure, cell.blocks);
@@ -211,15 +155,61 @@ static void apportion_samples(const struct block_filter *filter, struct selectio
 				    ratio(selection->live_bytes, whole->live_bytes));
 }
 
-/* Returns whether the average size passes, since single sizes are known only by bucket. */
-static bool has_size(const struct filter_options *options, const struct selection *whole)
+void block_filter__set_leaked(const struct block_filter *filter, const struct profile_count *count,
+			      struct selection *whole)
 {
-	unsigned __int128 bytes = whole->size_bytes;
+	struct selection leaked = selection_none;
 
-	if (bytes < (unsigned __int128)options->min_size_bytes * whole->allocations)
-		return false;
-	return !options->has_max_size ||
-	       bytes <= (unsigned __int128)options->max_size_bytes * whole->allocations;
+	for (size_t i = filter->starts[count->id - 1]; i < filter->starts[count->id]; i++) {
+		struct profile_lifetime cell;
+		__u32 at = filter->order[i].at;
+
+		profile__next_lifetime(filter->profile, &at, &cell);
+		if (exit_frees__leaves(&filter->exit_frees, &cell))
+			add_cell(&leaked, &cell, true, UINT64_MAX);
+	}
+	apportion_samples(filter, &leaked, whole);
+	whole->live = leaked.live;
+	whole->live_bytes = leaked.live_bytes;
+	whole->of_live = leaked.of_live;
+}
+
+static void keep_live(struct selection *selection)
+{
+	selection->allocations = selection->live;
+	selection->size_bytes = selection->live_bytes;
+	selection->temporary = selection->temporary_bytes = 0;
+	selection->of_allocations = selection->of_live;
+	selection->of_temporary = (struct profile_estimate){ 0 };
+	selection->peak = selection->peak_bytes = 0;
+}
+
+static void keep_freed(struct selection *selection)
+{
+	/* This includes blocks that an exec discarded, as the epochs do. */
+	selection->allocations -= selection->live;
+	selection->size_bytes -= selection->live_bytes;
+	profile_estimate__subtract(&selection->of_allocations, &selection->of_live);
+	selection->of_live = (struct profile_estimate){ 0 };
+	selection->live = selection->live_bytes = 0;
+	memset(selection->reached, 0, sizeof(selection->reached));
+	selection->oldest_ns = UINT64_MAX;
+	selection->peak = selection->peak_bytes = 0;
+}
+
+static void select_halves(const struct block_filter *filter, const struct profile_count *count,
+			  bool has_blocks, struct selection *selection)
+{
+	size_t index = 2 * (count->id - 1);
+	bool live = conditions__answer(&filter->conditions, WHERE_FATES, index) == YES;
+	bool freed = conditions__answer(&filter->conditions, WHERE_FATES, index + 1) == YES;
+
+	if (!has_blocks || (!live && !freed))
+		*selection = selection_none;
+	else if (!freed)
+		keep_live(selection);
+	else if (!live)
+		keep_freed(selection);
 }
 
 void block_filter__select(const struct block_filter *filter, const struct profile_count *count,
@@ -229,52 +219,33 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 	bool has_blocks = profile__count_blocks(filter->profile, count, &blocks);
 	struct selection whole;
 
-	filter__whole(filter->profile, &filter->runs, count, &whole);
 	*selection = selection_none;
-	if (!has_size(filter->options, &whole))
+	if (conditions__answer(&filter->conditions, WHERE_COUNTS, count->id - 1) != YES)
 		return;
-	if (filter->by_time) {
+	filter__whole(filter->profile, &filter->runs, count, &whole);
+	if (filter->level == WHERE_CELLS) {
 		if (has_blocks)
-			select_by_time(filter, count, &blocks, selection);
+			select_cells(filter, count, &blocks, selection);
 		apportion_samples(filter, selection, &whole);
 		return;
 	}
 	*selection = whole;
-	if (filter->options->leaks) {
-		selection->allocations = whole.live;
-		selection->size_bytes = whole.live_bytes;
-		selection->temporary = selection->temporary_bytes = 0;
-		selection->of_allocations = whole.of_live;
-		selection->of_temporary = (struct profile_estimate){ 0 };
-	} else if (filter->options->freed) {
-		/* This includes blocks that an exec discarded, as the epochs do. */
-		selection->allocations = has_blocks ? whole.allocations - whole.live : 0;
-		selection->size_bytes = has_blocks ? whole.size_bytes - whole.live_bytes : 0;
-		profile_estimate__subtract(&selection->of_allocations, &whole.of_live);
-		selection->of_live = (struct profile_estimate){ 0 };
-		selection->live = selection->live_bytes = 0;
-		memset(selection->reached, 0, sizeof(selection->reached));
-		selection->oldest_ns = UINT64_MAX;
-	}
-	if (filter->options->leaks || filter->options->freed)
-		selection->peak = selection->peak_bytes = 0;
+	if (filter->level == WHERE_FATES)
+		select_halves(filter, count, has_blocks, selection);
 }
 
 bool block_filter__passes(const struct block_filter *filter,
-			  const struct profile_lifetime *lifetime)
+			  const struct profile_lifetime *lifetime, size_t index)
 {
-	struct selection whole;
-
-	filter__whole(filter->profile, &filter->runs, &filter->profile->counts[lifetime->count - 1],
-		      &whole);
-	return has_size(filter->options, &whole) && judge(filter, lifetime) == YES;
+	return conditions__answer(&filter->conditions, WHERE_COUNTS, lifetime->count - 1) == YES &&
+	       judge(filter, lifetime, index) == YES;
 }
 
 static int sort_by_count(struct block_filter *filter)
 {
 	const struct profile *profile = filter->profile;
 	struct profile_lifetime cell;
-	__u32 cell_at = 0, next = 0;
+	__u32 cell_at = 0, next = 0, index = 0;
 	size_t at = 0;
 
 	filter->order = calloc(profile->n_lifetimes + 1, sizeof(*filter->order));
@@ -291,23 +262,9 @@ static int sort_by_count(struct block_filter *filter)
 		at += n;
 	}
 	for (next = 0; profile__next_lifetime(profile, &next, &cell); cell_at = next)
-		filter->order[filter->starts[cell.count]++] = cell_at;
+		filter->order[filter->starts[cell.count]++] =
+			(struct block_cell){ cell_at, index++ };
 	return 0;
-}
-
-static __u64 resolve(const struct filter_time *time, __u64 end_ns)
-{
-	return time->is_share ? (__u64)(time->share * end_ns) : time->ns;
-}
-
-static void set_limits(const struct filter_options *options, struct block_limits *limits)
-{
-	__u64 end_ns = limits->clock.end_ns, older_ns = resolve(&options->older, end_ns);
-
-	limits->born_before_ns = older_ns > end_ns ? 0 : end_ns - older_ns + 1;
-	limits->min_ns = resolve(&options->min_lifetime, end_ns);
-	limits->max_ns = resolve(&options->max_lifetime, end_ns);
-	limits->freed_from_ns = resolve(&options->freed_after, end_ns);
 }
 
 static __u64 greater(__u64 a, __u64 b)
@@ -315,61 +272,76 @@ static __u64 greater(__u64 a, __u64 b)
 	return a > b ? a : b;
 }
 
-/* Reads the limits that differ between runs. */
-static int read_runs(struct block_filter *filter, struct error *error)
+static int read_runs(struct block_filter *filter, bool runs_apart, struct error *error)
 {
 	__u32 n = profile__n_runs(filter->profile);
-	_cleanup_(free_ptr) struct run_clock *clocks = NULL;
-	int err = run_clocks__read(filter->profile, &clocks, error);
+	int err = run_clocks__read(filter->profile, &filter->clocks, error);
 
 	if (err)
 		return err;
-	filter->limits = calloc(n, sizeof(*filter->limits));
 	filter->runs.late_ns = calloc(n, sizeof(*filter->runs.late_ns));
-	if (!filter->limits || !filter->runs.late_ns)
+	if (!filter->runs.late_ns)
 		return error__set(error, -ENOMEM, "cannot filter: out of memory");
 	for (__u32 i = 0; i < n; i++) {
-		filter->limits[i].clock = clocks[i];
-		filter->end_ns = greater(filter->end_ns, clocks[i].end_ns);
-		filter->epoch_ns = greater(filter->epoch_ns, clocks[i].epoch_ns);
-		set_limits(filter->options, &filter->limits[i]);
+		filter->end_ns = greater(filter->end_ns, filter->clocks[i].end_ns);
+		filter->epoch_ns = greater(filter->epoch_ns, filter->clocks[i].epoch_ns);
 	}
 	for (__u32 i = 0; i < n; i++)
-		filter->runs.late_ns[i] = filter->end_ns - clocks[i].end_ns;
-	if (n > 1 && !filter->options->runs_apart)
+		filter->runs.late_ns[i] = filter->end_ns - filter->clocks[i].end_ns;
+	if (n > 1 && !runs_apart)
 		filter->runs.peak_run = profile__peak_run(filter->profile);
 	return 0;
 }
 
+static int check_age(const struct block_filter *filter, const struct filter_time *older,
+		     struct error *error)
+{
+	__u64 age_ns = older->is_share ? (__u64)(older->share * filter->end_ns) : older->ns;
+
+	if (!older->is_given || age_ns <= filter->end_ns)
+		return 0;
+	return error__set(error, -EINVAL,
+			  "nothing is that old: the recording took %.3f s; give --older less",
+			  filter->end_ns / 1e9);
+}
+
+static int evaluate(struct block_filter *filter, const struct stack_groups *groups,
+		    struct error *error)
+{
+	const struct where_data data = { filter->profile, groups, filter->clocks,
+					 filter->exit_frees };
+	int err = conditions__evaluate(&filter->conditions, &data, error);
+
+	for (size_t i = 0; i < filter->conditions.n && !err; i++)
+		if (filter->conditions.list[i].answers.level > filter->level)
+			filter->level = filter->conditions.list[i].answers.level;
+	if (!err && filter->level == WHERE_CELLS && sort_by_count(filter))
+		err = error__set(error, -ENOMEM, "cannot filter: out of memory");
+	return err;
+}
+
 int block_filter__init(struct block_filter *filter, const struct profile *profile,
-		       const struct filter_options *options, struct error *error)
+		       const struct stack_groups *groups, struct filter_options *options,
+		       struct error *error)
 {
 	int err;
 
-	*filter = (struct block_filter){ .profile = profile, .options = options };
-	err = read_runs(filter, error);
-	if (err)
-		return err;
-	filter->by_time = options->older.is_given || options->min_lifetime.is_given ||
-			  options->max_lifetime.is_given || options->freed_after.is_given;
-	if (options->older.is_given && resolve(&options->older, filter->end_ns) > filter->end_ns)
-		return error__set(
-			error, -EINVAL,
-			"nothing is that old: the recording took %.3f s; give --older less",
-			filter->end_ns / 1e9);
-	if (options->leaks && !options->at_exit)
+	*filter = (struct block_filter){ .profile = profile };
+	err = read_runs(filter, options->runs_apart, error);
+	if (!err)
+		err = check_age(filter, &options->older, error);
+	if (!err)
+		err = conditions__make(&filter->conditions, profile, groups, options,
+				       profile__n_runs(profile) == 1 ? filter->end_ns : 0, error);
+	if (!err && conditions__columns(&filter->conditions) & WHERE_BIT(WHERE_LEAKED))
 		err = exit_frees__find(profile, &filter->exit_frees, error);
-	if (err)
-		return err;
-	filter->by_time = filter->by_time || filter->exit_frees.epoch;
-	if (filter->by_time && sort_by_count(filter))
-		return error__set(error, -ENOMEM, "cannot filter: out of memory");
-	return 0;
+	return err ?: evaluate(filter, groups, error);
 }
 
 void block_filter__release(struct block_filter *filter)
 {
-	free(filter->limits);
+	conditions__release(&filter->conditions);
+	free(filter->clocks);
 	free(filter->runs.late_ns);
 	free(filter->order);
 	free(filter->starts);

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const int keys[] = { OPT_OLDER,	     OPT_MIN_LIFETIME, OPT_MAX_LIFETIME,
 				    OPT_FREED_AFTER, OPT_MIN_SIZE,     OPT_MAX_SIZE,
 				    OPT_STACK,	     OPT_NOT_STACK,    OPT_PROCESS,
-				    OPT_RUN };
+				    OPT_RUN,	     OPT_WHERE };
 	uint32_t choice = fuzz__take(data, &size);
 	char *text = fuzz__text(data, size), *name = text + strcspn(text, "\n");
 	struct filter_choice filter = { 0 };

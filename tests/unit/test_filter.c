@@ -391,6 +391,160 @@ static void test_sample_after_the_end(void **state)
 	}
 }
 
+/* What an expression selects of the case study: blocks, and those of which it is unsure. */
+static void test_where(void **state)
+{
+	static const struct {
+		const char *text;
+		__u64 blocks, unsure;
+	} cases[] = {
+		{ "1", 67001 },
+		{ "NULL", 0 },
+		{ "thread = 'worker'", 50000 },
+		{ "thread <> \"worker\"", 17001 },
+		{ "process = 'server' AND pid = 4711 AND run = 1", 67001 },
+		{ "function = 'calloc'", 2000 },
+		{ "function IN ('malloc', 'calloc')", 67001 },
+		{ "stack = 2", 5000 },
+		{ "caller = 'leak_session'", 5000 },
+		{ "module LIKE 'lib%'", 0 },
+		{ "size = 128", 10001 - 1 },
+		{ "size BETWEEN 129 AND 256", 2000 },
+		{ "allocations = 1", 1 },
+		{ "duration = 100", 67001 },
+		{ "leaked", 5501 },
+		{ "alive = 1", 5501 },
+		{ "NOT alive", 67001 - 5501 },
+		{ "freed", 67001 - 5501 },
+		{ "leaked AND freed", 0 },
+		{ "leaked OR freed", 67001 },
+		{ "age >= 50", 250 * 11 + 1, 11 },
+		{ "age < 50", 249 * 11, 11 },
+		{ "age IS NULL", 67001 - 5501 },
+		{ "lifetime IS NULL", 5501 },
+		{ "freed_at IS NULL OR freed_after IS NULL", 5501 },
+		{ "allocated_at >= 0", 67001 },
+		{ "allocated_at < 50", 250 * 134 + 1 },
+		{ "alive_for >= 0", 67001 },
+		{ "freed_after >= 0.98", 2000 + 440 + 10 * 98 + 500 },
+		{ "freed_at >= 98", 2000 + 440 + 10 * 98 + 500 },
+		{ "freed_at >= 0.98 * duration", 2000 + 440 + 10 * 98 + 500 },
+		{ "through('serve')", 17000 },
+		{ "THROUGH('serve') AND NOT through('cache_*')", 7000 },
+		{ "through_module('libc.so.6')", 50000 },
+		{ "matches(thread, '/^w/')", 50000 },
+		{ "size > 100 -- of all", 12001 },
+		{ "CASE WHEN leaked THEN age >= 0 ELSE 0 END", 5501 },
+		/* Epochs are of 0.2 s. What is joined by AND is decided for all times, what is not, for the first and last. */
+		{ "lifetime BETWEEN 0.01 AND 0.02 AND allocated_at < 0.2", 0, 98 },
+		{ "(lifetime BETWEEN 0.01 AND 0.02 AND allocated_at < 0.2) OR 0", 0, 0 },
+		{ "lifetime > 0.01 AND size = 48 AND allocated_at < 0.2", 1, 98 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct filter_where where;
+		struct error error = { 0 };
+		struct selection total;
+
+		if (filter_where__parse(&where, cases[i].text, &error))
+			fail_msg("%s: %s", cases[i].text, error.text);
+		total = apply(*state, (struct filter_options){ .where = &where, .n_where = 1 },
+			      NULL);
+		if (total.allocations != cases[i].blocks || total.unsure != cases[i].unsure)
+			fail_msg("%s: expected %llu blocks and %llu unsure ones, got %llu and %llu",
+				 cases[i].text, cases[i].blocks, cases[i].unsure, total.allocations,
+				 total.unsure);
+	}
+}
+
+static void test_where_unmatched(void **state)
+{
+	struct filter_where where[3];
+
+	assert_int_equal(
+		filter_where__parse(&where[0], "through('serve') OR through('none')", NULL), 0);
+	assert_int_equal(filter_where__parse(&where[1], "NOT through_module('lib*')", NULL), 0);
+	assert_int_equal(filter_where__parse(&where[2], "NOT through_module('no*')", NULL), 0);
+	apply(*state, (struct filter_options){ .where = where, .n_where = 3 }, NULL);
+	assert_string_equal(where[0].unmatched, "none");
+	assert_false(where[0].unmatched_is_module);
+	assert_string_equal(where[1].unmatched, "");
+	assert_string_equal(where[2].unmatched, "no*");
+	assert_true(where[2].unmatched_is_module);
+}
+
+/* What is no expression is refused, with its place if there is one. */
+static void test_where_refused(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "sise > 3", "no such column: sise, at character 1, 'sise > 3'" },
+		{ "leaked AND 'caf\303\251' = aged",
+		  "no such column: aged, at character 21, 'aged'" },
+		{ "leaked AND", "incomplete input" },
+		{ "", "is empty" },
+		{ " \n", "is empty" },
+		{ "1) OR (1", "near \")\": syntax error, at character 2" },
+		{ "1 LIMIT 1", "near \"LIMIT\": syntax error, at character 3" },
+		{ "leaked; DROP TABLE blocks", "one expression" },
+		{ "size > (SELECT 1)", "no SELECT" },
+		{ "size IN (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)",
+		  "no SELECT" },
+		{ "rowid > 3", "columns of blocks only" },
+		{ "count(*) > 3", "misuse of aggregate" },
+		{ "row_number() OVER () > 3", "misuse of window function" },
+		{ "size > ?", "no parameters" },
+		{ "size > :most", "no parameters" },
+		{ "load_extension('x')", "load_extension" },
+		{ "through()", "wrong number of arguments" },
+		{ "unknown(3)", "no such function: unknown, at character 1" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct filter_where where;
+		struct error error = { 0 };
+
+		assert_int_equal(filter_where__parse(&where, cases[i].text, &error), -EINVAL);
+		if (!strstr(error.text, cases[i].says))
+			fail_msg("%s: expected '%s', got '%s'", cases[i].text, cases[i].says,
+				 error.text);
+	}
+}
+
+/* What can only be seen by evaluating it ends with an error, too, within the limits. */
+static void test_where_limits(void **state)
+{
+	static const struct {
+		const char *text;
+		int err;
+	} cases[] = {
+		{ "hex(zeroblob(100000000))", -E2BIG },
+		{ "length(replace(hex(zeroblob(8000000)), '00', hex(zeroblob(1000)))) > 0",
+		  -E2BIG },
+		{ "through(3)", -EINVAL },
+		{ "through(thread || allocated_at)", -EINVAL },
+		{ "through('/(/')", -EINVAL },
+		{ "abs(-9223372036854775808)", -EOVERFLOW },
+	};
+	const struct view *view = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct filter_where where;
+		struct filtered filtered;
+		struct error error = { 0 };
+		int err;
+
+		assert_int_equal(filter_where__parse(&where, cases[i].text, &error), 0);
+		err = filter__apply(view->profile, view->groups,
+				    &(struct filter_options){ .where = &where, .n_where = 1 },
+				    &filtered, &error);
+		if (err != cases[i].err || !error.text[0])
+			fail_msg("%s: expected %d, got %d (%s)", cases[i].text, cases[i].err, err,
+				 error.text);
+	}
+}
+
 /* As TemplateMatch() of LLVM's sanitizer_common answers, and its unit test asks. */
 static void test_suppression_templates(void **state)
 {
@@ -533,6 +687,10 @@ int main(void)
 		WITH_VIEW(test_suppressions),
 		WITH_VIEW(test_hostile_times),
 		WITH_VIEW(test_sample_after_the_end),
+		WITH_VIEW(test_where),
+		WITH_VIEW(test_where_unmatched),
+		WITH_VIEW(test_where_limits),
+		cmocka_unit_test(test_where_refused),
 		cmocka_unit_test(test_exec_frees),
 		cmocka_unit_test(test_bad_options),
 		cmocka_unit_test(test_needs_live),

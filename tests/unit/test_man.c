@@ -9,6 +9,7 @@
 #include "command.h"
 #include "options.h"
 #include "reasons.h"
+#include "where.h"
 
 #define MAX_OPTIONS 128
 
@@ -150,12 +151,39 @@ static void test_entries_of_the_ledger_have_meanings(void **state)
 	assert_null(reason__ledger_meaning("of a later version"));
 }
 
+/* The page has the columns and functions of expressions, in their order, and no others. */
+static void assert_listed(const char *macro, const char *const *names)
+{
+	FILE *file = open_manual("allocprof-where", "7");
+	char line[1024], name[64];
+
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, macro, strlen(macro)))
+			continue;
+		assert_int_equal(sscanf(line + strlen(macro), "%63s", name), 1);
+		if (!*names || strcmp(*names, name))
+			fail_msg("allocprof-where.7 has '%s' where '%s' is expected", name,
+				 *names ?: "the end");
+		names++;
+	}
+	fclose(file);
+	if (*names)
+		fail_msg("allocprof-where.7 lacks '%s'", *names);
+}
+
+static void test_names_of_expressions(void **state)
+{
+	assert_listed(".It Va ", where_columns);
+	assert_listed(".It Fn ", where_functions);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_main_page_names_every_command),
 		cmocka_unit_test(test_entries_of_the_ledger_have_meanings),
+		cmocka_unit_test(test_names_of_expressions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

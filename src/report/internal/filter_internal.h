@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The two parts of a filter; for filter*.c only. */
+/* The parts of a filter; for filter*.c only. */
 #ifndef ALLOCPROF_FILTER_INTERNAL_H
 #define ALLOCPROF_FILTER_INTERNAL_H
 
 #include "filter.h"
 #include "profile_runs.h"
+#include "where_internal.h"
 
 struct profile_count;
 struct profile_lifetime;
-
-/* Selects counts by stack, thread, process and function. */
-struct count_filter {
-	const struct profile *profile;
-	bool *stacks;	 /* selected stacks, by id - 1 */
-	bool *threads;	 /* by id - 1: the thread and its process are selected */
-	bool *functions; /* selected functions, by enum ap_function */
-};
-
-/* Marks rules that match as found. Returns 0 or a negative errno with @error set. The caller
- * releases it. */
-int count_filter__init(struct count_filter *filter, const struct profile *profile,
-		       const struct stack_groups *groups, struct filter_options *options,
-		       struct error *error);
-void count_filter__release(struct count_filter *filter);
-bool count_filter__passes(const struct count_filter *filter, const struct profile_count *count);
 
 /*
  * Returns the index of the suppression that hides each stack, by the stack's id - 1; -1: none. The
@@ -32,38 +17,68 @@ bool count_filter__passes(const struct count_filter *filter, const struct profil
 int *filter__suppressed_stacks(const struct profile *profile,
 			       const struct suppressions *suppressions);
 
-/* Limits of a run in absolute time, to which shares of its duration are converted. */
-struct block_limits {
-	struct run_clock clock;
-	__u64 born_before_ns; /* --older */
-	__u64 min_ns, max_ns; /* limits of lifetimes */
-	__u64 freed_from_ns;
+/* A condition of a filter: an expression of the user, or what an option is short for. */
+struct condition {
+	struct filter_where where;
+	struct filter_where *given;   /* the user's expression; NULL: it is of an option */
+	struct filter_rule *rule;     /* a rule that has an expression of its own, or NULL */
+	char *text;		      /* an option's expression; owned */
+	struct where_answers answers; /* owned */
 };
 
-/* Selects blocks of a count by their fate and its time. */
+struct conditions {
+	struct condition *list;
+	size_t n, room;
+};
+
+/* Makes the conditions of @options for a duration of @end_ns, which is 0 if runs differ in it, and marks rules about threads, processes and functions that match as found. @groups:
+ * as in filter__apply(). Returns 0 or a negative errno with @error set. The caller releases them. */
+int conditions__make(struct conditions *conditions, const struct profile *profile,
+		     const struct stack_groups *groups, struct filter_options *options,
+		     __u64 end_ns, struct error *error);
+/* Evaluates them, and marks the rules about frames that match as found. */
+int conditions__evaluate(struct conditions *conditions, const struct where_data *data,
+			 struct error *error);
+void conditions__release(struct conditions *conditions);
+/* Returns the columns that the conditions read. */
+__u32 conditions__columns(const struct conditions *conditions);
+/* Returns the answer of all conditions of @level at @index. */
+enum answer conditions__answer(const struct conditions *conditions, enum where_level level,
+			       size_t index);
+
+/* The place of a lifetime. */
+struct block_cell {
+	__u32 at; /* for profile__next_lifetime() */
+	__u32 index;
+};
+
+/* Selects blocks of counts. */
 struct block_filter {
 	const struct profile *profile;
-	const struct filter_options *options;
-	bool by_time; /* a condition needs epochs */
+	struct conditions conditions;
+	enum where_level level; /* the finest of the conditions */
 	/* Frees whose blocks count as live; zero if that is not asked for. */
 	struct exit_frees exit_frees;
-	__u64 end_ns, epoch_ns;	     /* greatest values of the runs */
-	struct block_limits *limits; /* by the run's number - 1; owned */
+	__u64 end_ns, epoch_ns;	  /* greatest values of the runs */
+	struct run_clock *clocks; /* by the run's number - 1; owned */
 	struct filter_runs runs;
-	__u32 *order; /* positions of the lifetimes for profile__next_lifetime(), sorted by
-			 * count */
+	struct block_cell *order; /* of the lifetimes, sorted by count */
 	/* By count's id - 1: the position of the count's first block in @order. One further
 	 * element ends the last count. */
 	size_t *starts;
 };
 
 int block_filter__init(struct block_filter *filter, const struct profile *profile,
-		       const struct filter_options *options, struct error *error);
+		       const struct stack_groups *groups, struct filter_options *options,
+		       struct error *error);
 void block_filter__release(struct block_filter *filter);
 /* Stores the selected part of @count, with unsure blocks apart. */
 void block_filter__select(const struct block_filter *filter, const struct profile_count *count,
 			  struct selection *selection);
-/* Returns whether the epochs of @lifetime prove that its blocks are selected. */
+/* Sets the live part of @whole to the blocks that are live before @filter->exit_frees. */
+void block_filter__set_leaked(const struct block_filter *filter, const struct profile_count *count,
+			      struct selection *whole);
+/* Returns whether it is sure that the blocks of @lifetime, which is number @index, are selected. */
 bool block_filter__passes(const struct block_filter *filter,
-			  const struct profile_lifetime *lifetime);
+			  const struct profile_lifetime *lifetime, size_t index);
 #endif
