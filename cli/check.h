@@ -22,7 +22,8 @@ enum check_outcome {
 	CHECK_STALE,	/* below a lower limit, which fails only with --strict-limits */
 	CHECK_OVER,
 	CHECK_INCOMPLETE,
-	CHECK_FAILED,  /* the command failed, or the test has no limits */
+	CHECK_MISSING, /* the test has no limits, or what they are of is not there */
+	CHECK_FAILED,  /* the command failed, or what it is compared with cannot be */
 	CHECK_NOT_RUN, /* the command could not be run, or allocprof failed */
 	CHECK_INTERRUPTED,
 	CHECK_OUTCOMES,
@@ -95,6 +96,8 @@ void check__run(const struct check_context *context, struct budget_test *test,
 		struct check_result *result);
 void check_result__release(struct check_result *result);
 
+/* Returns the exit status that the result has if it is the worst. */
+int check_result__status(const struct check_result *result);
 /* Returns the exit status of the worst of @n results. */
 int check__status(const struct check_result *results, size_t n);
 
@@ -158,6 +161,8 @@ enum cost check__cost(enum budget_figure figure);
 
 /* Returns the name of the outcome, such as "within" or "over". */
 const char *check__outcome_name(enum check_outcome outcome);
+/* The same, or "updated". */
+const char *check_result__name(const struct check_result *result);
 /* Returns the figures that exceeded limits, such as "total_allocations 7,004 > 4,050". The caller
  * frees the text; NULL if there is no memory. */
 char *check_result__summary(const struct check_result *result);
@@ -166,10 +171,10 @@ void check_result__explain(struct check_result *result);
 /* Prints the line of the test and its details. */
 void check_report__print(const struct check_result *result, FILE *to);
 
-/* Make texts of all results of the budget @suite: JUnit's XML, Markdown, and JSON as github-action-benchmark's
- * customSmallerIsBetter. The caller frees *@text. Return 0 or -ENOMEM. */
+/* Make texts of all results of the budget @suite: JUnit's XML, Markdown, JSON of allocprof-check(1), and JSON as
+ * github-action-benchmark's customSmallerIsBetter. The caller frees *@text. Return 0 or -ENOMEM. */
 typedef int check_writer(const char *suite, const struct check_result *results, size_t n,
 			 char **text, size_t *size);
-check_writer junit__write, check_markdown__write, check_benchmark__write;
+check_writer junit__write, check_markdown__write, check_json__write, check_benchmark__write;
 
 #endif

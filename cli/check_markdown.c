@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The results of `check` for reviewers: Markdown for a pull request, and JSON for github-action-benchmark. */
+/* The results of `check` for reviewers: Markdown for a pull request. */
 #include <ctype.h>
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 #include "cleanup.h"
 #include "growth_text.h"
-#include "json_text.h"
 #include "number.h"
 #include "page_text.h"
-#include "selection.h"
 
 /* Prints text of a table's cell, in which nothing is Markdown or HTML. */
 static void print_cell(const char *text, FILE *to)
@@ -181,70 +178,4 @@ int check_markdown__write(const char *suite, const struct check_result *results,
 		return 0;
 	free(*text);
 	return -ENOMEM;
-}
-
-static int add(json_object *object, const char *key, json_object *value)
-{
-	if (value && !json_object_object_add(object, key, value))
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
-}
-
-static json_object *name_of(const struct check_result *result, size_t part, int figure)
-{
-	const struct budget_part *of = check_result__part(result, part);
-	_cleanup_(free_ptr) char *name = NULL;
-
-	if (asprintf(&name, "%s: %s%s%s", result->test->name, budget__figure_name(figure),
-		     !of			 ? ""
-		     : of->kind == BUDGET_REGION ? " in region "
-						 : " through ",
-		     of ? of->name : "") < 0) {
-		name = NULL;
-		return NULL;
-	}
-	return json_object_new_string(name);
-}
-
-static int add_benchmark(json_object *list, const struct check_result *result, size_t part,
-			 int figure)
-{
-	const struct budget_measured *head = &result->figures[CHECK_HEAD][part][figure];
-	json_object *object = json_object_new_object();
-	char range[48];
-	int err = object ? add(object, "name", name_of(result, part, figure)) : -ENOMEM;
-
-	snprintf(range, sizeof(range), "+ %lld", head->greatest - head->value);
-	if (!err)
-		err = add(object, "unit",
-			  json_object_new_string(
-				  cost__is_bytes(check__cost(figure)) ? "bytes" : "allocations"));
-	if (!err)
-		err = add(object, "value", json_object_new_int64(head->value));
-	if (!err && head->greatest != head->value)
-		err = add(object, "range", json_object_new_string(range));
-	if (!err && !json_object_array_add(list, object))
-		return 0;
-	json_object_put(object);
-	return -ENOMEM;
-}
-
-int check_benchmark__write(const char *suite, const struct check_result *results, size_t n,
-			   char **text, size_t *size)
-{
-	json_object *list = json_object_new_array();
-	int err = list ? 0 : -ENOMEM;
-
-	(void)suite;
-	for (size_t i = 0; i < n && !err; i++)
-		for (size_t part = 0;
-		     results[i].figures[CHECK_HEAD] && part <= results[i].test->n_parts; part++)
-			for (int j = 0; j < BUDGET_FIGURES && !err; j++)
-				if (check_result__shows(&results[i], part, j))
-					err = add_benchmark(list, &results[i], part, j);
-	if (!err)
-		err = json_text__make(list, true, text, size);
-	json_object_put(list);
-	return err;
 }

@@ -20,13 +20,23 @@
 const char *check__outcome_name(enum check_outcome outcome)
 {
 	static const char *const names[CHECK_OUTCOMES] = {
-		[CHECK_WITHIN] = "within",	   [CHECK_IMPROVED] = "improved",
-		[CHECK_STALE] = "stale",	   [CHECK_OVER] = "over",
-		[CHECK_INCOMPLETE] = "incomplete", [CHECK_FAILED] = "failed",
-		[CHECK_NOT_RUN] = "not run",	   [CHECK_INTERRUPTED] = "interrupted",
+		[CHECK_WITHIN] = "within",
+		[CHECK_IMPROVED] = "improved",
+		[CHECK_STALE] = "stale",
+		[CHECK_OVER] = "over",
+		[CHECK_INCOMPLETE] = "incomplete",
+		[CHECK_MISSING] = "missing",
+		[CHECK_FAILED] = "failed",
+		[CHECK_NOT_RUN] = "not run",
+		[CHECK_INTERRUPTED] = "interrupted",
 	};
 
 	return names[outcome];
+}
+
+const char *check_result__name(const struct check_result *result)
+{
+	return result->is_updated ? "updated" : check__outcome_name(result->outcome);
 }
 
 static struct number_text signed_count(__s64 value)
@@ -218,8 +228,7 @@ void check_report__print(const struct check_result *result, FILE *to)
 
 	const struct terminal terminal = { .to = to };
 
-	fprintf(to, "%-11s ",
-		result->is_updated ? "updated" : check__outcome_name(result->outcome));
+	fprintf(to, "%-11s ", check_result__name(result));
 	terminal__print(&terminal, result->test->name, 0);
 	fputs(": ", to);
 	terminal__print(&terminal, summary ? summary : "", 0);

@@ -213,8 +213,10 @@ static bool run_side(struct check_runs *runs, const struct series *series)
 
 	if (set_failure(result, runs, &end, err))
 		return false;
-	if (check_runs__settle(runs, &result->error)) {
-		result->outcome = CHECK_FAILED;
+	err = check_runs__settle(runs, &result->error);
+	if (err) {
+		result->outcome = err == -ENOENT ? CHECK_MISSING : CHECK_NOT_RUN;
+		result->status = EXIT_OURS;
 		return false;
 	}
 	/* Optional steps may have left a sentence, since they fail on some systems. */
@@ -384,7 +386,7 @@ void check__run(const struct check_context *context, struct budget_test *test,
 	if (context->base.kind != CHECK_NO_BASE)
 		result->base = &context->base;
 	if (!context->update && !result->base && !budget_test__has_limits(test)) {
-		result->outcome = CHECK_FAILED;
+		result->outcome = CHECK_MISSING;
 		error__set(
 			&result->error, -EINVAL,
 			budget_test__limits_growth(test)
@@ -429,21 +431,28 @@ void check_result__release(struct check_result *result)
 	free(result->details);
 }
 
-int check__status(const struct check_result *results, size_t n)
+int check_result__status(const struct check_result *result)
 {
 	static const int statuses[CHECK_OUTCOMES] = {
-		[CHECK_WITHIN] = EXIT_GOOD, [CHECK_IMPROVED] = EXIT_GOOD,
-		[CHECK_STALE] = 3,	    [CHECK_OVER] = 1,
-		[CHECK_INCOMPLETE] = 4,	    [CHECK_FAILED] = EXIT_FAILED,
+		[CHECK_WITHIN] = EXIT_GOOD,
+		[CHECK_IMPROVED] = EXIT_GOOD,
+		[CHECK_STALE] = 3,
+		[CHECK_OVER] = 1,
+		[CHECK_INCOMPLETE] = 4,
+		[CHECK_MISSING] = 5,
+		[CHECK_FAILED] = EXIT_FAILED,
+		[CHECK_INTERRUPTED] = 130,
 	};
+
+	return result->outcome == CHECK_NOT_RUN ? result->status : statuses[result->outcome];
+}
+
+int check__status(const struct check_result *results, size_t n)
+{
 	const struct check_result *worst = NULL;
 
 	for (size_t i = 0; i < n; i++)
 		if (!worst || results[i].outcome > worst->outcome)
 			worst = &results[i];
-	if (!worst)
-		return EXIT_GOOD;
-	if (worst->outcome == CHECK_INTERRUPTED)
-		return 130;
-	return worst->outcome == CHECK_NOT_RUN ? worst->status : statuses[worst->outcome];
+	return worst ? check_result__status(worst) : EXIT_GOOD;
 }

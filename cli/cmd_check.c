@@ -29,6 +29,7 @@ enum {
 	OPT_AGAINST,
 	OPT_FAIL_OVER,
 	OPT_MARKDOWN,
+	OPT_JSON,
 	OPT_BENCHMARK_JSON,
 };
 
@@ -36,6 +37,7 @@ enum {
 enum check_file {
 	CHECK_JUNIT,
 	CHECK_MARKDOWN,
+	CHECK_JSON,
 	CHECK_BENCHMARK,
 	CHECK_FILES,
 };
@@ -46,6 +48,7 @@ static const struct {
 } files[CHECK_FILES] = {
 	[CHECK_JUNIT] = { "--junit", junit__write },
 	[CHECK_MARKDOWN] = { "--markdown", check_markdown__write },
+	[CHECK_JSON] = { "--json", check_json__write },
 	[CHECK_BENCHMARK] = { "--benchmark-json", check_benchmark__write },
 };
 
@@ -71,6 +74,7 @@ static const struct argp_option check_options[] = {
 	{ "junit", OPT_JUNIT, "FILE", 0, "Write the results to FILE as JUnit's XML", 0 },
 	{ "markdown", OPT_MARKDOWN, "FILE", 0,
 	  "Write the results to FILE as Markdown, for a pull request or GITHUB_STEP_SUMMARY", 0 },
+	{ "json", OPT_JSON, "FILE", 0, "Write the results to FILE as JSON", 0 },
 	{ "benchmark-json", OPT_BENCHMARK_JSON, "FILE", 0,
 	  "Write the figures to FILE as customSmallerIsBetter of github-action-benchmark", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
@@ -148,6 +152,9 @@ static int parse_check(int key, char *arg, struct options_input *input)
 		return 0;
 	case OPT_MARKDOWN:
 		options->files[CHECK_MARKDOWN] = arg;
+		return 0;
+	case OPT_JSON:
+		options->files[CHECK_JSON] = arg;
 		return 0;
 	case OPT_BENCHMARK_JSON:
 		options->files[CHECK_BENCHMARK] = arg;
@@ -585,7 +592,8 @@ const struct command cmd_check = {
 	       "For example: allocprof check --budget allocations.json --name parse ./parse-test\n"
 	       "The exit status is 0 where nothing is over its limit, 1 where something is, 3 with "
 	       "--strict-limits where a figure is below its lower limit, 4 where data is incomplete, "
-	       "2 where a test failed, and 125, 126 and 127 where one could not be run.",
+	       "5 where limits, or what they are of, are missing, 2 where a test failed, and 125, "
+	       "126 and 127 where one could not be run.",
 	.options = check_options,
 	.launches = true,
 	.run = run_check,

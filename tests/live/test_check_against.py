@@ -303,8 +303,8 @@ def test_when_nowhere(run, allocprof, varies, tmp_path):
     command = [str(varies), str(tmp_path / "runs"), "1000"]
     budget = budget_of(tmp_path / "budget.json", t={"command": command, "when": [
         {"libc": "version 1[.]0", "total_allocations": {"max": 1}}]})
-    said = check(run, allocprof, "--budget", budget, expect=2)
-    assert said.startswith("failed      t: it has no limits for where it was run: machine 'x86_64', system '")
+    said = check(run, allocprof, "--budget", budget, expect=5)
+    assert said.startswith("missing     t: it has no limits for where it was run: machine 'x86_64', system '")
     assert ", libc '" in said and ", compiler 'GCC: " in said and said.endswith("; add an entry to \"when\"\n")
 
 
@@ -342,8 +342,13 @@ def test_percentile(run, allocprof, varies, tmp_path, percentile, judged):
     ({"through": []}, "a key for each function"),
     ({"total_allocations": {"growth": "1.5"}}, "growth has to be a share, such as \"1%\", or a whole number"),
     ({"total_allocations": {"growth": -1}}, "growth is -1; it cannot be negative"),
-    ({"total_allocations": {"growth": 1}}, "it has limits of growth alone; name with --against"),
 ])
 def test_bad_budget(run, allocprof, tmp_path, test, says):
     budget = budget_of(tmp_path / "budget.json", t={"command": ["true"], **test})
     assert says in check(run, allocprof, "--budget", budget, expect=2)
+
+
+def test_growth_of_nothing(run, allocprof, tmp_path):
+    budget = budget_of(tmp_path / "budget.json", t={"command": ["true"], "total_allocations": {"growth": 1}})
+    said = check(run, allocprof, "--budget", budget, expect=5)
+    assert said.startswith("missing     t: it has limits of growth alone; name with --against")

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 
+import jsonschema
 import pytest
 import yaml
 
@@ -88,6 +89,58 @@ def test_against_in_markdown(run, allocprof, service):
     details, = re.findall(r"<pre>\n(.*?)</pre>", text, re.S)
     assert "log_request (service.cpp:" in html.unescape(details)
     assert html.unescape(details) in result.stderr.decode()
+
+
+def json_of(path):
+    """Its tests, by name, of a document that the schema describes, with no key that it does not know."""
+    report = json.loads(path.read_text())
+    schema = json.loads((SOURCE / "data" / "check-1.schema.json").read_text())
+    for part in (schema, schema["$defs"]["figure"], schema["$defs"]["test"]):
+        part["unevaluatedProperties"] = False
+    jsonschema.Draft202012Validator(schema).validate(report)
+    return {test["name"]: test for test in report["tests"]}, report["status"]
+
+
+STATUSES = {"within": 0, "improved": 0, "stale": 3, "over": 1, "missing": 5, "failed": 2, "not run": 127}
+
+
+def test_json(run, allocprof, service):
+    """Each kind of result has a status of its own, and the worst is that of all."""
+    exact = {"total_allocations": {"max": 25, "min": 25}}
+    kinds = {"within": {"command": ["./before", "10"], **exact, "through": {"respond": {"total_allocations": {"max": 10}}}},
+             "stale": {"command": ["./before", "9"], **exact},
+             "over": {"command": ["./after", "10"], **exact, "peak_bytes": {"max": 10**6}},
+             "missing": {"command": ["./before", "10"]},
+             "failed": {"command": ["false"], **exact},
+             "not run": {"command": ["./gone"], **exact}}
+    for name, test in kinds.items():
+        check(run, allocprof, service, "--strict-limits", "--json", "results.json", expect=STATUSES[name], **{name: test})
+    check(run, allocprof, service, "--json", "results.json", expect=0, improved=kinds["stale"])
+    tests, status = json_of(service / "results.json")
+    assert (tests["improved"]["result"], tests["improved"]["status"], status) == ("improved", 0, 0)
+    check(run, allocprof, service, "--strict-limits", "--json", "results.json", "-r", "1", expect=127, **kinds)
+    tests, status = json_of(service / "results.json")
+    assert {name: (test["result"], test["status"]) for name, test in tests.items()} == {name: (name, STATUSES[name]) for name in kinds}
+    assert status == 127
+    assert tests["within"]["figures"] == [
+        {"figure": "total_allocations", "unit": "allocations", "verdict": "within", "value": 25, "least": 25, "greatest": 25, "min": 25,
+         "max": 25, "base": None},
+        {"figure": "total_allocations", "through": "respond", "unit": "allocations", "verdict": "within", "value": 10, "least": 10,
+         "greatest": 10, "min": None, "max": 10, "base": None}]
+    assert [(figure["verdict"], figure["unit"]) for figure in tests["over"]["figures"]] == [("over", "allocations"), ("within", "bytes")]
+    assert tests["over"]["figures"][0]["value"] == 35 and "No recording of a run that passed" in tests["over"]["details"]
+    assert tests["stale"]["figures"][0]["verdict"] == "improved"
+    assert tests["missing"]["why"].startswith("it has no limits") and not tests["missing"]["figures"]
+    assert tests["failed"]["why"] == "its command ended with status 1"
+
+
+def test_json_against(run, allocprof, service):
+    check(run, allocprof, service, "--against", "./before 10", "--fail-over=20", "--json", "results.json", "--", "./after", "10", expect=0,
+          t={"remaining_allocations": {"growth": "0.5%"}, "total_allocations": {"growth": 20}})
+    figures = json_of(service / "results.json")[0]["t"]["figures"]
+    assert [figure["base"] for figure in figures] == [
+        {"value": 25, "least": 25, "greatest": 25, "growth": 20}, {"value": 5, "least": 5, "greatest": 5, "growth_percent": 0.5}]
+    assert [figure["value"] for figure in figures] == [35, 5]
 
 
 def scripts_of(document):
