@@ -13,8 +13,8 @@ import subprocess
 
 import pytest
 
-from measured import MEMORY, Measured, await_untouched, code_of, maps_of, states_of
-from support import TIMEOUT_SECONDS, Hits, Obedient, Recording, libc_path, read_report, unavailable, wait_until
+from measured import MEMORY, Measured, await_untouched, code_of, maps_of
+from support import TIMEOUT_SECONDS, Hits, Obedient, Recording, libc_path, read_report, states_of, unavailable, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
 
