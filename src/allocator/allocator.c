@@ -156,6 +156,9 @@ static int read_code(struct allocator_reader *reader, enum site_policy policy, s
 	if (err)
 		return err;
 	addresses__sort(&reader->returns);
+	err = reader__find_references(reader);
+	if (err)
+		return err;
 	allocator->internal_returns = reader->returns.at;
 	allocator->n_internal_returns = reader->returns.n;
 	reader->returns = (struct addresses){ 0 };
@@ -250,6 +253,7 @@ out:
 	free(reader.slots);
 	free(reader.starts.at);
 	free(reader.returns.at);
+	free(reader.jumps.at);
 	free(reader.continuations.at);
 	free(reader.ends);
 	free(reader.edges);
@@ -290,6 +294,7 @@ void allocator__free(struct allocator *allocator)
 	free(allocator->unknown);
 	free(allocator->sites);
 	free(allocator->internal_returns);
+	free(allocator->references);
 	free(allocator->return_offsets);
 	free(allocator->nest_offsets);
 	free(allocator->path);

@@ -81,6 +81,13 @@ struct site {
 	enum allocator_returns returns;
 };
 
+/* An instruction outside of the allocator that calls a site's function, jumps to it, or stores its
+ * address in a register. The last four bytes of the instruction are the distance to the function. */
+struct allocator_reference {
+	__u64 next;  /* address of the next instruction */
+	__u64 entry; /* that of the function: entry_vaddr of a site */
+};
+
 struct allocator {
 	char *path;	    /* the path that the caller gave */
 	char build_id[129]; /* lower-case hex digits, "" if there is none */
@@ -124,7 +131,15 @@ struct allocator {
 	/* The allocator is in a program whose code does not call the allocator's functions: the
 	 * compiler has inlined them, or calls clones of them. */
 	bool is_bypassed;
-	bool is_collected; /* the allocator is a garbage collector, which frees blocks itself */
+	bool is_collected;  /* the allocator is a garbage collector, which frees blocks itself */
+	bool is_in_program; /* the file is a program, and no library */
+	/* Of an allocator in a program: what leads to its functions without the dynamic linker, by
+	 * ascending address. */
+	struct allocator_reference *references;
+	size_t n_references;
+	/* Further bytes may lead to the functions: it could not be told whether they are
+	 * instructions, or are those of an address that the program has at its own choice. */
+	bool has_unclear_references;
 	/* File offsets of all return instructions of the functions with RETURNS_AT_INSTRUCTIONS. */
 	__u64 *return_offsets;
 	size_t n_return_offsets;

@@ -160,6 +160,39 @@ static bool offsets_are_code(const struct executable_parts *parts, const __u64 *
 	return true;
 }
 
+static const struct wire_struct reference_type = {
+	.fields = {
+		{ WIRE_NUMBER(struct allocator_reference, next) },
+		{ WIRE_NUMBER(struct allocator_reference, entry) },
+	},
+};
+
+static bool sites_have(const struct allocator *allocator, __u64 entry)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (allocator->sites[i].entry_vaddr == entry)
+			return true;
+	return false;
+}
+
+/* Checks what is taken for granted where code of a process is changed: four bytes of the program's
+ * code lead to a site, and no two references have bytes in common. */
+static bool references_are_sound(const struct allocator *allocator)
+{
+	__u64 before = allocator->text_start;
+
+	for (size_t i = 0; i < allocator->n_references; i++) {
+		const struct allocator_reference *reference = &allocator->references[i];
+
+		if (reference->next < 4 || reference->next - 4 < before ||
+		    reference->next > allocator->text_end ||
+		    !sites_have(allocator, reference->entry))
+			return false;
+		before = reference->next;
+	}
+	return true;
+}
+
 static bool allocator_is_sound(const void *object, const void *context)
 {
 	const struct executable_parts *parts = ((const struct wire_context *)context)->parts;
@@ -172,6 +205,7 @@ static bool allocator_is_sound(const void *object, const void *context)
 			return false;
 	return allocator->n_sites <=
 		       (definition && definition->is_usdt ? USDT_MAX_SITES : MAX_SITES) &&
+	       references_are_sound(allocator) &&
 	       !allocator->build_id[strspn(allocator->build_id, "0123456789abcdef")] &&
 	       offsets_are_code(parts, allocator->return_offsets, allocator->n_return_offsets) &&
 	       offsets_are_code(parts, allocator->nest_offsets, allocator->n_nest_offsets);
@@ -191,6 +225,10 @@ static const struct wire_struct allocator_type = {
 		{ WIRE_FLAG(struct allocator, goes_past) },
 		{ WIRE_FLAG(struct allocator, is_bypassed) },
 		{ WIRE_FLAG(struct allocator, is_collected) },
+		{ WIRE_FLAG(struct allocator, is_in_program) },
+		{ WIRE_FLAG(struct allocator, has_unclear_references) },
+		{ WIRE_STRUCTS(struct allocator, references, n_references, MAX_REFERENCES,
+			       &reference_type) },
 		{ WIRE_ARRAY(struct allocator, internal_returns, n_internal_returns, MAX_RETURNS) },
 		{ WIRE_ARRAY(struct allocator, return_offsets, n_return_offsets, MAX_ENDS) },
 		{ WIRE_ARRAY(struct allocator, nest_offsets, n_nest_offsets, MAX_ENDS) },

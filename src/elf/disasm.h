@@ -112,4 +112,30 @@ typedef void (*disasm_branch_fn)(const struct disasm_branch *branch, void *arg);
 void disasm__scan_branches(const void *code, size_t size, __u64 vaddr, disasm_branch_fn fn,
 			   void *arg);
 
+/*
+ * Calls @fn with each place in @code whose bytes, as the last operand of an instruction, are the
+ * address @target or the distance to it, for targets from @low to @high. Such bytes may be anything
+ * else, too.
+ */
+enum disasm_operand_kind {
+	DISASM_DISTANCE,       /* four bytes: the distance from the next instruction */
+	DISASM_SHORT_DISTANCE, /* one byte, of a jump */
+	DISASM_ADDRESS,	       /* four bytes: the address itself */
+};
+
+struct disasm_operand {
+	__u64 next; /* address of the next instruction, behind the bytes */
+	__u64 target;
+	enum disasm_operand_kind kind;
+};
+
+typedef void (*disasm_operand_fn)(const struct disasm_operand *operand, void *arg);
+
+void disasm__scan_operands(const void *code, size_t size, __u64 vaddr, __u64 low, __u64 high,
+			   disasm_operand_fn fn, void *arg);
+
+/* Returns whether the last four bytes of the instruction are the distance from its end to the
+ * target of a branch, or to an address that it stores in a register. */
+bool disasm_insn__has_distance(const struct disasm_insn *insn);
+
 #endif

@@ -403,3 +403,50 @@ void disasm__scan_branches(const void *code, size_t size, __u64 vaddr, disasm_br
 		fn(&branch, arg);
 	}
 }
+
+/* Returns whether an instruction of two bytes with this first one is a jump. */
+static bool is_short_jump(unsigned char opcode)
+{
+	return opcode == 0xeb || (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0;
+}
+
+void disasm__scan_operands(const void *code, size_t size, __u64 vaddr, __u64 low, __u64 high,
+			   disasm_operand_fn fn, void *arg)
+{
+	const unsigned char *bytes = code;
+	const __u64 range = high - low;
+
+	for (size_t i = 0; i + 2 <= size; i++) {
+		__u64 next = vaddr + i + 2, target = next + (__u64)(int64_t)(int8_t)bytes[i + 1];
+		int32_t value;
+
+		if (target - low <= range && is_short_jump(bytes[i]))
+			fn(&(struct disasm_operand){ next, target, DISASM_SHORT_DISTANCE }, arg);
+		if (i + 4 > size)
+			continue;
+		value = read_s32(bytes + i);
+		next = vaddr + i + 4;
+		target = next + (__u64)(int64_t)value;
+		if (target - low <= range)
+			fn(&(struct disasm_operand){ next, target, DISASM_DISTANCE }, arg);
+		target = (uint32_t)value;
+		if (target - low <= range)
+			fn(&(struct disasm_operand){ next, target, DISASM_ADDRESS }, arg);
+	}
+}
+
+/* Bytes of lea with an address relative to the next instruction: its opcode, and which bits of the
+ * byte behind that say so. */
+#define LEA_OPCODE    0x8d
+#define MODRM_MASK    0xc7
+#define MODRM_OF_NEXT 0x05
+
+bool disasm_insn__has_distance(const struct disasm_insn *insn)
+{
+	const unsigned char *end = (const unsigned char *)insn->code + insn->length;
+
+	if (insn->has_target)
+		return insn->length >= 5;
+	return insn->length >= 6 && end[-6] == LEA_OPCODE &&
+	       (end[-5] & MODRM_MASK) == MODRM_OF_NEXT;
+}

@@ -347,9 +347,14 @@ bool elf_file__is_static(const struct elf_file *file)
 	return !file->has_dynamic || is_pie(file);
 }
 
+bool elf_file__is_fixed(const struct elf_file *file)
+{
+	return file->ehdr.e_type == ET_EXEC;
+}
+
 bool elf_file__is_program(const struct elf_file *file)
 {
-	if (file->ehdr.e_type == ET_EXEC || is_pie(file))
+	if (elf_file__is_fixed(file) || is_pie(file))
 		return true;
 	/* Some linkers do not set DF_1_PIE. */
 	return file->interpreter[0] &&

@@ -82,6 +82,9 @@ int elf_file__for_each_dynamic_string(const struct elf_file *file, __s64 tag,
 /* Returns whether the file is a program without dynamic linker, position-independent or not. */
 bool elf_file__is_static(const struct elf_file *file);
 
+/* Returns whether the file is a program that is mapped at the addresses that it states. */
+bool elf_file__is_fixed(const struct elf_file *file);
+
 /* Returns whether the file is a program, not a library. C libraries can be executed, but are no
  * programs. */
 bool elf_file__is_program(const struct elf_file *file);

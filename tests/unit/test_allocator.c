@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "allocator.h"
+#include "array.h"
 #include "cleanup.h"
 #include "elf_file.h"
 #include "flow.h"
@@ -463,6 +464,43 @@ static void test_wrapper(void **state)
 	allocator__free(allocator);
 }
 
+/* What the allocator does itself is no reference, and neither are bytes that only look like one. */
+static void test_references(void **state)
+{
+	static const struct {
+		const char *next, *function;
+	} expected[] = {
+		{ "reference_call", "malloc" },	     { "reference_prefixed", "free" },
+		{ "reference_address", "free" },     { "reference_jump", "malloc" },
+		{ "reference_conditional", "free" },
+	};
+	_cleanup_(free_ptr) char *path = data_path("unit_references");
+	struct allocator *allocator = read_path(path, SITE_BEST);
+
+	assert_true(allocator->is_in_program);
+	assert_false(allocator->has_unclear_references);
+	assert_int_equal(allocator->n_references, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < allocator->n_references; i++) {
+		assert_int_equal(allocator->references[i].next,
+				 symbol_value(path, expected[i].next));
+		assert_int_equal(allocator->references[i].entry,
+				 symbol_value(path, expected[i].function));
+	}
+	allocator__free(allocator);
+}
+
+static void test_unclear_references(void **state)
+{
+	struct allocator *allocator = read_data("unit_unclear_references");
+
+	assert_true(allocator->has_unclear_references);
+	allocator__free(allocator);
+	allocator = read_data("unit_calls.so");
+	assert_false(allocator->is_in_program);
+	assert_int_equal(allocator->n_references, 0);
+	allocator__free(allocator);
+}
+
 static void test_static_program(void **state)
 {
 	_cleanup_(free_ptr) char *path = data_path("unit_program");
@@ -662,6 +700,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_interface),   cmocka_unit_test(test_names_that_look_alike),
 		cmocka_unit_test(test_libc),	    cmocka_unit_test(test_libc_entries),
+		cmocka_unit_test(test_references),  cmocka_unit_test(test_unclear_references),
 		cmocka_unit_test(test_libc_strdup), cmocka_unit_test(test_sites),
 		cmocka_unit_test(test_calls),	    cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_wrapper),	    cmocka_unit_test(test_static_program),

@@ -125,6 +125,12 @@ static void assert_same(const struct allocator *a, const struct allocator *b)
 	assert_int_equal(a->is_wrapper, b->is_wrapper);
 	assert_int_equal(a->goes_past, b->goes_past);
 	assert_int_equal(a->is_collected, b->is_collected);
+	assert_int_equal(a->is_in_program, b->is_in_program);
+	assert_int_equal(a->has_unclear_references, b->has_unclear_references);
+	assert_int_equal(a->n_references, b->n_references);
+	if (a->n_references)
+		assert_memory_equal(a->references, b->references,
+				    a->n_references * sizeof(*a->references));
 	assert_same_numbers(a->internal_returns, a->n_internal_returns, b->internal_returns,
 			    b->n_internal_returns);
 	assert_same_numbers(a->return_offsets, a->n_return_offsets, b->return_offsets,

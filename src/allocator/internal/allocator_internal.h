@@ -35,6 +35,9 @@ struct wire_writer;
 /* Maximum number of internal return addresses; jemalloc has 528. */
 #define MAX_RETURNS (1u << 16)
 
+/* Maximum number of references of a program to its allocator. */
+#define MAX_REFERENCES (1u << 18)
+
 /* Maximum size in bytes of the core, the allocator's code in a program; the code of glibc's
  * malloc.o has 12 KiB. */
 #define MAX_CORE (64u << 10)
@@ -108,7 +111,8 @@ struct allocator_reader {
 	size_t n_definitions, room_definitions;
 	struct addresses starts;
 	struct addresses returns;
-	struct slot *slots; /* sorted by vaddr */
+	struct addresses jumps; /* addresses behind direct jumps from a site to another one */
+	struct slot *slots;	/* sorted by vaddr */
 	size_t n_slots;
 	size_t room_slots;
 	/* For each site: bit n is set if a direct branch targets the address entry + n + 1. */
@@ -187,6 +191,10 @@ int reader__find_core(struct allocator_reader *reader);
 /* Returns whether the call that returns to @return_address is in the allocator's code. */
 bool reader__is_core(const struct allocator_reader *reader, __u64 return_address);
 int reader__scan_texts(struct allocator_reader *reader);
+
+/* Finds what leads to the functions of an allocator in a program; all sites, their code and the core
+ * must be known. Returns 0 or a negative errno. */
+int reader__find_references(struct allocator_reader *reader);
 
 /* Adds the sites of an allocator that a definition defines. Returns 0; -ENOENT if the file has
  * none; or another negative errno. */
