@@ -10,6 +10,8 @@
 #define BYPASS_THREADS 65536
 /* Most return addresses of bypassing calls that are told apart. */
 #define BYPASS_CALLERS 1024
+/* Most calls of allocators in programs that are told apart. */
+#define BYPASS_INTERNAL 65536
 /* Most objects whose functions are checked: the C library, and allocators that are preloaded. */
 #define BYPASS_RANGES 8
 
@@ -17,7 +19,7 @@
 struct bypass_state {
 	__u32 is_on; /* 1: calls are checked; written by allocprof */
 	__u32 pad;
-	/* Mappings of the code of the objects that have the functions; written by allocprof. Unused
+	/* Mappings of the code of the libraries that have the functions; written by allocprof. Unused
 	 * ones have the size 0. */
 	struct {
 		__u64 start, size;

@@ -33,6 +33,15 @@ struct {
 	__type(value, __u64);
 } callers SEC(".maps");
 
+/* Return addresses of calls that an allocator in a program makes itself; written by allocprof. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BYPASS_INTERNAL);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, __u8);
+} internal SEC(".maps");
+
 struct bypass_state bypass;
 
 /* Returns NULL if there is no room. */
@@ -70,7 +79,7 @@ static bool is_of_allocator(__u64 address)
 	for (int i = 0; i < BYPASS_RANGES; i++)
 		if (address - bypass.ranges[i].start < bypass.ranges[i].size)
 			return true;
-	return false;
+	return bpf_map_lookup_elem(&internal, &address);
 }
 
 static void note_caller(__u64 return_address)

@@ -194,6 +194,26 @@ static int set_probes_of(struct bypass *bypass, struct bpf_program *program,
 	return err;
 }
 
+/* Names the allocator's own calls in a program; the program's other code is not the allocator's. */
+static int note_internal(const struct bypass *bypass, const struct probed_code *code)
+{
+	int fd = bpf_map__fd(bypass->skeleton->maps.internal);
+	const struct allocator *allocator = code->allocator;
+	/* All code of a file is mapped at the same distance from where the file says. */
+	const struct site *site = &allocator->sites[0];
+	__u64 bias = code->mapping->start - code->mapping->offset + site->entry_offset -
+		     site->entry_vaddr;
+	const __u8 is = 1;
+
+	for (size_t i = 0; i < allocator->n_internal_returns; i++) {
+		__u64 address = bias + allocator->internal_returns[i];
+
+		if (bpf_map_update_elem(fd, &address, &is, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
 /* The stubs' probes come first: a call that meets only the second one of its two probes would be
  * taken for one that bypasses the stub. */
 static int set_probes(const struct choosing *choosing, struct error *error)
@@ -204,9 +224,16 @@ static int set_probes(const struct choosing *choosing, struct error *error)
 
 	for (size_t i = 0; i < choosing->n_files && !err; i++) {
 		const struct probed_code *code = choosing->functions[i];
+		const struct allocator *allocator = code->allocator;
 
-		state->ranges[i].start = code->mapping->start;
-		state->ranges[i].size = code->mapping->end - code->mapping->start;
+		if (allocator && allocator->is_in_program && allocator->n_sites) {
+			err = note_internal(bypass, code);
+			if (err)
+				break;
+		} else {
+			state->ranges[i].start = code->mapping->start;
+			state->ranges[i].size = code->mapping->end - code->mapping->start;
+		}
 		err = set_probes_of(bypass, bypass->skeleton->progs.at_function, code, error);
 	}
 	return err;
