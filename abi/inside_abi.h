@@ -26,7 +26,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 13
+#define INSIDE_VERSION 14
 
 /* File name of the library as it is installed. */
 #define INSIDE_FILE "liballocprof-inside.so"
@@ -427,6 +427,19 @@ enum inside_stage {
  * room for them. */
 #define INSIDE_THREAD_WORDS 2
 
+/* The library has so many stubs, which limits how many functions of allocators it can follow beside
+ * the C library's, and each takes so many bytes. */
+#define INSIDE_STUBS	  512
+#define INSIDE_STUB_BYTES 16
+
+/* A function of an allocator that the program contains. Stub number n leads to function number n. */
+struct inside_function {
+	__u64 address;
+	__u64 size_bytes; /* of its code; 0: unknown */
+	__u32 row;	  /* its number in interface_functions */
+	__u32 pad;
+};
+
 /*
  * The request, which allocprof writes while it holds all threads, before one of them calls
  * allocprof_attach(); the function writes its results into it. It is the variable
@@ -444,6 +457,9 @@ struct inside_request {
 	/* ATTACH: the process's seccomp filters: @n_filters struct sock_fprog and their
 	 * instructions, in memory of the process that the library unmaps. */
 	__u64 filters, filters_bytes, n_filters;
+	/* ATTACH: @n_functions struct inside_function, at most INSIDE_STUBS, in memory of the process
+	 * that the library unmaps. allocprof has the program's own calls lead to their stubs. */
+	__u64 functions, functions_bytes, n_functions;
 	/* The keys (pthread_key_t), and the offsets of their values from the address in FS. The
 	 * first ATTACH finds both. */
 	__u32 keys[INSIDE_THREAD_WORDS];

@@ -129,6 +129,13 @@ static int make_keys(struct inside_request *request)
 	return 0;
 }
 
+static void take_functions(const struct inside_request *request)
+{
+	own__take((const struct inside_function *)request->functions, request->n_functions);
+	if (request->functions)
+		sys(__NR_munmap, request->functions, request->functions_bytes, 0, 0, 0, 0);
+}
+
 /* Applies the process's seccomp filters to this library: they are lifted only for the calling
  * thread and only now, and later calls must obey them. */
 static void obey_filters(const struct inside_request *request)
@@ -183,7 +190,7 @@ static int begin(struct inside_request *request)
 	objects__set_linker(request->linker);
 	if (!objects__are_consistent())
 		return -EAGAIN;
-	if (program__has_malloc())
+	if (!request->n_functions && program__has_malloc())
 		return -EEXIST;
 	object__each_slot(&own_object, NULL, bind_own, NULL);
 	__atomic_store_n(&request->stage, INSIDE_STAGE_LOCKS, __ATOMIC_RELEASE);
@@ -192,6 +199,8 @@ static int begin(struct inside_request *request)
 	err = make_keys(request);
 	if (!err && !words__begin())
 		err = -ENOMEM;
+	if (!err)
+		take_functions(request);
 	if (!err)
 		err = process__attach(request->memory, request->tables);
 	if (!err)

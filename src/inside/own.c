@@ -15,9 +15,9 @@
 #define MAX_ALLOCATORS 8
 #define MAX_SEEN       4096
 
-/* Stub number n, which is in own_calls.c, counts a call of own_functions.list[n]. */
-extern const char own_stubs[] __attribute__((visibility("hidden")));
-#define STUB_BYTES 16
+/* Stub number n, which is in own_calls.c, counts a call of own_functions.list[n]. allocprof finds the
+ * stubs by this symbol. */
+extern const char allocprof_stubs[] __attribute__((visibility("protected")));
 /* Offset of the second instruction of a stub, a jump, which the kernel emulates where it has a probe. */
 #define STUB_JUMP 6
 
@@ -31,6 +31,7 @@ static struct {
 	__u32 is_busy, is_missed;
 	__u32 n_loads, n_walks, n_forks; /* how many loads, walks and forks are under way */
 	bool began, awaits_end, is_stopped;
+	bool has_programs; /* the functions of the program's allocator are known */
 	/* The last walk found all objects, so no further one is needed until they change. */
 	bool is_complete;
 	struct objects_changes changes;
@@ -171,7 +172,7 @@ static void find_allocators(void)
 	for (; object; object = object->next) {
 		__u32 families, i;
 
-		if (is_known(object))
+		if (is_known(object) || (known.has_programs && object == objects__first()))
 			continue;
 		families = families_of(object);
 		if (!families)
@@ -254,9 +255,26 @@ static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 		index = find_function(found.address, row);
 	if (index == OWN_FUNCTIONS)
 		return;
-	stub = (__u64)own_stubs + index * STUB_BYTES;
+	stub = (__u64)allocprof_stubs + index * INSIDE_STUB_BYTES;
 	if (patching->is_late || !words__write(span, slot, stub))
 		memory__add_gap(INSIDE_GAP_FUNCTIONS);
+}
+
+void own__take(const struct inside_function *functions, __u64 n)
+{
+	const __u32 n_rows = sizeof(interface_functions) / sizeof(interface_functions[0]);
+
+	for (__u32 i = 0; i < n && i < OWN_FUNCTIONS; i++) {
+		const struct inside_function *function = &functions[i];
+
+		own_functions.list[i] = (struct own_function){
+			(void *)function->address,
+			function->size_bytes,
+			function->row < n_rows ? &interface_functions[function->row] : NULL,
+		};
+		__atomic_store_n(&own_functions.n, i + 1, __ATOMIC_RELEASE);
+		known.has_programs = true;
+	}
 }
 
 void own__list(struct inside_redirections *to)
@@ -266,7 +284,7 @@ void own__list(struct inside_redirections *to)
 
 		if (function->row && function->row->kind == INTERFACE_REQUEST)
 			to->list[to->n++] = (struct inside_redirection){
-				.stub = (__u64)own_stubs + i * STUB_BYTES + STUB_JUMP,
+				.stub = (__u64)allocprof_stubs + i * INSIDE_STUB_BYTES + STUB_JUMP,
 				.function = (__u64)function->address,
 			};
 	}

@@ -11,11 +11,11 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-struct inside_redirections;
+#include "inside_abi.h"
+
 struct interface_function;
 
-/* Number of stubs, which limits how many functions can be followed. */
-#define OWN_FUNCTIONS 512
+#define OWN_FUNCTIONS INSIDE_STUBS
 
 struct own_function {
 	void *address;
@@ -34,6 +34,9 @@ extern struct own_functions own_functions __attribute__((visibility("hidden")));
 /* Looks for allocators among the loaded objects, and changes the words that hold addresses of
  * their functions. */
 void own__update(void);
+
+/* Takes over the functions of an allocator in the program, whose other functions are not looked for. */
+void own__take(const struct inside_function *functions, __u64 n);
 
 /* Adds the functions whose calls come to a stub. */
 void own__list(struct inside_redirections *to);

@@ -9,11 +9,11 @@
  * jumps to the function unless the function's return is to be seen.
  */
 __asm__(".pushsection .text\n"
-	".globl own_stubs\n"
-	".hidden own_stubs\n"
-	".type own_stubs, @function\n"
+	".globl allocprof_stubs\n"
+	".protected allocprof_stubs\n"
+	".type allocprof_stubs, @function\n"
 	"	.balign 16\n"
-	"own_stubs:\n"
+	"allocprof_stubs:\n"
 	".cfi_startproc\n"
 	"	.set own_number, 0\n"
 	"	.rept 512\n"
@@ -62,7 +62,7 @@ __asm__(".pushsection .text\n"
 	"	.cfi_def_cfa %rsp, 8\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size own_stubs, . - own_stubs\n"
+	".size allocprof_stubs, . - allocprof_stubs\n"
 	".popsection");
 _Static_assert(OWN_FUNCTIONS == 512, "there is a stub for each function");
 

@@ -11,8 +11,11 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "disasm.h"
+#include "elf_file.h"
 #include "file.h"
 #include "hold.h"
+#include "inside_abi.h"
 #include "proc.h"
 #include "remote.h"
 
@@ -27,10 +30,27 @@ const Elf64_Phdr *library_file__segment(const struct library_file *file, size_t 
 				       : NULL;
 }
 
-static void find_symbols(struct library_file *file)
+static int compare_addresses(const void *a, const void *b)
+{
+	__u64 left = *(const __u64 *)a, right = *(const __u64 *)b;
+
+	return (left > right) - (left < right);
+}
+
+static int add_entry(struct library_file *file, __u64 address)
+{
+	if (array__reserve(&file->entries, &file->room_entries, file->n_entries + 1,
+			   sizeof(*file->entries)))
+		return -ENOMEM;
+	file->entries[file->n_entries++] = address;
+	return 0;
+}
+
+static int find_symbols(struct library_file *file)
 {
 	const Elf64_Ehdr *header = (const void *)file->bytes;
 	const Elf64_Shdr *sections = (const void *)(file->bytes + header->e_shoff);
+	int err = 0;
 
 	for (size_t i = 0; i < header->e_shnum; i++) {
 		const Elf64_Sym *symbol = (const void *)(file->bytes + sections[i].sh_offset);
@@ -39,7 +59,9 @@ static void find_symbols(struct library_file *file)
 		if (sections[i].sh_type != SHT_DYNSYM)
 			continue;
 		names = (const char *)file->bytes + sections[sections[i].sh_link].sh_offset;
-		for (size_t n = sections[i].sh_size / sizeof(*symbol); n; n--, symbol++) {
+		for (size_t n = sections[i].sh_size / sizeof(*symbol); n && !err; n--, symbol++) {
+			if (symbol->st_shndx && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC)
+				err = add_entry(file, symbol->st_value);
 			if (!strcmp(names + symbol->st_name, "allocprof_attach"))
 				file->attach = symbol->st_value;
 			else if (!strcmp(names + symbol->st_name, "allocprof_request"))
@@ -48,8 +70,32 @@ static void find_symbols(struct library_file *file)
 				file->n_outside = symbol->st_value;
 			else if (!strcmp(names + symbol->st_name, "allocprof_redirections"))
 				file->redirections = symbol->st_value;
+			else if (!strcmp(names + symbol->st_name, "allocprof_stubs"))
+				file->stubs = symbol->st_value;
 		}
 	}
+	if (file->n_entries)
+		qsort(file->entries, file->n_entries, sizeof(*file->entries), compare_addresses);
+	return err;
+}
+
+static int find_functions(struct library_file *file, int fd, const char *path)
+{
+	struct elf_file *elf;
+	int err = elf_file__open(fd, path, &elf, NULL);
+
+	if (err)
+		return err;
+	err = elf_file__fde_starts(elf, &file->functions, &file->n_functions);
+	elf_file__free(elf);
+	return err;
+}
+
+void library_file__release(struct library_file *file)
+{
+	free(file->bytes);
+	free(file->functions);
+	free(file->entries);
 }
 
 /* Reads the library's file, which belongs to allocprof and is as trusted as this code. */
@@ -82,8 +128,14 @@ int library_file__read(const char *path, struct library_file *out)
 		}
 	}
 	out->memory_bytes = (out->memory_bytes + PAGE - 1) & ~(PAGE - 1);
-	find_symbols(out);
-	return out->attach && out->request && out->n_outside && out->redirections ? 0 : -ENOEXEC;
+	err = find_symbols(out);
+	if (!err)
+		err = find_functions(out, fd, path);
+	if (err)
+		return err;
+	return out->attach && out->request && out->n_outside && out->redirections && out->stubs
+		       ? 0
+		       : -ENOEXEC;
 }
 
 static __u64 offset_of(const struct library_file *file, __u64 vaddr)
@@ -177,6 +229,37 @@ static __u64 end_of_stack(const struct stacks *stacks, __u64 sp)
 	return sp;
 }
 
+/* Returns whether other code enters the library at @address: programs keep such addresses. A thread that is
+ * there has not begun to use memory that the library has mapped, and will find that it is not measured. */
+static bool is_entry(const struct mapped_library *library, __u64 address)
+{
+	const struct library_file *file = library->file;
+	__u64 at = address - library->base;
+	size_t found = ARRAY_LOWER_BOUND(file->n_entries, i, file->entries[i] < at);
+
+	return (found < file->n_entries && file->entries[found] == at) ||
+	       (at - file->stubs < INSIDE_STUBS * INSIDE_STUB_BYTES &&
+		(at - file->stubs) % INSIDE_STUB_BYTES == 0);
+}
+
+/* Returns whether an instruction of the library may begin at @address. Where part of a word on a stack has
+ * been written over, the rest may look like any address. */
+static bool may_be_instruction(const struct mapped_library *library, __u64 address)
+{
+	const struct library_file *file = library->file;
+	__u64 at = address - library->base, vaddr;
+	size_t next = ARRAY_LOWER_BOUND(file->n_functions, i, file->functions[i] <= at);
+	struct disasm_insn insn;
+
+	if (!next)
+		return true;
+	/* The code segment has the same offset in the file as in memory. */
+	for (vaddr = file->functions[next - 1]; vaddr < at; vaddr += insn.length)
+		if (disasm__decode(file->bytes + vaddr, file->code_end - vaddr, vaddr, &insn))
+			return true;
+	return vaddr == at;
+}
+
 static int search_thread(void *context, pid_t tid)
 {
 	struct searching *searching = context;
@@ -194,7 +277,9 @@ static int search_thread(void *context, pid_t tid)
 		return 1;
 	for (size_t i = 0; i < size / sizeof(__u64); i++)
 		if (is_code(searching->library, searching->words[i]) &&
-		    !is_return_address(searching->library, searching->words[i]))
+		    !is_return_address(searching->library, searching->words[i]) &&
+		    !is_entry(searching->library, searching->words[i]) &&
+		    may_be_instruction(searching->library, searching->words[i]))
 			return 1;
 	return 0;
 }

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Maps the library and files for shared memory into a running process, by system calls of one of its threads. */
+/* Maps the library, files for shared memory and copies of lists into a running process, by system calls of one of its threads. */
 #include "attach_internal.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/memfd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "file.h"
+#include "inside_abi.h"
 #include "remote.h"
 
 #define PAGE 4096ULL
@@ -129,8 +133,9 @@ int mapped_library__map_segments(const struct mapped_library *library, struct re
 int mapped_library__map(struct library_file *file, pid_t pid, struct remote *remote, __u64 *base)
 {
 	struct mapped_library library = { .file = file, .pid = pid };
-	long at = remote__system_call(remote, SYS_mmap, 0, file->memory_bytes, PROT_NONE,
-				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | (*base ? MAP_FIXED_NOREPLACE : 0);
+	long at = remote__system_call(remote, SYS_mmap, *base, file->memory_bytes, PROT_NONE, flags,
+				      -1, 0);
 	int err;
 
 	if (at < 0 && at > -4096)
@@ -161,4 +166,66 @@ int process__share_file(pid_t pid, struct remote *remote, const char *name, size
 	}
 	*address = result;
 	return fd;
+}
+
+int process__map_copy(pid_t pid, struct remote *remote, const void *bytes, size_t size,
+		      __u64 *address)
+{
+	long at = size ? remote__system_call(remote, SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+					     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+		       : 0;
+
+	if (at < 0 && at > -4096)
+		return at;
+	*address = at;
+	return size ? process_memory__write(pid, at, bytes, size) : 0;
+}
+
+/* Each thread has its own list of seccomp filters, but usually all have the same. */
+#define MAX_FILTERS 64
+
+/* Copies the list, and the filters behind it, to which it points. */
+static int map_filters(pid_t pid, struct remote *remote, struct inside_request *request,
+		       const struct sock_fprog *filters, const struct sock_filter *code,
+		       size_t n_code)
+{
+	size_t list_bytes = request->n_filters * sizeof(*filters),
+	       code_bytes = n_code * sizeof(*code);
+	_cleanup_(free_ptr) char *copy = malloc(list_bytes + code_bytes);
+	struct sock_fprog *list = (struct sock_fprog *)copy;
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, filters, list_bytes);
+	memcpy(copy + list_bytes, code, code_bytes);
+	request->filters_bytes = list_bytes + code_bytes;
+	err = process__map_copy(pid, remote, copy, request->filters_bytes, &request->filters);
+	if (err)
+		return err;
+	for (size_t i = 0, done = 0; i < request->n_filters; done += list[i++].len)
+		list[i].filter = (struct sock_filter *)(request->filters + list_bytes) + done;
+	return process_memory__write(pid, request->filters, copy, list_bytes);
+}
+
+int process__copy_filters(pid_t pid, struct remote *remote, struct inside_request *request)
+{
+	struct sock_fprog filters[MAX_FILTERS];
+	_cleanup_(free_ptr) struct sock_filter *code = NULL;
+	size_t n = 0, n_code = 0, room = 0, length;
+	int err = 0;
+
+	while (n < MAX_FILTERS && !err) {
+		if (array__reserve(&code, &room, n_code + BPF_MAXINSNS, sizeof(*code)))
+			return -ENOMEM;
+		err = remote__read_filter(remote, n, code + n_code, &length);
+		if (err)
+			break;
+		filters[n++].len = length;
+		n_code += length;
+	}
+	if (err != -ENOENT)
+		return -EACCES;
+	request->n_filters = n;
+	return n ? map_filters(pid, remote, request, filters, code, n_code) : 0;
 }

@@ -8,18 +8,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "file.h"
 #include "remote.h"
 
-int process__find_linker(pid_t pid, __u64 *linker)
+int process__read_program(pid_t pid, struct process_program *out)
 {
 	_cleanup_(close_fd) int fd = -1;
-	__u64 headers = 0, bias = 0, dynamic = 0, n = 0;
+	__u64 headers = 0, n = 0;
 	char path[64];
 	Elf64_auxv_t entry;
-	Elf64_Phdr header;
-	Elf64_Dyn tag;
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -30,17 +29,31 @@ int process__find_linker(pid_t pid, __u64 *linker)
 			headers = entry.a_un.a_val;
 		else if (entry.a_type == AT_PHNUM)
 			n = entry.a_un.a_val;
-	for (__u64 i = 0; i < n && i < 64; i++) {
-		if (process_memory__read(pid, headers + i * sizeof(header), &header,
-					 sizeof(header)))
-			return -ENOTSUP;
-		if (header.p_type == PT_PHDR)
-			bias = headers - header.p_vaddr;
-		else if (header.p_type == PT_DYNAMIC)
-			dynamic = header.p_vaddr;
-	}
+	*out = (struct process_program){ .n = n > ARRAY_SIZE(out->headers)
+						      ? ARRAY_SIZE(out->headers)
+						      : n };
+	if (process_memory__read(pid, headers, out->headers, out->n * sizeof(*out->headers)))
+		return -ENOTSUP;
+	for (size_t i = 0; i < out->n; i++)
+		if (out->headers[i].p_type == PT_PHDR)
+			out->bias = headers - out->headers[i].p_vaddr;
+	return 0;
+}
+
+int process__find_linker(pid_t pid, __u64 *linker)
+{
+	struct process_program program;
+	int err = process__read_program(pid, &program);
+	__u64 dynamic = 0;
+	Elf64_Dyn tag;
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < program.n; i++)
+		if (program.headers[i].p_type == PT_DYNAMIC)
+			dynamic = program.headers[i].p_vaddr;
 	for (int i = 0; dynamic && i < 256; i++) {
-		if (process_memory__read(pid, bias + dynamic + i * sizeof(tag), &tag,
+		if (process_memory__read(pid, program.bias + dynamic + i * sizeof(tag), &tag,
 					 sizeof(tag)) ||
 		    tag.d_tag == DT_NULL)
 			break;

@@ -49,6 +49,7 @@ struct preload_attach {
 	struct preload *preload;
 	pid_t pid;
 	struct library_file file;
+	struct attach_calls calls;
 	struct remote_code code;
 	int memory_fd, tables_fd; /* files in memory that the process has made */
 	__u64 base;		  /* 0: not mapped yet */
@@ -72,12 +73,6 @@ static int refuse(struct error *error, int err, pid_t pid, const char *why)
 			  "cannot measure process %d from inside: %s; "
 			  "--engine=uprobe measures it from outside, as root",
 			  pid, why);
-}
-
-int preload_attach__refuse_malloc(pid_t pid, struct error *error)
-{
-	return refuse(error, -EEXIST, pid,
-		      "the program has a malloc of its own, which its own code calls directly");
 }
 
 static int explain(struct error *error, int err, pid_t pid)
@@ -107,7 +102,13 @@ static int explain(struct error *error, int err, pid_t pid)
 			error, -EOPNOTSUPP, pid,
 			"its C library has no room for a thread's data (pthread_key_create(3))");
 	case -EEXIST:
-		return preload_attach__refuse_malloc(pid, error);
+		return refuse(
+			error, err, pid,
+			"the program has a malloc of its own, and its code is not as in its file");
+	case -ENOSPC:
+		return refuse(error, err, pid,
+			      "the program has a malloc of its own, and no room for the library "
+			      "near its code");
 	case -EAGAIN:
 	case -EBUSY:
 		return refuse(
@@ -128,6 +129,11 @@ static int explain(struct error *error, int err, pid_t pid)
 static struct mapped_library library_of(const struct preload_attach *attach)
 {
 	return (struct mapped_library){ &attach->file, attach->pid, attach->base };
+}
+
+static __u64 stubs_of(const struct preload_attach *attach)
+{
+	return attach->base + attach->file.stubs;
 }
 
 static int make_memory(struct preload_attach *attach, struct remote *remote)
@@ -183,54 +189,6 @@ static int choose_thread(struct preload_attach *attach, const struct hold *hold,
 	return choosing.err;
 }
 
-/* Each thread has its own list of seccomp filters, but usually all have the same. */
-#define MAX_FILTERS 64
-
-static int write_filters(struct preload_attach *attach, struct remote *remote,
-			 struct sock_fprog filters[MAX_FILTERS], size_t n,
-			 const struct sock_filter *code, size_t n_code)
-{
-	struct inside_request *request = &attach->request;
-	size_t list_bytes = n * sizeof(*filters), code_bytes = n_code * sizeof(*code);
-	long at = remote__system_call(remote, SYS_mmap, 0, list_bytes + code_bytes,
-				      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int err;
-
-	if (at < 0 && at > -4096)
-		return at;
-	for (size_t i = 0, done = 0; i < n; done += filters[i++].len)
-		filters[i].filter = (struct sock_filter *)(at + list_bytes) + done;
-	request->filters = at;
-	request->filters_bytes = list_bytes + code_bytes;
-	request->n_filters = n;
-	err = process_memory__write(attach->pid, at, filters, list_bytes);
-	return err ? err : process_memory__write(attach->pid, at + list_bytes, code, code_bytes);
-}
-
-/* Copies the filters to the process, where the library consults them. */
-static int copy_filters(struct preload_attach *attach, struct remote *remote)
-{
-	struct sock_fprog filters[MAX_FILTERS];
-	_cleanup_(free_ptr) struct sock_filter *code = NULL;
-	size_t n = 0, n_code = 0, room = 0, length;
-	int err = 0;
-
-	if (!attach->has_filters)
-		return 0;
-	while (n < MAX_FILTERS && !err) {
-		if (array__reserve(&code, &room, n_code + BPF_MAXINSNS, sizeof(*code)))
-			return -ENOMEM;
-		err = remote__read_filter(remote, n, code + n_code, &length);
-		if (err)
-			break;
-		filters[n++].len = length;
-		n_code += length;
-	}
-	if (err != -ENOENT)
-		return -EACCES;
-	return n ? write_filters(attach, remote, filters, n, code, n_code) : 0;
-}
-
 /* Unmaps the memory that was mapped in the process; no word leads to it. */
 static void unmap(const struct preload_attach *attach, struct remote *remote)
 {
@@ -241,6 +199,7 @@ static void unmap(const struct preload_attach *attach, struct remote *remote)
 		{ request->memory, sizeof(struct inside_header) },
 		{ request->tables, PAGE },
 		{ request->filters, request->filters_bytes },
+		{ request->functions, request->functions_bytes },
 		{ attach->was_mapped ? 0 : attach->base, attach->file.memory_bytes },
 	};
 
@@ -288,6 +247,23 @@ static __u64 release_threads(struct hold *hold)
 	return begin_ns ? clock__now_ns() - begin_ns : 0;
 }
 
+/* A program's calls of its own allocator can lead to a library near it only. */
+static int map_library(struct preload_attach *attach, struct remote *remote)
+{
+	__u64 base = 0;
+	int err =
+		attach->calls.n_functions
+			? attach_calls__find_room(&attach->calls, attach->file.memory_bytes, &base)
+			: 0;
+
+	if (!err)
+		err = mapped_library__map(&attach->file, attach->pid, remote, &base);
+	if (!err)
+		attach->base = base;
+	/* Another thread has just mapped something there. */
+	return err == -EEXIST ? -EAGAIN : err;
+}
+
 /* Holds one thread and has it map the library and the shared memory, while the other threads run. */
 static int prepare(struct preload_attach *attach)
 {
@@ -310,11 +286,13 @@ static int prepare(struct preload_attach *attach)
 	if (!err)
 		err = check_program(attach);
 	if (!err && !attach->base)
-		err = mapped_library__map(&attach->file, attach->pid, remote, &attach->base);
+		err = map_library(attach, remote);
 	if (!err)
 		err = make_memory(attach, remote);
+	if (!err && attach->has_filters)
+		err = process__copy_filters(attach->pid, remote, &attach->request);
 	if (!err)
-		err = copy_filters(attach, remote);
+		err = attach_calls__copy(&attach->calls, remote, &attach->request);
 	if (err && remote)
 		unmap(attach, remote);
 	attach->is_unused = !err;
@@ -467,11 +445,14 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 {
 	struct mapped_library library = library_of(attach);
 	struct inside_request now = attach->request;
+	struct calls_changed changed;
 	int err = read_request(attach);
 	bool was_used = !err && attach->request.has_keys;
 
 	/* Without keys the earlier allocprof was killed before the library did anything. */
-	if (was_used && request__leaves_words(&attach->request))
+	if (was_used)
+		err = attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
+	if (!err && was_used && request__leaves_words(&attach->request))
 		err = request(attach, remote, INSIDE_DETACH);
 	if (!err && may_be_within)
 		err = -EBUSY;
@@ -487,6 +468,34 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 	attach->request.filters = now.filters;
 	attach->request.filters_bytes = now.filters_bytes;
 	attach->request.n_filters = now.n_filters;
+	attach->request.functions = now.functions;
+	attach->request.functions_bytes = now.functions_bytes;
+	attach->request.n_functions = now.n_functions;
+	return err;
+}
+
+/* Changes the words and the program's own calls, or restores them. All threads are held. */
+static int change_calls(struct preload_attach *attach, struct remote *remote,
+			enum inside_action action, struct preload_attached *out)
+{
+	struct calls_changed changed = { 0 };
+	int err = 0;
+
+	if (action == INSIDE_DETACH)
+		err = attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
+	if (!err)
+		err = request(attach, remote, action);
+	if (!err && action == INSIDE_ATTACH) {
+		err = attach_calls__check(&attach->calls, stubs_of(attach));
+		if (!err)
+			err = attach_calls__redirect(&attach->calls, stubs_of(attach), &changed);
+		if (err) {
+			(void)attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
+			(void)request(attach, remote, INSIDE_DETACH);
+		}
+	}
+	out->n_words = attach->request.n_words + changed.n;
+	out->n_lost = attach->request.n_lost + changed.n_lost;
 	return err;
 }
 
@@ -524,7 +533,7 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		err = -EBUSY;
 	is_called = !err;
 	if (!err)
-		err = request(attach, remote, action);
+		err = change_calls(attach, remote, action, out);
 	attach->is_memory_used = may_be_within;
 	if (!err && action == INSIDE_DETACH && !may_be_within)
 		(void)request(attach, remote, INSIDE_CLEAN);
@@ -535,8 +544,6 @@ static int act(struct preload_attach *attach, enum inside_action action,
 	if (action == INSIDE_ATTACH && out->stopped_ns < attach->prepared_ns)
 		out->stopped_ns = attach->prepared_ns;
 	out->n_threads = n;
-	out->n_words = attach->request.n_words;
-	out->n_lost = attach->request.n_lost;
 	return err;
 }
 
@@ -668,8 +675,18 @@ static void end_guard(struct preload_attach *attach)
 	close_fd(&attach->guard_fd);
 }
 
-int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
-			struct error *error)
+static int find_calls(struct preload_attach *attach, struct parser *parser, struct error *error)
+{
+	const char *why;
+	int err = attach_calls__find(parser, attach->pid, &attach->calls, &why);
+
+	return err == -EEXIST ? refuse(error, err, attach->pid, why)
+	       : err	      ? explain(error, err, attach->pid)
+			      : 0;
+}
+
+int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pid,
+			struct preload_attach **out, struct error *error)
 {
 	struct preload_attach *attach = calloc(1, sizeof(*attach));
 	int err;
@@ -696,6 +713,9 @@ int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attac
 		err = refuse(error, -EBUSY, pid, "its control group is frozen; thaw it");
 		goto fail;
 	}
+	err = find_calls(attach, parser, error);
+	if (err)
+		goto fail;
 	err = process__find_linker(pid, &attach->request.linker);
 	if (!err)
 		err = remote_code__find(pid, &attach->code);
@@ -773,6 +793,7 @@ void preload_attach__free(struct preload_attach *attach)
 		take_back(attach);
 	close_fd(&attach->memory_fd);
 	close_fd(&attach->tables_fd);
-	free(attach->file.bytes);
+	attach_calls__release(&attach->calls);
+	library_file__release(&attach->file);
 	free(attach);
 }

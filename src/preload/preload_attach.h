@@ -2,7 +2,8 @@
 /*
  * Measures a running process with the library of src/inside: maps the library there, and has the
  * words through which the process's objects call the allocator lead to it, until allocprof leaves.
- * No instruction is changed, and no code of the process's dynamic linker runs. See docs/inside.md.
+ * Of instructions only those are changed by which a program calls an allocator in its own file, and no code
+ * of the process's dynamic linker runs. See docs/inside.md.
  */
 #ifndef ALLOCPROF_PRELOAD_ATTACH_H
 #define ALLOCPROF_PRELOAD_ATTACH_H
@@ -12,6 +13,7 @@
 
 struct error;
 struct inside_redirections;
+struct parser;
 struct preload;
 struct preload_attach;
 
@@ -20,22 +22,19 @@ struct preload_attached {
 	/* How long these threads were stopped; or, if it was longer, how long the one thread was
 	 * stopped that made the first system calls. */
 	__u64 stopped_ns;
-	__u64 n_words; /* number of words that lead to the library, or were restored */
-	/* At the end: number of words that others had changed, or by which later objects bypassed
-	 * the library. */
+	__u64 n_words; /* number of words and calls that lead to the library, or were restored */
+	/* At the end: number of words and calls that others had changed, or by which later objects
+	 * bypassed the library. */
 	__u64 n_lost;
 };
 
 /*
  * Maps the library into process @pid, in which nothing has been changed yet, and moves the shared
- * memory of @preload to files that the process has mapped. The caller frees *@out. Returns -EPERM,
+ * memory of @preload to files that the process has mapped. @parser reads the program's file. The caller frees *@out. Returns -EPERM,
  * -EBUSY, -EOPNOTSUPP or another errno with *@error set; then the process is as it was.
  */
-int preload_attach__new(struct preload *preload, pid_t pid, struct preload_attach **out,
-			struct error *error);
-
-/* Sets *@error to why a program with a malloc of its own is not measured. Returns -EEXIST. */
-int preload_attach__refuse_malloc(pid_t pid, struct error *error);
+int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pid,
+			struct preload_attach **out, struct error *error);
 
 /* Has the process's calls come to the library from now on. Fails with -ETIME if its threads did
  * not all stop within @limit_ns, or within 2 s if that is 0. */

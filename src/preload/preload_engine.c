@@ -403,13 +403,9 @@ static int attach(struct engine *base, struct error *error)
 {
 	struct preload_engine *engine = preload_engine__of(base);
 	pid_t pid = engine->target->pid;
-	char program[32];
-	int err;
+	int err =
+		preload_attach__new(engine->preload, engine->parser, pid, &engine->attached, error);
 
-	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
-	if (has_malloc(engine, program))
-		return preload_attach__refuse_malloc(pid, error);
-	err = preload_attach__new(engine->preload, pid, &engine->attached, error);
 	if (!err)
 		err = preload_engine__prepare_process(engine, error);
 	if (!err)

@@ -7,6 +7,7 @@ import subprocess
 
 from support import TIMEOUT_SECONDS, wait_until, wait_until_counting
 
+JEMALLOC = pathlib.Path("/usr/lib/x86_64-linux-gnu/libjemalloc.a")
 LIBRARY = "/memfd:allocprof-inside"
 MEMORY = "/memfd:allocprof-"
 
@@ -168,6 +169,66 @@ int main(void)
 	return errors ? 3 : 0;
 }
 """
+
+# Has an allocator of its own that is reached in all ways: by a call, a jump at the end of a function and a conditional one, by its address in an instruction, in
+# data that is constant and in data that is not, and by another library. A number below 0 has it called by an address on the stack.
+ADDRESSES = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char heap[1 << 20];
+static size_t used;
+static void *volatile last_freed;
+__attribute__((noinline)) void *malloc(size_t size)
+{
+	void *block = heap + used % (sizeof(heap) / 2);
+	used += (size + 31) & ~15UL;
+	return block;
+}
+__attribute__((noinline)) void free(void *block)
+{
+	if (block && !((char *)block - heap & 7))
+		last_freed = block;
+}
+__attribute__((noinline)) void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+__attribute__((noinline)) void *realloc(void *block, size_t size) { return block ? block : malloc(size); }
+static void *(*changing)(size_t) = malloc;
+static void (*const constant[])(void *) = { free, free };
+static void (*volatile last)(void *);
+__attribute__((noinline)) static void *jump(size_t size) { return malloc(size + 1); }
+__attribute__((noinline, section(SECTION))) static void jump_if(void *block)
+{
+	__asm__ goto("test %0, %0\n\tjne free" : : "D"(block) : "memory" : out);
+out:
+	return;
+}
+/* A loop would take the address once, before there is a stub. */
+__attribute__((noinline)) static void (*address(void))(void *) { return free; }
+int main(void)
+{
+	void (*volatile early)(void *) = free;
+	char line[64];
+
+	setbuf(stdin, NULL);
+	setbuf(stdout, NULL);
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin)) {
+		for (int i = 0; line[0] == '-' && i > atoi(line); i--)
+			early(malloc(10));
+		for (int i = 0; i < atoi(line); i++) {
+			free(malloc(10));
+			jump_if(jump(20));
+			address()(changing(30));
+			constant[i % 2](strdup("a text"));
+			last = address();
+			last(realloc(calloc(2, 5), 60));
+		}
+		puts("done");
+	}
+	return 0;
+}
+"""
+FAR = '-DSECTION=".far"'
 
 LATER = r"""
 #include <stdlib.h>

@@ -166,10 +166,22 @@ def threaded(allocator):
     return begin
 
 
+def containing(allocator):
+    """The allocator is a part of the program."""
+    def begin(request, runner, directory):
+        archive = f"/usr/lib/x86_64-linux-gnu/{allocator}.a"
+        if not os.path.exists(archive):
+            unavailable(f"{archive} is not installed: scripts/setup --test")
+        compiled = request.getfixturevalue("compiled")
+        return Program(runner, [compiled(THREADED, "-O2", archive, "-pthread", "-lm", compiler="g++", name=allocator)], lambda number: "9")
+    return begin
+
+
 TARGETS = {
     "sleeper": program([target("sleeper")], lambda number: ["alloc 40", "keep 3", "release 2"][number % 3]),
     "threads": threaded(None),
     "jemalloc": threaded("libjemalloc"), "tcmalloc": threaded("libtcmalloc_minimal"), "mimalloc": threaded("libmimalloc"),
+    "with-jemalloc": containing("libjemalloc"), "with-tcmalloc": containing("libtcmalloc_minimal"),
     "python3": program(["/usr/bin/python3", "-S", "-c", PYTHON], lambda number: str(30 + number), {"PYTHONMALLOC": "malloc"}),
     "perl": program(["perl", "-e", PERL], str, {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
     "gawk": program(["gawk", GAWK], str),

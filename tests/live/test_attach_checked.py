@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from measured import maps_of
+from measured import ADDRESSES, FAR, maps_of
 from support import Obedient, read_report, unavailable
 
 # The check lasts until the end of the recording.
@@ -130,4 +130,24 @@ def test_functions_of_allocators(measure, runner, compiled, allocator):
     measured.finish()
     assert checked_calls(measured.output)[1] == [*own, ("calls_bypassed", 200, str(program))]
     assert not [line for line in maps_of(process.pid) if "[uprobes]" in line]
+    process.exit()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
+def test_allocator_of_the_program(measure, runner, compiled):
+    """Of a program's own calls only those are the allocator's that its functions make. The compiler decides which functions have an
+    instruction that the kernel emulates."""
+    program = compiled(ADDRESSES, FAR, "-fPIE", "-pie", name="program")
+    process = Obedient(runner, [program])
+    process.ask("1")
+    measured = measure(process, "record", *CHECKED)
+    process.ask("20")
+    measured.finish()
+    number, gaps = checked_calls(measured.output)
+    assert 20 * 5 <= number <= 20 * 11 and gaps == []
+    measured = measure(process, "record", *CHECKED)
+    process.ask("20")
+    process.ask("-300")
+    said = measured.finish()
+    assert checked_calls(measured.output)[1] == [("calls_bypassed", 300, str(program))], said
     process.exit()

@@ -16,7 +16,7 @@ import pytest
 
 import support
 from conftest import WITHOUT_PRIVILEGES
-from measured import CHECKING, LATER, LIBRARY, MEMORY, code_of, maps_of
+from measured import ADDRESSES, CHECKING, FAR, LATER, LIBRARY, MEMORY, code_of, maps_of
 from support import TIMEOUT_SECONDS, Obedient, read_report, states_of, stop, unavailable, wait_until, wait_until_counting
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
@@ -238,12 +238,14 @@ __attribute__((noinline)) void *_rjem_malloc(size_t size) { static char room[409
 __attribute__((noinline)) void _rjem_free(void *block) { __asm__ volatile("" : : "r"(block) : "memory"); }
 int main(int argc, char **argv)
 {
+	char line[64];
+
 	setbuf(stdin, NULL);
+	setbuf(stdout, NULL);
 	puts("ready");
-	fflush(stdout);
 	do
 		_rjem_free(_rjem_malloc(10));
-	while (getchar() != EOF);
+	while (fgets(line, sizeof(line), stdin) && puts("done"));
 	free(malloc(10));
 	return 0;
 }
@@ -266,14 +268,14 @@ int main(void)
 	return syscall(SYS_exit, 0);
 }
 """
-JEMALLOC = pathlib.Path("/usr/lib/x86_64-linux-gnu/libjemalloc.a")
 REFUSED = {
-    "static": (CHECKING, ["-static"], "the program has a malloc of its own"),
-    "malloc": (CHECKING, ["-DOWN_MALLOC"], "the program has a malloc of its own"),
+    "static": (CHECKING, ["-static"], "the program is linked statically, with a malloc of its own"),
     "musl": (CHECKING, [], "it has no C library"),
-    "hidden": (HIDDEN, [], "the program has a malloc of its own"),
     "strict": (STRICT, [], "its threads have forbidden themselves"),
-    "jemalloc": (CHECKING, [JEMALLOC, "-lm", "-lstdc++"], "the program has a malloc of its own"),
+    # Here the number in an instruction may be an address, or no address.
+    "fixed": (ADDRESSES, [FAR, "-O1", "-no-pie", "-fno-pie"], "the program has a malloc of its own, and it cannot be told what leads to it"),
+    # A jump of two bytes cannot lead as far as the library.
+    "short": (ADDRESSES, ["-DSECTION=\".text\"", "-O1"], "the program has a malloc of its own, and it cannot be told what leads to it"),
 }
 
 
@@ -283,8 +285,6 @@ def test_refused(run, allocprof, runner, compiled, tmp_path, name):
     source, flags, why = REFUSED[name]
     if name == "musl" and not shutil.which("musl-gcc"):
         unavailable("musl-gcc is not installed: scripts/setup --test")
-    if name == "jemalloc" and not JEMALLOC.exists():
-        unavailable("libjemalloc-dev is not installed: scripts/setup --test")
     process = Obedient(runner, [compiled(source, "-pthread", *flags, compiler="musl-gcc" if name == "musl" else "gcc", name=name)])
     # It has done so when it reads, if it does.
     wait_until(lambda: name != "strict" or "Seccomp:\t1" in pathlib.Path(f"/proc/{process.pid}/status").read_text(), "it is confined")
@@ -293,6 +293,48 @@ def test_refused(run, allocprof, runner, compiled, tmp_path, name):
     said, = done.stderr.decode().splitlines()
     assert not any(MEMORY in line for line in maps_of(process.pid)) and code_of(process.pid) == before
     assert said.startswith(f"allocprof: cannot measure process {process.pid} from inside: {why}"), said
+    process.exit()
+
+
+OWN = {
+    "addresses": (ADDRESSES, [FAR, "-fPIE", "-pie"], {"malloc": 4, "calloc": 1, "realloc": 1, "free": 5}),
+    "full-relro": (ADDRESSES, [FAR, "-fPIE", "-pie", "-Wl,-z,now"], {"malloc": 4, "calloc": 1, "realloc": 1, "free": 5}),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_allocator_of_the_program(measure, runner, compiled, name):
+    """Whatever leads to its functions leads to the library, but for the allocator's own calls; and each is led back."""
+    source, flags, calls = OWN[name]
+    process = Obedient(runner, [compiled(source, "-O1", *flags, name=name)])
+    process.ask("1")
+    measure(process, "stat").finish()
+    before = code_of(process.pid)
+    for words in ["stat", "--json"], ["record", "--live"], ["stat", "--json"]:
+        measured = measure(process, *words)
+        process.ask("50")
+        said = measured.finish()
+        assert "not complete" not in said, said
+        if words[0] == "stat":
+            report = read_report(measured.output)
+            assert report["complete"] is True
+            assert {function: figures["calls"] for function, figures in report["functions"].items() if figures["calls"]} == \
+                {function: 50 * n for function, n in calls.items()}
+        else:
+            assert support.Recording(measured.output).ledger["lost"] == 0
+        assert code_of(process.pid) == before
+        process.ask("50")
+    process.exit()
+
+
+def test_hidden_functions(measure, runner, compiled):
+    process = Obedient(runner, [compiled(HIDDEN, name="hidden")])
+    measured = measure(process, "stat", "--json")
+    for _ in range(20):
+        process.ask("once")
+    measured.finish()
+    report = read_report(measured.output)
+    assert report["functions"]["malloc"]["calls"] == report["functions"]["free"]["calls"] == 20, report["functions"]
     process.exit()
 
 

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from measured import CHECKING, LATER, LIBRARY, MEMORY, await_untouched, code_of, differences, maps_of, writable_of
+from measured import CHECKING, JEMALLOC, LATER, LIBRARY, MEMORY, await_untouched, code_of, differences, maps_of, writable_of
 from servers import Load, Nginx, Node, Postgresql, Redis
 from support import TIMEOUT_SECONDS, Obedient, control_group, read_report, states_of, unavailable, wait_until
 
@@ -113,10 +113,14 @@ def test_killed(runner, measure, target, words):
     process.exit()
 
 
-def test_many_times(run, allocprof, runner, compiled, tmp_path):
+@pytest.mark.parametrize("allocator", ["C library's", "program's"])
+def test_many_times(run, allocprof, runner, compiled, tmp_path, allocator):
     """Threads that check their blocks."""
+    if allocator == "program's" and not JEMALLOC.exists():
+        unavailable("libjemalloc-dev is not installed: scripts/setup --test")
+    flags = [JEMALLOC, "-lm", "-lstdc++"] if allocator == "program's" else []
     # With -z now no word is bound later, so that all of them are in pages that cannot be written.
-    process = Obedient(runner, [compiled(CHECKING, "-pthread", "-Wl,-z,now", name="checking")])
+    process = Obedient(runner, [compiled(CHECKING, "-pthread", "-Wl,-z,now", *flags, name="checking")])
     assert any(path.endswith("/checking") and rights == "r--p" for _, _, rights, path, _ in code_of(process.pid))
     measure_many_times(run, allocprof, runner, tmp_path / "out", process.pid)
     process.exit()

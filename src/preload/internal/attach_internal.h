@@ -10,7 +10,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct call_site;
 struct hold;
+struct inside_function;
+struct inside_request;
+struct parser;
 struct remote;
 
 /* Names of files in memory that the process makes: the library's, the shared memory's, and that of
@@ -26,14 +30,19 @@ struct library_file {
 	unsigned char *bytes;
 	size_t size;
 	__u64 memory_bytes; /* size of all segments in memory */
-	/* Addresses of allocprof_attach(), allocprof_request, allocprof_n_outside and
-	 * allocprof_redirections, relative to the library's base. */
-	__u64 attach, request, n_outside, redirections;
+	/* Addresses of allocprof_attach(), allocprof_request, allocprof_n_outside,
+	 * allocprof_redirections and allocprof_stubs, relative to the library's base. */
+	__u64 attach, request, n_outside, redirections, stubs;
 	__u64 code_start, code_end;
+	__u64 *functions; /* where functions begin, relative to the base; sorted */
+	size_t n_functions;
+	__u64 *entries; /* where other code calls functions, but for the stubs; sorted */
+	size_t n_entries, room_entries;
 };
 
 /* Reads allocprof's own library from @path. Returns 0 or a negative errno. */
 int library_file__read(const char *path, struct library_file *out);
+void library_file__release(struct library_file *file);
 
 /* Relocates the words of the file that need no symbol for a library that is mapped at @base. */
 void library_file__relocate(struct library_file *file, __u64 base);
@@ -48,8 +57,8 @@ struct mapped_library {
 	__u64 base;
 };
 
-/* Has the thread map the library, relocates @file for the address and stores that in *@base. Returns 0 or
- * a negative errno. */
+/* Has the thread map the library, relocates @file for the address and stores that in *@base: the address
+ * *@base, which must be free, unless that is 0. Returns 0 or a negative errno. */
 int mapped_library__map(struct library_file *file, pid_t pid, struct remote *remote, __u64 *base);
 
 /* Has the thread map the library's segments that have @flags (PF_W, ...) anew. Returns 0 or a negative
@@ -64,6 +73,15 @@ int mapped_library__map_segments(const struct mapped_library *library, struct re
  */
 int process__share_file(pid_t pid, struct remote *remote, const char *name, size_t size,
 			int protection, __u64 *address);
+
+/* Maps memory of the process's own there, with @size bytes of @bytes in it. Stores its address; 0 for no bytes.
+ * Returns 0 or a negative errno; what is mapped stays. */
+int process__map_copy(pid_t pid, struct remote *remote, const void *bytes, size_t size,
+		      __u64 *address);
+
+/* Copies the process's seccomp(2) filters to the process, where the library consults them, and states them in
+ * @request. Returns 0; -EACCES if they cannot be read; or another negative errno. */
+int process__copy_filters(pid_t pid, struct remote *remote, struct inside_request *request);
 
 /*
  * Returns whether a thread may still use memory that the library has mapped. It may while it runs
@@ -95,6 +113,56 @@ void attach_left__remove(const struct attach_left *left, const struct mapped_lib
 			 struct remote *remote);
 /* Returns whether another allocprof measures the process from inside now. */
 bool attach_left__is_measured(pid_t pid);
+
+/* The headers of the program that a process runs, as they are in its memory. */
+struct process_program {
+	__u64 bias; /* what is added to the addresses of the program's file */
+	Elf64_Phdr headers[64];
+	size_t n;
+};
+
+/* Returns 0; -ENOTSUP if the memory has no such headers; -EPERM if this user may not trace the process; or
+ * another negative errno of reading. */
+int process__read_program(pid_t pid, struct process_program *out);
+
+/* What a program with an allocator of its own needs so that its calls lead to the library. */
+struct attach_calls {
+	pid_t pid;
+	struct process_program program;
+	__u64 bias, start, end;		   /* addresses of the program's code */
+	struct inside_function *functions; /* of the allocator; stub number n leads to number n */
+	size_t n_functions;		   /* 0: the program has no allocator */
+	struct call_site *sites;	   /* sorted by address */
+	size_t n_sites;
+};
+
+/* How many instructions and words were changed, and how many others had changed already. */
+struct calls_changed {
+	__u64 n, n_lost;
+};
+
+/* Finds the allocator in the program of process @pid, and what leads to it. The caller releases *@out, also if
+ * there is none. Returns 0; -EEXIST, and the reason in *@why, if its calls cannot be redirected; or -ENOMEM. */
+int attach_calls__find(struct parser *parser, pid_t pid, struct attach_calls *out,
+		       const char **why);
+void attach_calls__release(struct attach_calls *calls);
+
+/* Finds room for @size bytes that the program's code can reach. Returns 0; -ENOSPC; or a negative errno. */
+int attach_calls__find_room(const struct attach_calls *calls, __u64 size, __u64 *address);
+
+/* Copies the list of functions to the process, and states it in @request. Returns 0 or a negative errno. */
+int attach_calls__copy(const struct attach_calls *calls, struct remote *remote,
+		       struct inside_request *request);
+
+/* Returns 0 if all that leads to the functions can lead to the stubs at @stubs; -ENOSPC if they are too far
+ * away; -EEXIST if somebody else has changed the code; -EFAULT; or -ESRCH. */
+int attach_calls__check(const struct attach_calls *calls, __u64 stubs);
+
+/* Has the program's calls lead to the stubs; all threads must be held. Returns 0 or a negative errno: the
+ * process may be changed in part. Restoring changes only what does lead to stubs. */
+int attach_calls__redirect(const struct attach_calls *calls, __u64 stubs,
+			   struct calls_changed *out);
+int attach_calls__restore(const struct attach_calls *calls, __u64 stubs, struct calls_changed *out);
 
 /* Finds the address of the dynamic linker's struct r_debug. Returns 0; -ENOTSUP if the program has
  * none; -EPERM if this user may not trace the process; or another negative errno of reading. */
