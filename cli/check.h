@@ -135,6 +135,7 @@ struct check_runs {
 	__s64 *values;	/* by part, figure and run */
 	__s64 fewest;
 	bool is_incomplete;
+	__u64 unsearched;     /* live blocks of which it is not known whether they are lost */
 	struct error missing; /* why a region, or any limit, is missing */
 	struct profile *
 		all; /* up to CHECK_SPREAD_RUNS runs, to find out where they differ; NULL: not wanted */

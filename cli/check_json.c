@@ -20,7 +20,9 @@ static int add(json_object *object, const char *key, json_object *value)
 
 static const char *unit_of(int figure)
 {
-	return cost__is_bytes(check__cost(figure)) ? "bytes" : "allocations";
+	bool is_bytes = cost__is_bytes(check__cost(figure)) && figure != BUDGET_LOST_ALLOCATIONS;
+
+	return is_bytes ? "bytes" : "allocations";
 }
 
 static json_object *name_of(const struct check_result *result, size_t part, int figure)

@@ -137,6 +137,19 @@ static void set_status_error(struct check_result *result, const char *whose, int
 			   status);
 }
 
+static void set_incomplete(struct check_result *result, const struct check_runs *runs)
+{
+	const char *what = runs->unsearched ? "blocks" : "calls";
+
+	result->outcome = CHECK_INCOMPLETE;
+	if (runs->side == CHECK_BASE)
+		error__set(&result->error, -ENODATA,
+			   "not all %s of the base are known, as said above", what);
+	else
+		error__set(&result->error, -ENODATA, "not all of its %s are known, as said above",
+			   what);
+}
+
 /* Sets the outcome of a test that ended without figures to judge. */
 static bool set_failure(struct check_result *result, const struct check_runs *runs,
 			const struct series_end *end, int err)
@@ -155,10 +168,7 @@ static bool set_failure(struct check_result *result, const struct check_runs *ru
 		result->outcome = CHECK_FAILED;
 		set_status_error(result, is_base ? "the base's" : "its", end->status);
 	} else if (runs->is_incomplete) {
-		result->outcome = CHECK_INCOMPLETE;
-		error__set(&result->error, -ENODATA,
-			   is_base ? "not all calls of the base are known"
-				   : "not all of its calls are known, as said above");
+		set_incomplete(result, runs);
 	} else {
 		return false;
 	}
@@ -276,9 +286,7 @@ static bool read_base(struct check_runs *runs)
 	if (!err)
 		err = check_runs__read(runs, runs->context->base.path, &result->error);
 	if (!err && runs->is_incomplete) {
-		error__set(&result->error, -ENODATA,
-			   "not all calls of the base are known, as said above");
-		result->outcome = CHECK_INCOMPLETE;
+		set_incomplete(result, runs);
 		return false;
 	}
 	if (!err)
@@ -397,6 +405,7 @@ void check__run(const struct check_context *context, struct budget_test *test,
 	}
 	for (int side = 0; side < CHECK_SIDES; side++) {
 		measures[side] = *context->measure;
+		measures[side].session.reachable = budget_test__limits_lost(test);
 		measures[side].argv =
 			(char **)(context->argv ? (void *)context->argv : (void *)test->command);
 		sides[side] = (struct check_runs){ .context = context,

@@ -13,6 +13,7 @@
 #include "data_file.h"
 #include "measure_gaps.h"
 #include "message.h"
+#include "number.h"
 #include "profile.h"
 #include "profile_runs.h"
 #include "recording.h"
@@ -31,11 +32,21 @@ static const struct {
 	[BUDGET_REMAINING_BYTES] = { STAT_LIVE_BYTES, COST_LIVE_BYTES },
 	[BUDGET_PEAK_BYTES] = { STAT_PEAK_BYTES, COST_PEAK },
 	[BUDGET_TEMPORARY_ALLOCATIONS] = { STAT_TEMPORARY, COST_TEMPORARY },
+	/* These are of stacks alone. */
+	[BUDGET_LOST_ALLOCATIONS] = { .of_stack = COST_LOST },
+	[BUDGET_LOST_BYTES] = { .of_stack = COST_LOST },
 };
 
 enum cost check__cost(enum budget_figure figure)
 {
 	return figures[figure].of_stack;
+}
+
+static __u64 figure_of(enum budget_figure figure, const struct selection *selection)
+{
+	if (figure == BUDGET_LOST_ALLOCATIONS)
+		return cost__blocks(COST_LOST, selection);
+	return cost__of(check__cost(figure), selection);
 }
 
 static size_t n_parts(const struct check_runs *runs)
@@ -108,13 +119,24 @@ static void take_region(struct check_runs *runs, const struct profile *profile, 
 		totals.bytes_allocated - totals.bytes_deallocated;
 }
 
-/* Adds the costs of the stacks through @function, or of all if it is NULL, to run after run. */
-static int add_stacks(struct check_runs *runs, size_t part, struct profile *profile,
-		      const char *function, struct error *error)
+static __u64 count_unsearched(const struct selection *selection)
+{
+	__u64 blocks = selection->live;
+
+	for (int i = 0; i < PROFILE_REACHES; i++)
+		blocks -= selection->reached[i].blocks;
+	return blocks;
+}
+
+/* Adds the costs of the stacks through @function, or of all if it is NULL, to run after run: those of the figures from
+ * @first on. */
+static int add_stacks(struct check_runs *runs, size_t part, enum budget_figure first,
+		      struct profile *profile, const char *function, struct error *error)
 {
 	struct filter_rule rule = { .kind = FILTER_THROUGH, .text = function };
 	struct data_choice choice = { .needs_no_groups = true, .filter.all_runs = true };
 	struct selected selected = { .profile = profile };
+	bool is_searched = budget_test__limits_lost(runs->result->test);
 	int err;
 
 	choice.filter.options.rules = &rule;
@@ -124,9 +146,11 @@ static int add_stacks(struct check_runs *runs, size_t part, struct profile *prof
 	for (size_t i = 0; i < profile->n_counts && !err; i++) {
 		__u32 run = profile__count_run(profile, &profile->counts[i]) - 1;
 
-		for (int j = 0; j < BUDGET_FIGURES; j++)
+		for (int j = first; j < BUDGET_FIGURES; j++)
 			values_of(runs, part, j)[runs->n + run] +=
-				cost__of(check__cost(j), &selected.filtered.counts[i]);
+				figure_of(j, &selected.filtered.counts[i]);
+		if (!part && is_searched)
+			runs->unsearched += count_unsearched(&selected.filtered.counts[i]);
 	}
 	/* The caller's. */
 	selected.profile = NULL;
@@ -142,8 +166,27 @@ static int take_functions(struct check_runs *runs, struct profile *profile, stru
 
 	for (size_t i = 0; i < test->n_parts && !err; i++)
 		if (test->parts[i].kind == BUDGET_THROUGH && !test->parts[i].is_off)
-			err = add_stacks(runs, i + 1, profile, test->parts[i].name, error);
+			err = add_stacks(runs, i + 1, 0, profile, test->parts[i].name, error);
 	return err;
+}
+
+/* Takes what is lost, if that has limits. Where some of the blocks were not searched for, not all is known. */
+static int take_lost(struct check_runs *runs, struct profile *profile, struct error *error)
+{
+	__u64 before = runs->unsearched;
+	int err;
+
+	if (!budget_test__limits_lost(runs->result->test))
+		return 0;
+	err = add_stacks(runs, 0, BUDGET_LOST_ALLOCATIONS, profile, NULL, error);
+	if (err || runs->unsearched == before)
+		return err;
+	runs->is_incomplete = true;
+	message__print(
+		"test '%s' left %s blocks of which nobody knows whether they are lost: in other "
+		"processes than its command's own, which alone is searched, or in mappings",
+		runs->result->test->name, number__count(runs->unsearched - before).text);
+	return 0;
 }
 
 static void take_regions(struct check_runs *runs, const struct profile *profile)
@@ -255,20 +298,23 @@ int check_runs__take(void *context, struct session *session, size_t run, struct 
 	err = choose_limits(runs, profile);
 	if (err)
 		return error__set(error, err, "out of memory");
-	for (int i = 0; i < BUDGET_FIGURES; i++)
+	for (int i = 0; i < BUDGET_LOST_ALLOCATIONS; i++)
 		values_of(runs, 0, i)[runs->n] = of_run.values[figures[i].of_run];
 	take_regions(runs, profile);
 	if (!profile__is_complete(profile) || profile->totals.run.runs ||
 	    (budget_test__has_part(runs->result->test, BUDGET_REGION) &&
 	     profile__has_gaps(profile, true)))
 		runs->is_incomplete = true;
-	err = take_figures(runs, session, of_run.values[STAT_TOTAL_ALLOCATIONS], error);
+	err = take_lost(runs, session__profile(session), error);
+	if (!err)
+		err = take_figures(runs, session, of_run.values[STAT_TOTAL_ALLOCATIONS], error);
 	runs->n += !err;
 	return err;
 }
 
 /* Refuses recordings whose figures are not those of whole runs. */
-static int check_recording(const struct profile *profile, const char *path, struct error *error)
+static int check_recording(const struct profile *profile, bool needs_lost, const char *path,
+			   struct error *error)
 {
 	if (!filter__has_live(profile))
 		return error__set(error, -ENODATA,
@@ -290,6 +336,10 @@ static int check_recording(const struct profile *profile, const char *path, stru
 			"%.256s ended before what it recorded did; record a command until "
 			"it ends",
 			path);
+	if (needs_lost && !profile__has_reach(profile))
+		return error__set(
+			error, -ENODATA,
+			"%.256s does not know what is lost; make it with record --reachable", path);
 	for (__u32 run = 1; run <= profile__n_runs(profile); run++) {
 		const char *status = profile__run_meta(profile, run, "exit_status");
 
@@ -305,15 +355,16 @@ int check_runs__read(struct check_runs *runs, const char *path, struct error *er
 {
 	struct profile *profile = NULL;
 	int err = data_file__read(path, &profile, error);
+	bool needs_lost = budget_test__limits_lost(runs->result->test);
 	__u32 n = err ? 0 : profile__n_runs(profile);
 
 	if (err)
 		return err;
-	err = check_recording(profile, path, error);
+	err = check_recording(profile, needs_lost, path, error);
 	if (!err && check_runs__prepare(runs, n))
 		err = error__set(error, -ENOMEM, "out of memory");
 	if (!err)
-		err = add_stacks(runs, 0, profile, NULL, error);
+		err = add_stacks(runs, 0, 0, profile, NULL, error);
 	for (__u32 run = 1; run <= n && !err; run++) {
 		const char *peak = profile__run_meta(profile, run, "peak_bytes");
 
@@ -323,7 +374,7 @@ int check_runs__read(struct check_runs *runs, const char *path, struct error *er
 	}
 	if (!err)
 		err = take_functions(runs, profile, error);
-	runs->is_incomplete = !completeness__is_complete(profile);
+	runs->is_incomplete = !completeness__is_complete(profile) || runs->unsearched;
 	if (!err && runs->is_incomplete)
 		completeness_messages__print(profile, path, 0);
 	runs->n = n;

@@ -27,6 +27,8 @@ static const char *const figure_names[BUDGET_FIGURES] = {
 	[BUDGET_REMAINING_BYTES] = "remaining_bytes",
 	[BUDGET_PEAK_BYTES] = "peak_bytes",
 	[BUDGET_TEMPORARY_ALLOCATIONS] = "temporary_allocations",
+	[BUDGET_LOST_ALLOCATIONS] = "lost_allocations",
+	[BUDGET_LOST_BYTES] = "lost_bytes",
 };
 
 static const char *const condition_names[BUDGET_CONDITIONS] = {
@@ -194,8 +196,7 @@ static int read_runs(const struct budget_context *context, json_object *value, _
 /* Returns whether parts of the kind have the figure. */
 static bool part_has(enum budget_part_kind kind, int figure)
 {
-	return kind == BUDGET_THROUGH ||
-	       (figure != BUDGET_PEAK_BYTES && figure != BUDGET_TEMPORARY_ALLOCATIONS);
+	return kind == BUDGET_THROUGH || figure <= BUDGET_REMAINING_BYTES;
 }
 
 static int read_part(const struct budget_context *at, json_object *object, struct budget_part *part)
@@ -228,7 +229,8 @@ static int read_part(const struct budget_context *at, json_object *object, struc
 				   part->kind == BUDGET_REGION ? "region" : "function",
 				   part->kind == BUDGET_REGION
 					   ? ""
-					   : ", peak_bytes, temporary_allocations");
+					   : ", peak_bytes, temporary_allocations, "
+					     "lost_allocations, lost_bytes");
 		if (err)
 			return err;
 	}
@@ -386,8 +388,8 @@ static int read_key(const struct budget_context *context, json_object *value,
 		context,
 		"unknown key; a test has command, runs, warmup, percentile, directory, regions, "
 		"through, when, comment, total_allocations, total_allocated_bytes, "
-		"remaining_allocations, remaining_bytes, peak_bytes and "
-		"temporary_allocations");
+		"remaining_allocations, remaining_bytes, peak_bytes, temporary_allocations, "
+		"lost_allocations and lost_bytes");
 }
 
 /* Returns whether the name is valid; it becomes part of file names. */
@@ -620,15 +622,22 @@ static bool has_limits(const struct budget_limit limits[BUDGET_FIGURES])
 	return false;
 }
 
-bool budget_test__has_limits(const struct budget_test *test)
+/* Returns whether it is so for the limits of the test, of a part that is not off, or of a place. */
+static bool is_anywhere(const struct budget_test *test,
+			bool (*says)(const struct budget_limit limits[BUDGET_FIGURES]))
 {
 	for (size_t i = 0; i < test->n_parts; i++)
-		if (!test->parts[i].is_off && has_limits(test->parts[i].limits))
+		if (!test->parts[i].is_off && says(test->parts[i].limits))
 			return true;
 	for (size_t i = 0; i < test->n_whens; i++)
-		if (has_limits(test->whens[i].limits))
+		if (says(test->whens[i].limits))
 			return true;
-	return has_limits(test->limits);
+	return says(test->limits);
+}
+
+bool budget_test__has_limits(const struct budget_test *test)
+{
+	return is_anywhere(test, has_limits);
 }
 
 static bool limits_growth(const struct budget_limit limits[BUDGET_FIGURES])
@@ -641,13 +650,18 @@ static bool limits_growth(const struct budget_limit limits[BUDGET_FIGURES])
 
 bool budget_test__limits_growth(const struct budget_test *test)
 {
-	for (size_t i = 0; i < test->n_whens; i++)
-		if (limits_growth(test->whens[i].limits))
-			return true;
-	for (size_t i = 0; i < test->n_parts; i++)
-		if (!test->parts[i].is_off && limits_growth(test->parts[i].limits))
-			return true;
-	return limits_growth(test->limits);
+	return is_anywhere(test, limits_growth);
+}
+
+static bool limits_lost(const struct budget_limit limits[BUDGET_FIGURES])
+{
+	return budget_limit__is_any(&limits[BUDGET_LOST_ALLOCATIONS]) ||
+	       budget_limit__is_any(&limits[BUDGET_LOST_BYTES]);
+}
+
+bool budget_test__limits_lost(const struct budget_test *test)
+{
+	return is_anywhere(test, limits_lost);
 }
 
 bool budget_test__has_part(const struct budget_test *test, enum budget_part_kind kind)

@@ -21,6 +21,9 @@ enum budget_figure {
 	BUDGET_REMAINING_BYTES,
 	BUDGET_PEAK_BYTES,
 	BUDGET_TEMPORARY_ALLOCATIONS,
+	/* What was left that no pointer leads to, also indirectly; the last ones. */
+	BUDGET_LOST_ALLOCATIONS,
+	BUDGET_LOST_BYTES,
 	BUDGET_FIGURES,
 };
 
@@ -53,8 +56,7 @@ enum budget_part_kind {
 	BUDGET_THROUGH, /* stacks through a function, whose name is a pattern */
 };
 
-/* Limits for a part of what the command allocates. Regions have neither BUDGET_PEAK_BYTES nor
- * BUDGET_TEMPORARY_ALLOCATIONS. */
+/* Limits for a part of what the command allocates. Regions have the figures up to BUDGET_REMAINING_BYTES. */
 struct budget_part {
 	enum budget_part_kind kind;
 	const char *name;
@@ -126,6 +128,8 @@ bool budget_test__has_limits(const struct budget_test *test);
 bool budget_test__limits_growth(const struct budget_test *test);
 /* Returns whether @test has a part of this kind that is not off. */
 bool budget_test__has_part(const struct budget_test *test, enum budget_part_kind kind);
+/* Returns whether one of them is of what is lost, which has to be searched for. */
+bool budget_test__limits_lost(const struct budget_test *test);
 bool budget_limit__is_any(const struct budget_limit *limit);
 
 /* Returns what the recording says, or NULL. */

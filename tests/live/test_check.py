@@ -216,3 +216,61 @@ def test_series_differs(run, allocprof, target, tmp_path):
     assert result.stdout == b"in\n" * 3
     total = json.loads(output.read_text())["figures"]["total_allocations"]
     assert not total["same"] and total["spread"] >= 6
+
+
+LOSES = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+void *kept;
+__attribute__((noinline)) static void lose(int n)
+{
+	for (int i = 0; i < n; i++) {
+		void *volatile block = malloc(100);
+		block = 0;
+		(void)block;
+	}
+}
+int main(int argc, char **argv)
+{
+	char below[4096];
+	kept = malloc(200);
+	lose(atoi(argv[1]));
+	/* Nothing of it is left in registers or below the stack. */
+	memset(below, 0, sizeof(below));
+	__asm__ volatile("" : : "r"(below) : "memory");
+	if (argc > 2 && !fork())
+		kept = malloc(300);
+	return 0;
+}
+"""
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.fast("preload")
+def test_lost(run, allocprof, compiled, tmp_path):
+    """What is left and still in use is no leak."""
+    program = str(compiled(LOSES, "-g"))
+    lost = {"lost_allocations": {"max": 2, "min": 2}, "lost_bytes": {"max": 200}}
+    budget = write(tmp_path / "budget.json", t={**lost, "remaining_allocations": {"max": 4}, "through": {"lose": lost}})
+    said = check(run, allocprof, budget, "--", program, "2", expect=0)
+    assert said == "within      t: remaining_allocations 3 (at most 4); lost_allocations 2 (exactly 2); lost_bytes 200 (at most 200); " \
+        "through 'lose' lost_allocations 2 (exactly 2); through 'lose' lost_bytes 200 (at most 200)\n"
+    said = check(run, allocprof, budget, "--", program, "3", expect=1)
+    assert "through 'lose' lost_bytes 300, over the limit of 200 by 100" in said
+    assert re.search(r"\+100  200 -> 300  .*\n +malloc\n +lose \(program.c:", said), said
+    # A child has blocks, too, and nobody has looked where pointers lead in it.
+    said = check(run, allocprof, budget, "-r", "1", "--", program, "2", "fork", expect=4)
+    assert "incomplete  t: not all of its blocks are known, as said above" in said and "test 't' left" in said
+
+
+@pytest.mark.engines("preload")
+def test_lost_against(run, allocprof, compiled, tmp_path):
+    """A base that was recorded has to know what is lost."""
+    program = str(compiled(LOSES))
+    for options, status in (["--live"], 2), (["--reachable"], 1):
+        run([allocprof, "record", *options, "-o", tmp_path / "base.data", "--", program, "1"], expect=0)
+        budget = write(tmp_path / "budget.json", t={"lost_allocations": {"growth": 0}})
+        said = check(run, allocprof, budget, "--against", str(tmp_path / "base.data"), "--", program, "2", expect=status)
+        assert ("make it with record --reachable" in said) == (status == 2)
+    assert "lost_allocations 2, +1 (+100.0 %) against 1 of the base, where no growth is allowed" in said
