@@ -10,6 +10,8 @@ import pytest
 
 import conftest
 import support
+import test_figures
+import test_regions
 from names import Named
 from test_names import assert_as_addr2line
 
@@ -111,3 +113,28 @@ def test_demangler_says_what_is_committed(swift):
 
 def test_inlined(recording, swift):
     assert_as_addr2line(recording, swift / "shapes", swift / "shapes", column="symbol")
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
+@pytest.mark.parametrize("configuration", ["debug", "release"])
+def test_package(run, allocprof, swift, tmp_path, configuration, live):
+    """Regions and figures by the package of bindings/swift: what the program knows, reads and stat prints is the same."""
+    command = [swift / "lib" / "ld-linux-x86-64.so.2", "--library-path", swift / "lib", swift / f"regions-{configuration}"]
+    report, result = test_regions.stat(run, allocprof, tmp_path, live, command)
+    del report["regions"]["warm_up"]
+    test_regions.assert_regions(report, test_regions.own_figures(result.stdout), live)
+    read = test_figures.read_by_program(result.stdout)
+    for name, region in report["regions"].items():
+        test_figures.assert_equal(read[name], region, live)
+    # Three of nest(), ten of recurse(), and one in no region.
+    assert read["thread"]["allocations"] == 14 and read["thread"]["live"] == 0
+    assert read["misspelt"]["answer"] == test_figures.NOT_BEGUN
+    assert set(test_figures.answers(test_figures.read_by_program(run(command, expect=0).stdout)).values()) == {test_figures.NOBODY}
+
+
+def test_package_by_probes(run, allocprof, swift, tmp_path):
+    """The program is told why it reads nothing."""
+    command = [swift / "lib" / "ld-linux-x86-64.so.2", "--library-path", swift / "lib", swift / "regions-release"]
+    result = run([allocprof, "stat", "--engine=uprobe", "--expect", command[-1], "--", *command], expect=0)
+    assert set(test_figures.answers(test_figures.read_by_program(result.stdout)).values()) == {test_figures.PROBES}

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Builds shapes.swift with Debian 13's Swift, for whatever Debian this is: build.sh DIRECTORY
+# Builds shapes.swift, and regions.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
+# this is: build.sh DIRECTORY
 #
 # Makes a root of Debian 13 with the package swiftlang by scripts/root, which takes some minutes, the network
-# and 4 GB, and stays for the next time. Leaves in DIRECTORY shapes, lib/ with the libraries that it needs and
+# and 4 GB, and stays for the next time. Leaves in DIRECTORY shapes, regions-debug and regions-release, lib/ with the libraries that it needs and
 # their ld.so, and libswiftDemangle.so with what that needs in demangle/. To run:
 #   DIRECTORY/lib/ld-linux-x86-64.so.2 --library-path DIRECTORY/lib DIRECTORY/shapes
 set -eu
@@ -40,8 +41,29 @@ copy_with_libraries() {
 	done
 }
 
+# The package of bindings/swift, and a program that depends on it, in both configurations.
+app=$root/tmp/allocprof-regions
+rm -rf "$app"
+mkdir -p "$app/Sources/regions"
+cp -r "$source/../../bindings/swift" "$app/allocprof"
+cp "$source/../../include/allocprof.h" "$app"
+cp "$source/regions.swift" "$app/Sources/regions/main.swift"
+cat >"$app/Package.swift" <<'END'
+// swift-tools-version:5.9
+import PackageDescription
+let package = Package(
+    name: "regions", dependencies: [.package(path: "allocprof")],
+    targets: [.executableTarget(name: "regions", dependencies: [.product(name: "Allocprof", package: "allocprof")])])
+END
+for configuration in debug release; do
+	in_root env -C /tmp/allocprof-regions HOME=/tmp/allocprof-regions "$swift/bin/swift" build --disable-sandbox \
+		-c "$configuration" -Xcc -I/tmp/allocprof-regions
+	cp "$app/.build/$configuration/regions" "$out/regions-$configuration"
+done
+
 rm -rf "${out:?}/lib" "${out:?}/demangle"
-copy_with_libraries "$out/lib" /tmp/shapes
+copy_with_libraries "$out/lib" /tmp/shapes \
+	/tmp/allocprof-regions/.build/debug/regions /tmp/allocprof-regions/.build/release/regions
 copy_with_libraries "$out/demangle" "$swift/lib/libswiftDemangle.so" "$swift/bin/swift-demangle"
 cp "$root$swift/lib/libswiftDemangle.so" "$root$swift/bin/swift-demangle" "$out/demangle/"
 cp "$root/tmp/shapes" "$out/shapes"
