@@ -23,15 +23,23 @@
 #define SPARSE_BYTES (256 << 10)
 
 /* Blocks that are close to each other are in one segment, which has an index: the first block that
- * does not end before each INDEX_BYTES. */
-#define INDEX_BYTES (64ULL << 10)
-#define MOST_GAP    (1ULL << 20)
+ * does not end before each cell of addresses. Cells are as large as a few blocks on average. */
+#define LEAST_CELL_BITS 9
+#define MOST_CELL_BITS	16
+#define BLOCKS_IN_CELL	4
+#define MOST_GAP	(1ULL << 20)
 
 struct segment {
 	__u64 begin, end;
 	__u32 first, last; /* blocks */
+	int cell_bits;	   /* binary logarithm of a cell's bytes */
 	__u32 *index;
 };
+
+/* So many words before a word is looked up, the index and then the blocks are fetched that it needs: most of the
+ * time would be waits for memory otherwise. */
+#define INDEX_AHEAD  32
+#define BLOCKS_AHEAD 16
 
 /*
  * Small blocks are read once, by ascending addresses, and their pointers kept, since a system call
@@ -75,6 +83,8 @@ struct scan {
 	int err;
 	struct vtable vtables[VTABLES];
 	__u64 words[BUFFER / WORD], entries[ENTRIES];
+	__u32 near[BUFFER / WORD + 1]; /* of these words, those that may be pointers to blocks */
+	size_t n_near;
 };
 
 /* A block without bytes occupies its address all the same. */
@@ -83,17 +93,29 @@ static __u64 block_end(const struct reach_blocks *blocks, size_t block)
 	return blocks->begins[block] + (blocks->sizes[block] ?: 1);
 }
 
+static int choose_cell_bits(const struct segment *segment)
+{
+	__u64 most = (segment->last - segment->first + 1) / BLOCKS_IN_CELL;
+	int bits = LEAST_CELL_BITS;
+
+	while (bits < MOST_CELL_BITS && (segment->end - segment->begin) >> bits > most)
+		bits++;
+	return bits;
+}
+
 static int fill_index(const struct scan *scan, struct segment *segment)
 {
-	__u64 size = (segment->end - segment->begin) / INDEX_BYTES + 1;
 	__u32 block = segment->first;
+	__u64 size;
 
+	segment->cell_bits = choose_cell_bits(segment);
+	size = ((segment->end - segment->begin) >> segment->cell_bits) + 1;
 	segment->index = size > SIZE_MAX / sizeof(__u32) ? NULL : malloc(size * sizeof(__u32));
 	if (!segment->index)
 		return -ENOMEM;
 	for (__u64 i = 0; i < size; i++) {
 		while (block < segment->last &&
-		       block_end(scan->blocks, block) <= segment->begin + i * INDEX_BYTES)
+		       block_end(scan->blocks, block) <= segment->begin + (i << segment->cell_bits))
 			block++;
 		segment->index[i] = block;
 	}
@@ -166,10 +188,10 @@ static __s64 find_block(struct scan *scan, __u64 address)
 	segment = find_segment(scan, address);
 	if (!segment)
 		return -1;
-	at = (address - segment->begin) / INDEX_BYTES;
+	at = (address - segment->begin) >> segment->cell_bits;
 	from = segment->index[at];
 	until = segment->last;
-	if ((at + 1) * INDEX_BYTES < segment->end - segment->begin)
+	if ((at + 1) << segment->cell_bits < segment->end - segment->begin)
 		until = segment->index[at + 1];
 	/* The last block that does not begin behind the address. */
 	at = from +
@@ -177,6 +199,34 @@ static __s64 find_block(struct scan *scan, __u64 address)
 	if (at == from || block_end(blocks, at - 1) <= address)
 		return -1;
 	return at - 1;
+}
+
+/* Returns the entry of the index that is needed for @address, if that is where the last block was found. */
+static const __u32 *find_cell(const struct scan *scan, __u64 address)
+{
+	const struct segment *segment = &scan->segments[scan->segment];
+
+	return address - segment->begin < segment->end - segment->begin
+		       ? &segment->index[(address - segment->begin) >> segment->cell_bits]
+		       : NULL;
+}
+
+/* Has the processor fetch what find_block() needs for words behind word number @at of the near ones. */
+static void look_ahead(const struct scan *scan, size_t at)
+{
+	const __u32 *cell = NULL;
+
+	if (at + INDEX_AHEAD < scan->n_near)
+		cell = find_cell(scan, scan->words[scan->near[at + INDEX_AHEAD]]);
+	if (cell)
+		__builtin_prefetch(cell);
+	cell = NULL;
+	if (at + BLOCKS_AHEAD < scan->n_near)
+		cell = find_cell(scan, scan->words[scan->near[at + BLOCKS_AHEAD]]);
+	if (cell) {
+		__builtin_prefetch(&scan->blocks->begins[*cell]);
+		__builtin_prefetch(&scan->blocks->sizes[*cell]);
+	}
 }
 
 static bool read_words(struct scan *scan, __u64 address, __u64 *words, size_t n)
@@ -268,10 +318,9 @@ static void follow_lost(struct scan *scan, size_t block)
 		*class = REACH_INDIRECT;
 }
 
-/* Follows a pointer to the block. */
-static void follow_to(struct scan *scan, size_t block, __u64 pointer)
+/* Follows a pointer to the block, which is needed only where it does not lead to its beginning. */
+static void follow_to(struct scan *scan, size_t block, bool is_begin, __u64 pointer)
 {
-	bool is_begin = pointer == scan->blocks->begins[block];
 	__u8 *class = &scan->classes[block];
 
 	if (*class == REACH_REACHABLE || (scan->only_begins && !is_begin))
@@ -294,7 +343,7 @@ static void follow_pointer(struct scan *scan, __u64 pointer)
 	if (scan->has_leader)
 		follow_lost(scan, block);
 	else
-		follow_to(scan, block, pointer);
+		follow_to(scan, block, pointer == scan->blocks->begins[block], pointer);
 }
 
 /* Follows the words of memory that has been read. Roots are read with @skips: blocks among them are
@@ -401,15 +450,31 @@ static bool is_small(const struct scan *scan, size_t block)
 	return scan->blocks->sizes[block] < SPARSE_BYTES;
 }
 
-/* Keeps the pointers among the words. */
-static void keep_pointers(struct scan *scan, const __u64 *words, size_t n)
+/* Finds the words that may be pointers to blocks, of @n that have been read. */
+static void find_near(struct scan *scan, size_t n)
 {
-	for (size_t i = 0; i < n && scan->n_pointers < scan->pointers_room; i++) {
-		__s64 block = find_block(scan, words[i]);
+	scan->n_near = 0;
+	for (size_t i = 0; i < n; i++) {
+		scan->near[scan->n_near] = i;
+		scan->n_near += scan->words[i] - scan->begin < scan->size;
+	}
+}
 
+/* Keeps the pointers among the words @from to @until. @next: number of the first near one that was not
+ * looked at. */
+static void keep_pointers(struct scan *scan, size_t from, size_t until, size_t *next)
+{
+	for (; *next < scan->n_near && scan->near[*next] < until &&
+	       scan->n_pointers < scan->pointers_room;
+	     ++*next) {
+		__u64 word = scan->words[scan->near[*next]];
+		__s64 block;
+
+		look_ahead(scan, *next);
+		block = scan->near[*next] < from ? -1 : find_block(scan, word);
 		if (block >= 0)
 			scan->pointers[scan->n_pointers++] =
-				block << 1 | (words[i] != scan->blocks->begins[block] ? INSIDE : 0);
+				block << 1 | (word != scan->blocks->begins[block] ? INSIDE : 0);
 	}
 }
 
@@ -434,7 +499,9 @@ static size_t keep_blocks(struct scan *scan, size_t first)
 	__u64 begin = (blocks->begins[first] + WORD - 1) & ~(WORD - 1);
 	size_t end = find_batch(scan, first), at = first;
 	ssize_t n = pread(scan->memory, scan->words, block_end(blocks, end - 1) - begin, begin);
+	size_t next = 0;
 
+	find_near(scan, n > 0 ? n / WORD : 0);
 	for (; at < end; at++) {
 		__u64 from = (blocks->begins[at] + WORD - 1) & ~(WORD - 1);
 		__u64 until = (blocks->begins[at] + blocks->sizes[at]) & ~(WORD - 1);
@@ -442,7 +509,8 @@ static size_t keep_blocks(struct scan *scan, size_t first)
 
 		if (size && (n < 0 || until - begin > (__u64)n))
 			break;
-		keep_pointers(scan, scan->words + (from - begin) / WORD, size / WORD);
+		if (size)
+			keep_pointers(scan, (from - begin) / WORD, (until - begin) / WORD, &next);
 		if (scan->n_pointers == scan->pointers_room)
 			break;
 		scan->figures.read_bytes += size;
@@ -485,21 +553,28 @@ static bool follow_kept(struct scan *scan, size_t block)
 {
 	__u32 from, until;
 
-	if (block >= scan->n_kept || !is_small(scan, block))
+	if (block >= scan->n_kept)
 		return false;
 	from = scan->first_pointers[block];
 	until = scan->first_pointers[block + 1];
-	for (__u32 i = from; i < until; i++)
+	if (from == until)
+		return is_small(scan, block);
+	for (__u32 i = from; i < until; i++) {
+		__u32 to = scan->pointers[i] >> 1;
+
+		/* It is needed next, and what follows waits for its class. */
+		__builtin_prefetch(&scan->first_pointers[to]);
 		if (scan->pointers[i] & INSIDE && !scan->has_leader &&
-		    scan->classes[scan->pointers[i] >> 1] != REACH_REACHABLE)
+		    scan->classes[to] != REACH_REACHABLE)
 			return false;
+	}
 	for (__u32 i = from; i < until; i++) {
 		__u32 to = scan->pointers[i] >> 1;
 
 		if (scan->has_leader)
 			follow_lost(scan, to);
 		else
-			follow_to(scan, to, scan->blocks->begins[to]);
+			follow_to(scan, to, !(scan->pointers[i] & INSIDE), 0);
 	}
 	return true;
 }
