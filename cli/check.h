@@ -9,6 +9,7 @@
 #include "array.h"
 #include "budget.h"
 #include "error.h"
+#include "filter.h"
 #include "measure.h"
 #include "selection.h"
 
@@ -124,6 +125,16 @@ enum check_growth check_result__growth(const struct check_result *result, size_t
 
 /* Returns whether the figure has a limit, or is compared. */
 bool check_result__shows(const struct check_result *result, size_t part, enum budget_figure figure);
+
+/* What a part selects; to outlive the options that point to it. */
+struct check_selection {
+	struct filter_rule rule;
+	struct filter_where where;
+};
+
+/* Sets @options to select @part, a function or expression; NULL: all. Returns 0, or -EINVAL with @error set. */
+int check__select(const struct budget_part *part, struct check_selection *selection,
+		  struct filter_options *options, struct error *error);
 
 /* The runs of one side of a test (check_side.c). */
 struct check_runs {

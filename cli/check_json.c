@@ -30,10 +30,8 @@ static json_object *name_of(const struct check_result *result, size_t part, int 
 	const struct budget_part *of = check_result__part(result, part);
 	_cleanup_(free_ptr) char *name = NULL;
 
-	if (asprintf(&name, "%s: %s%s%s", result->test->name, budget__figure_name(figure),
-		     !of			 ? ""
-		     : of->kind == BUDGET_REGION ? " in region "
-						 : " through ",
+	if (asprintf(&name, "%s: %s%s%s%s%s", result->test->name, budget__figure_name(figure),
+		     of ? " " : "", of ? budget_part__words(of->kind) : "", of ? " " : "",
 		     of ? of->name : "") < 0) {
 		name = NULL;
 		return NULL;
@@ -157,7 +155,7 @@ static int add_figure(json_object *list, const struct check_result *result, size
 	int err = object ? add_text(object, "figure", budget__figure_name(figure)) : -ENOMEM;
 
 	if (!err && of)
-		err = add_text(object, of->kind == BUDGET_REGION ? "region" : "through", of->name);
+		err = add_text(object, budget_part__key(of->kind), of->name);
 	err = err ?: add_text(object, "unit", unit_of(figure));
 	err = err ?: add_text(object, "verdict", verdict_of(result, part, figure));
 	err = err ?: add_measured(object, &result->figures[CHECK_HEAD][part][figure]);

@@ -92,7 +92,7 @@ static void print_row(const struct check_result *result, size_t part, int figure
 	fputs(" | ", to);
 	print_cell(budget__figure_name(figure), to);
 	if (of) {
-		fputs(of->kind == BUDGET_REGION ? " in region " : " through ", to);
+		fprintf(to, " %s ", budget_part__words(of->kind));
 		print_cell(of->name, to);
 	}
 	fputs(" | ", to);

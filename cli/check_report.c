@@ -160,9 +160,7 @@ static void print_figures(const struct check_result *result, FILE *to)
 				continue;
 			fputs(shown++ ? "; " : "", to);
 			if (of)
-				fprintf(to, "%s '%s' ",
-					of->kind == BUDGET_REGION ? "in region" : "through",
-					of->name);
+				fprintf(to, "%s '%s' ", budget_part__words(of->kind), of->name);
 			print_figure(result, part, i, to);
 		}
 }
@@ -174,6 +172,13 @@ static void print_words(FILE *to, const char *before, const char *name, const ch
 
 	fputs(before, to);
 	terminal__print(&terminal, name, 0);
+	fputs(after, to);
+}
+
+static void print_part(FILE *to, const struct budget_part *part, const char *after)
+{
+	fputs(budget_part__words(part->kind), to);
+	print_words(to, " '", part->name, "'");
 	fputs(after, to);
 }
 
@@ -194,9 +199,7 @@ static void print_room(const struct check_result *result, FILE *to)
 				continue;
 			fputs(shown++ ? "; " : "  with room for it: ", to);
 			if (of)
-				print_words(to,
-					    of->kind == BUDGET_REGION ? "in region '" : "through '",
-					    of->name, "' ");
+				print_part(to, of, " ");
 			fprintf(to, "%s at most %s", budget__figure_name(i),
 				signed_count(budget__slack_of(measured).max).text);
 		}
@@ -264,8 +267,8 @@ static void release_selected(struct selected (*selected)[DIFF_SIDES])
 }
 
 /* @function: a pattern for a function of the stacks; NULL: all stacks. */
-static int print_diff(const char *const paths[DIFF_SIDES], enum cost cost, const char *function,
-		      FILE *to, struct error *error)
+static int print_diff(const char *const paths[DIFF_SIDES], enum cost cost,
+		      const struct budget_part *part, FILE *to, struct error *error)
 {
 	const struct diff_options options = { .cost = cost };
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
@@ -277,15 +280,15 @@ static int print_diff(const char *const paths[DIFF_SIDES], enum cost cost, const
 	int err = 0;
 
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
-		struct filter_rule rule = { .kind = FILTER_THROUGH, .text = function };
+		struct check_selection selection;
 		struct data_choice choice = {
 			.paths.input = paths[side],
 			.needs_no_groups = true,
 		};
 
-		choice.filter.options.rules = &rule;
-		choice.filter.options.n_rules = function ? 1 : 0;
-		err = selected__open(&selected[side], &choice, cost, error);
+		err = check__select(part, &selection, &choice.filter.options, error);
+		if (!err)
+			err = selected__open(&selected[side], &choice, cost, error);
 		if (!err)
 			err = view_choice__open(&with_lines, selected[side].profile, &lines[side],
 						error);
@@ -330,18 +333,20 @@ static void print_differences(const struct check_result *result, const char *bef
 	for (size_t part = 0; part <= result->test->n_parts; part++)
 		for (int i = 0; i < BUDGET_FIGURES; i++) {
 			const struct budget_part *of = check_result__part(result, part);
-			const char *function = of && of->kind == BUDGET_THROUGH ? of->name : NULL;
+			bool is_whole = !of || of->kind == BUDGET_REGION;
 
 			/* Recordings do not know of regions. */
-			if (!has_failed(result, part, i, is_base) || (of && !function && is_any))
+			if (!has_failed(result, part, i, is_base) || (of && is_whole && is_any))
 				continue;
 			is_any = true;
 			fprintf(to, "%s, %s", is_base ? "Since the base" : "Since the last pass",
 				budget__figure_name(i));
-			if (function)
-				print_words(to, " through '", function, "'");
+			if (!is_whole) {
+				fputc(' ', to);
+				print_part(to, of, "");
+			}
 			fputs(":\n", to);
-			if (print_diff(paths, check__cost(i), function, to, &error))
+			if (print_diff(paths, check__cost(i), is_whole ? NULL : of, to, &error))
 				print_words(to, "cannot be compared: ", error.text, "\n");
 			fputc('\n', to);
 		}

@@ -128,21 +128,35 @@ static __u64 count_unsearched(const struct selection *selection)
 	return blocks;
 }
 
-/* Adds the costs of the stacks through @function, or of all if it is NULL, to run after run: those of the figures from
- * @first on. */
-static int add_stacks(struct check_runs *runs, size_t part, enum budget_figure first,
-		      struct profile *profile, const char *function, struct error *error)
+int check__select(const struct budget_part *part, struct check_selection *selection,
+		  struct filter_options *options, struct error *error)
 {
-	struct filter_rule rule = { .kind = FILTER_THROUGH, .text = function };
+	if (!part)
+		return 0;
+	if (part->kind == BUDGET_WHERE) {
+		options->where = &selection->where;
+		options->n_where = 1;
+		return filter_where__parse(&selection->where, part->name, error);
+	}
+	selection->rule = (struct filter_rule){ .kind = FILTER_THROUGH, .text = part->name };
+	options->rules = &selection->rule;
+	options->n_rules = 1;
+	return 0;
+}
+
+/* Adds the costs of what @of selects, or of all if it is NULL, to run after run: those of the figures from @first on. */
+static int add_stacks(struct check_runs *runs, size_t part, enum budget_figure first,
+		      struct profile *profile, const struct budget_part *of, struct error *error)
+{
+	struct check_selection selection;
 	struct data_choice choice = { .needs_no_groups = true, .filter.all_runs = true };
 	struct selected selected = { .profile = profile };
 	bool is_searched = budget_test__limits_lost(runs->result->test);
-	int err;
+	int err = check__select(of, &selection, &choice.filter.options, error);
 
-	choice.filter.options.rules = &rule;
-	choice.filter.options.n_rules = function ? 1 : 0;
 	choice.filter.options.runs_apart = true;
-	err = selected__choose(&selected, &choice, COST_ALLOCATIONS, error);
+	if (!err)
+		err = selected__choose(&selected, &choice, COST_ALLOCATIONS, error);
 	for (size_t i = 0; i < profile->n_counts && !err; i++) {
 		__u32 run = profile__count_run(profile, &profile->counts[i]) - 1;
 
@@ -158,15 +172,20 @@ static int add_stacks(struct check_runs *runs, size_t part, enum budget_figure f
 	return err;
 }
 
-/* Takes the figures of functions. */
+static bool is_of_stacks(const struct budget_part *part)
+{
+	return part->kind != BUDGET_REGION && !part->is_off;
+}
+
+/* Takes the figures of functions and expressions. */
 static int take_functions(struct check_runs *runs, struct profile *profile, struct error *error)
 {
 	const struct budget_test *test = runs->result->test;
 	int err = 0;
 
 	for (size_t i = 0; i < test->n_parts && !err; i++)
-		if (test->parts[i].kind == BUDGET_THROUGH && !test->parts[i].is_off)
-			err = add_stacks(runs, i + 1, 0, profile, test->parts[i].name, error);
+		if (is_of_stacks(&test->parts[i]))
+			err = add_stacks(runs, i + 1, 0, profile, &test->parts[i], error);
 	return err;
 }
 
@@ -259,7 +278,8 @@ static int take_figures(struct check_runs *runs, struct session *session, __s64 
 	struct profile *profile = session__profile(session);
 	bool is_fewest = !runs->n || allocations < runs->fewest;
 	bool keeps = is_fewest && runs->result->profiles[runs->side];
-	bool has_functions = budget_test__has_part(runs->result->test, BUDGET_THROUGH);
+	bool has_functions = budget_test__has_part(runs->result->test, BUDGET_THROUGH) ||
+			     budget_test__has_part(runs->result->test, BUDGET_WHERE);
 	struct error why = { 0 };
 	int err;
 

@@ -389,6 +389,26 @@ static int open_outputs(struct check_run *run, struct error *error)
 	return run->to ? 0 : error__set(error, -ENOMEM, "out of memory");
 }
 
+/* Finds mistakes before anything is run. */
+static int check_expressions(const struct budget *budget, const char *path, struct error *error)
+{
+	for (size_t i = 0; i < budget->n_tests; i++) {
+		const struct budget_test *test = &budget->tests[i];
+
+		for (size_t j = 0; j < test->n_parts; j++) {
+			struct filter_where where;
+			int err = test->parts[j].kind == BUDGET_WHERE
+					  ? filter_where__parse(&where, test->parts[j].name, error)
+					  : 0;
+
+			if (err)
+				return error__wrap(error, err, "%.256s, test '%.64s'", path,
+						   test->name);
+		}
+	}
+	return 0;
+}
+
 /* Reads the budget. With --update, makes the budget, or the test of the command, if there is none. */
 static int read_budget(struct check_run *run, struct error *error)
 {
@@ -410,7 +430,7 @@ static int read_budget(struct check_run *run, struct error *error)
 		return budget__add(&run->budget, options->budget, options->name,
 				   options->measure.argv, error);
 	if (!err)
-		return 0;
+		return check_expressions(&run->budget, options->budget, error);
 	return error__set(error, err, "there is no budget %.256s; %s", options->budget,
 			  options->update
 				  ? "give a command after --, and the budget is made from it"

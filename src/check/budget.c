@@ -61,6 +61,16 @@ struct budget_context {
 	struct error *error;
 };
 
+static const struct {
+	const char *name; /* in errors, and as a key of JSON */
+	const char *one;
+	const char *words;
+} kinds[] = {
+	[BUDGET_REGION] = { "region", "region", "in region" },
+	[BUDGET_THROUGH] = { "through", "function", "through" },
+	[BUDGET_WHERE] = { "where", "expression", "where" },
+};
+
 #define fail(context, ...) fail_at(context, __VA_ARGS__)
 
 __attribute__((format(printf, 2, 3))) static int fail_at(const struct budget_context *context,
@@ -72,16 +82,13 @@ __attribute__((format(printf, 2, 3))) static int fail_at(const struct budget_con
 	va_start(args, fmt);
 	vsnprintf(said.text, sizeof(said.text), fmt, args);
 	va_end(args);
-	return error__set(context->error, -EINVAL,
-			  "%.256s, test '%.64s'%s%s%s%.64s%s%s%.64s%s: %.400s", context->path,
-			  context->test, context->when ? ", \"when\"" : "",
-			  context->part ? ", " : "",
-			  !context->part			? ""
-			  : context->part_kind == BUDGET_REGION ? "region '"
-								: "through '",
-			  context->part ? context->part : "", context->part ? "'" : "",
-			  context->key ? ", \"" : "", context->key ? context->key : "",
-			  context->key ? "\"" : "", said.text);
+	return error__set(
+		context->error, -EINVAL, "%.256s, test '%.64s'%s%s%s%s%.64s%s%s%.64s%s: %.400s",
+		context->path, context->test, context->when ? ", \"when\"" : "",
+		context->part ? ", " : "", context->part ? kinds[context->part_kind].name : "",
+		context->part ? " '" : "", context->part ? context->part : "",
+		context->part ? "'" : "", context->key ? ", \"" : "",
+		context->key ? context->key : "", context->key ? "\"" : "", said.text);
 }
 
 static int read_text(const struct budget_context *context, json_object *value, const char **text)
@@ -226,11 +233,11 @@ static int read_part(const struct budget_context *at, json_object *object, struc
 				   "unknown key; a %s has total_allocations, "
 				   "total_allocated_bytes, remaining_allocations, "
 				   "remaining_bytes%s and comment",
-				   part->kind == BUDGET_REGION ? "region" : "function",
-				   part->kind == BUDGET_REGION
-					   ? ""
-					   : ", peak_bytes, temporary_allocations, "
-					     "lost_allocations, lost_bytes");
+				   kinds[part->kind].one,
+				   part_has(part->kind, BUDGET_PEAK_BYTES)
+					   ? ", peak_bytes, temporary_allocations, "
+					     "lost_allocations, lost_bytes"
+					   : "");
 		if (err)
 			return err;
 	}
@@ -246,7 +253,7 @@ static int read_parts(const struct budget_context *context, json_object *value,
 
 	if (!n)
 		return fail(context, "it has to be an object with a key for each %s",
-			    kind == BUDGET_REGION ? "region" : "function");
+			    kinds[kind].one);
 	err = array__reserve(&test->parts, &test->parts_room, test->n_parts + n,
 			     sizeof(*test->parts));
 	if (err)
@@ -301,6 +308,8 @@ static int read_shared_key(const struct budget_context *context, json_object *va
 		return read_parts(context, value, BUDGET_REGION, test);
 	if (!strcmp(context->key, "through"))
 		return read_parts(context, value, BUDGET_THROUGH, test);
+	if (!strcmp(context->key, "where"))
+		return read_parts(context, value, BUDGET_WHERE, test);
 	if (!strcmp(context->key, "comment"))
 		return read_text(context, value, &ignored);
 	return 1;
@@ -331,7 +340,7 @@ static int read_when(const struct budget_context *at, json_object *object, struc
 			err = fail(&context,
 				   "unknown key; here are machine, system, libc, compiler and "
 				   "library, which are regular expressions, limits of figures, "
-				   "regions, through and comment");
+				   "regions, through, where and comment");
 		if (err)
 			return err;
 	}
@@ -387,7 +396,7 @@ static int read_key(const struct budget_context *context, json_object *value,
 	return fail(
 		context,
 		"unknown key; a test has command, runs, warmup, percentile, directory, regions, "
-		"through, when, comment, total_allocations, total_allocated_bytes, "
+		"through, where, when, comment, total_allocations, total_allocated_bytes, "
 		"remaining_allocations, remaining_bytes, peak_bytes, temporary_allocations, "
 		"lost_allocations and lost_bytes");
 }
@@ -662,6 +671,16 @@ static bool limits_lost(const struct budget_limit limits[BUDGET_FIGURES])
 bool budget_test__limits_lost(const struct budget_test *test)
 {
 	return is_anywhere(test, limits_lost);
+}
+
+const char *budget_part__key(enum budget_part_kind kind)
+{
+	return kinds[kind].name;
+}
+
+const char *budget_part__words(enum budget_part_kind kind)
+{
+	return kinds[kind].words;
 }
 
 bool budget_test__has_part(const struct budget_test *test, enum budget_part_kind kind)

@@ -54,9 +54,10 @@ struct budget_when {
 enum budget_part_kind {
 	BUDGET_REGION,	/* a region that the program marks, allocprof-targets(7) */
 	BUDGET_THROUGH, /* stacks through a function, whose name is a pattern */
+	BUDGET_WHERE,	/* blocks of which an expression holds, allocprof-where(7) */
 };
 
-/* Limits for a part of what the command allocates. Regions have the figures up to BUDGET_REMAINING_BYTES. */
+/* Limits for a part of what the command allocates. Only BUDGET_THROUGH has figures behind BUDGET_REMAINING_BYTES. */
 struct budget_part {
 	enum budget_part_kind kind;
 	const char *name;
@@ -126,6 +127,9 @@ struct budget_test *budget__find(const struct budget *budget, const char *name,
 bool budget_test__has_limits(const struct budget_test *test);
 /* Returns whether one of them has such a limit. */
 bool budget_test__limits_growth(const struct budget_test *test);
+/* Return what a kind of part is called in JSON, and what stands before the name of a part: "region", "in region". */
+const char *budget_part__key(enum budget_part_kind kind);
+const char *budget_part__words(enum budget_part_kind kind);
 /* Returns whether @test has a part of this kind that is not off. */
 bool budget_test__has_part(const struct budget_test *test, enum budget_part_kind kind);
 /* Returns whether one of them is of what is lost, which has to be searched for. */

@@ -260,6 +260,28 @@ def test_through(run, allocprof, varies, tmp_path):
     assert "+2  3 -> 5" in sections[0] and "often" not in sections[0] and "+100  1,000 -> 1,100" in sections[1]
 
 
+@pytest.mark.fast("preload")
+def test_where(run, allocprof, varies, tmp_path):
+    """Limits of what blocks cost of which an expression holds."""
+    command = [str(varies), str(tmp_path / "runs"), "1000", "3"]
+    where = {"through('sometimes') AND freed": {"total_allocations": {"max": 2}},
+             "through('/of.en/') AND lifetime >= 0": {"total_allocations": {"max": 1000, "min": 1000}},
+             "leaked AND through('/of.en/')": {"remaining_bytes": {"max": 0}}}
+    budget = budget_of(tmp_path / "budget.json", t={"command": command, "where": where})
+    said = check(run, allocprof, "--budget", budget, "--markdown", tmp_path / "summary.md", expect=1)
+    assert "where 'through('sometimes') AND freed' total_allocations 3, over the limit of 2 by 1; where 'through('/of.en/') AND " \
+        "lifetime >= 0' total_allocations 1,000 (exactly 1,000); where 'leaked AND through('/of.en/')' remaining_bytes 0 " \
+        "(at most 0)" in said
+    assert " where through" in (tmp_path / "summary.md").read_text()
+    check(run, allocprof, "--budget", budget, "--update", expect=0)
+    said = check(run, allocprof, "--budget", budget, "--", *command[:-2], "1100", "5", expect=1)
+    sections = said.split("Since the last pass, total_allocations where ")[1:]
+    assert "+2  3 -> 5" in sections[0] and "often" not in sections[0] and "+100  1,000 -> 1,100" in sections[1]
+    budget_of(tmp_path / "budget.json", t={"command": ["false"], "where": {"sise > 3": {"remaining_bytes": {"max": 0}}}})
+    assert "test 't': --where: no such column: sise, at character 1" in check(run, allocprof, "--budget", budget, expect=2)
+
+
+@pytest.mark.fast("preload")
 def test_through_growth(run, allocprof, compiled, tmp_path):
     base, head = (compiled(VARIES, "-g", *flags, name=name) for name, flags in (("base", []), ("head", ["-DMORE"])))
     budget = budget_of(tmp_path / "budget.json", t={"through": {
