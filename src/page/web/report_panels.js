@@ -202,7 +202,7 @@ export class ThreadPanel {
 			...hasBase ? [changeColumn("Change", (row) => row.unit, (row) => row.value - row.base)] : [],
 			{ title: "Process", className: "process-cell", cell: ({ at }) => element("span.code.clip", {}, this.processOf(at)), order: ({ at }) => this.processOf(at) },
 			{ title: "Thread", className: "name-cell", cell: ({ at }) => element("span.code.clip", {}, showName(groups[at].thread)) },
-			{ title: "", cell: ({ at }) => element("button.only", { type: "button", click: () => this.only([at]), "aria-label": `Only ${this.nameOf(at)}` }, "Only") },
+			{ title: "Only", cell: ({ at }) => element("button.only", { type: "button", click: () => this.only([at]), "aria-label": `Only ${this.nameOf(at)}` }, "Only") },
 		], "What the page shows, by thread, of all threads. Those that are not shown are in nothing else on this page.", 1);
 		this.container = element("div", {},
 			element("div.filter", {}, this.search,
