@@ -595,6 +595,61 @@ def test_table_of_functions(page, recorded, written, said):
     assert set(shown.functions()) == {name for name in expected if "leak" in name} != set()
 
 
+def test_function_between_callers_and_callees(page, recorded, written, said):
+    """A click on a function shows what report says of the stacks through it, its boxes in the flame graph, and on both sides what
+    is there; a moment, a link and Back change that."""
+    data = recorded("study")
+    path = written(data)
+    shown = page(path)
+    browser = shown.browser
+    names = list(by_function(said("report", data), "bytes"))
+
+    def choose(name):
+        browser.evaluate(f"""[...document.querySelectorAll('#panel-functions [data-function]')].find(
+            (one) => one.innerText === {json.dumps(name)}).click()""")
+
+    def figures_shown():
+        return browser.text(".sandwich h3"), browser.text(".sandwich p")
+
+    def details_of(side, from_root):
+        """What is said of the first box so many rows from the function."""
+        x, y, width, height = browser.area(f".sandwich canvas[aria-label^='{side}']")
+        at = height - 10 - 20 * from_root if side == "Callers" else 10 + 20 * from_root
+        browser.point(x + width / 4, y + at)
+        return browser.evaluate("[...document.querySelectorAll('.sandwich .flame-tip')].find((one) => !one.hidden)?.innerText")
+
+    assert browser.evaluate("document.querySelector('.sandwich').hidden")
+    for name in names:
+        choose(name)
+        expected = said("report", data, "--through", name)
+        chosen, text = figures_shown()
+        whole = expected["selected"]["bytes"]
+        assert chosen == name and " through it, " in text
+        assert number_of(browser.evaluate("document.querySelector('.sandwich p').title")) == whole
+        for side in ("Callers", "Callees"):
+            assert f"{whole:,}" in details_of(side, 0)
+        stacks = [[expected["frames"][frame]["name"] for frame in stack["frames"]] for stack in expected["stacks"]]
+        around = {"Callers": {frames[i + 1] for frames in stacks for i, one in enumerate(frames[:-1]) if one == name},
+                  "Callees": {frames[i - 1] for frames in stacks for i, one in enumerate(frames) if one == name and i}}
+        for side, ones in around.items():
+            if ones:
+                assert any(one in details_of(side, 1) for one in ones), (name, side)
+        assert "through 1 function" in browser.text("#flame .flame-matches")
+    fragment = browser.evaluate("location.hash")
+    last = figures_shown()
+    go_back(browser)
+    assert figures_shown()[0] == names[-2]
+    browser.open(path, fragment)
+    assert figures_shown() == last
+    browser.click("[data-unit=blocks]")
+    assert "blocks" in figures_shown()[1]
+    browser.click(".sandwich button")
+    assert browser.evaluate("document.querySelector('.sandwich').hidden && document.activeElement.dataset.function !== undefined")
+    assert browser.text("#flame .flame-matches") == ""
+    browser.keys("Enter")
+    assert figures_shown()[0] == last[0]
+
+
 @in_chromium
 def test_ledger(page, recorded, written, said, run, allocprof, tmp_path):
     """The entries, and the sentences of report about what is missing."""

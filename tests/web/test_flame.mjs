@@ -3,9 +3,10 @@
 import assert from "node:assert";
 import test from "node:test";
 
-import { deriveTrie, mapValues } from "../../src/page/web/derive.js";
+import { deriveTrie, mapValues, splitTrie } from "../../src/page/web/derive.js";
 import { boxAt, layOut, rowsOf } from "../../src/page/web/flame_layout.js";
 import { formatBytes, formatChange, formatCounted, formatExactly, formatShare } from "../../src/page/web/format.js";
+import { FunctionTable } from "../../src/page/web/functions.js";
 import { readGraph } from "../../src/page/web/graphs.js";
 import { baseName, lastPart, showName } from "../../src/page/web/names.js";
 import { compileSearch, findFrames, sumThrough } from "../../src/page/web/search.js";
@@ -66,6 +67,30 @@ test("merged, a function is in a stack once", () => {
 	const both = deriveTrie(trie, { merged: true, reversed: true });
 	assert.deepEqual(stacksOf(both.trie, mapValues(own, both.map, both.trie.size)),
 		[["malloc f main", 5], ["malloc h g f main", 2]]);
+});
+
+test("split, a function is between its callers and what it calls, from its first frame on", () => {
+	const stacks = [["main a b malloc", 5], ["main b malloc", 7], ["main a b c b d malloc", 11], ["main a malloc", 2], ["b malloc", 3],
+		["other b c malloc", 13]];
+	const { trie, own } = trieOf(stacks);
+	const table = new FunctionTable(trie, kinds);
+	for (const name of trie.frames.name.filter((one) => one !== "malloc")) {
+		const number = table.of[trie.frames.name.indexOf(name)];
+		const split = splitTrie(trie, (node) => table.outermost[node] && table.ofNode(node) === number);
+		const part = own.map((value, node) => (split.isThrough[node] ? value : 0));
+		const expected = { above: new Map(), below: new Map() };
+		for (const [stack, value] of stacks) {
+			const words = stack.split(" "), at = words.indexOf(name);
+			const add = (sums, frames) => sums.set(frames.join(" "), (sums.get(frames.join(" ")) ?? 0) + value);
+			if (at >= 0) {
+				add(expected.above, words.slice(0, at).reverse());
+				add(expected.below, words.slice(at + 1));
+			}
+		}
+		for (const side of ["above", "below"])
+			assert.deepEqual(stacksOf(split[side].trie, mapValues(part, split[side].map, split[side].trie.size)),
+				[...expected[side]].sort(), `${name}, ${side}`);
+	}
 });
 
 test("a table of nodes grows", () => {

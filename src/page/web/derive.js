@@ -171,6 +171,33 @@ export function deriveTrie(trie, { reversed, merged }) {
 	return { trie: both.trie, map: turned.map.map((node) => both.map[node]) };
 }
 
+/**
+ * The stacks through a function: @isTop says of a node whether it is the function's, and none above it is. { isThrough, below,
+ * above }: which stacks they are, as a Uint8Array, and tries, as deriveTrie() returns them, of what the function calls and of
+ * what calls it, in which node 0 is the function.
+ */
+export function splitTrie({ parent, frame, frames, size }, isTop) {
+	const isThrough = new Uint8Array(size);
+	const [below, above] = [0, 1].map(() => ({ table: new NodeTable(16), map: new Uint32Array(size) }));
+
+	for (let node = 1; node < size; node++) {
+		if (isTop(node)) {
+			isThrough[node] = 1;
+			for (let caller = parent[node]; caller; caller = parent[caller])
+				above.map[node] = above.table.enter(above.map[node], frame[caller]);
+		} else if (isThrough[parent[node]]) {
+			isThrough[node] = 1;
+			above.map[node] = above.map[parent[node]];
+			below.map[node] = below.table.enter(below.map[parent[node]], frame[node]);
+		}
+	}
+	return {
+		isThrough,
+		below: { trie: below.table.trie(frames), map: below.map },
+		above: { trie: above.table.trie(frames), map: above.map },
+	};
+}
+
 /** The numbers of stacks at the nodes that @map gives them. */
 export function mapValues(own, map, size) {
 	const mapped = new Float64Array(size);

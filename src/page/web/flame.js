@@ -22,6 +22,9 @@ const flameDefaults = {
 	merged: false,      // a function that calls itself is one frame
 	maxHeight: 0.72,    // of the picture, as a share of the window's
 	label: "Flame graph",
+	isPlain: false,     // the picture alone, without controls, legend and table
+	isOfCallers: false, // a box is called by those before it, as where reversed
+	rootName: "all stacks",
 	modules: [],        // base names of modules, those first that have a colour of their own
 	onZoom: () => {},   // called when zoomedNodes() may return something else
 	onChange: () => {}, // called when state() may be another, with whether something was searched
@@ -55,6 +58,13 @@ export class FlameGraph {
 		this.given = { own, base, beside };
 		this.derive(this.derived === undefined || this.isAnother);
 		this.isAnother = false;
+	}
+
+	/** Shows the stacks of another trie, whose root is called @rootName, once setValues() was called. */
+	setTrie(trie, rootName) {
+		this.source = trie;
+		this.options.rootName = rootName;
+		this.isAnother = true;
 	}
 
 	/** Shows only what is below @node of the trie that is shown; 0 is all. */
@@ -130,11 +140,15 @@ export class FlameGraph {
 
 	/** Marks the frames that @expression matches; null: none. */
 	search(expression) {
-		this.expression = expression;
-		this.found = expression && findFrames(this.trie.frames, expression);
+		this.mark(expression && findFrames(this.trie.frames, expression));
+		this.options.onChange(true);
+	}
+
+	/** Marks frames: { found, count } as of findFrames(), or null for none. */
+	mark(found) {
+		this.found = found;
 		this.showFound();
 		this.paint();
-		this.options.onChange(true);
 	}
 
 	focusNextMatch() {
@@ -157,11 +171,13 @@ export class FlameGraph {
 		this.scroll = element("div", { className: "flame-scroll" }, this.canvas, this.space);
 		this.nothing = element("p", { className: "flame-nothing", textContent: "Nothing to draw: no stack has any of it.", hidden: true });
 		this.legend = element("ul", { className: "flame-legend", "aria-label": "Colours" });
-		this.container.append(this.controls.element, this.nothing, this.scroll, this.legend,
-			element("p", { className: "flame-help", textContent: help }));
-		this.details = new FlameDetails(this.container);
 		this.tree = new FlameTree(this, element("div", { className: "flame-tree-scroll" }));
-		this.container.append(this.tree.table.parentNode);
+		this.container.append(...this.options.isPlain ? [this.nothing, this.scroll]
+			: [this.controls.element, this.nothing, this.scroll, this.legend,
+				element("p", { className: "flame-help", textContent: help })]);
+		this.details = new FlameDetails(this.container);
+		if (!this.options.isPlain)
+			this.container.append(this.tree.table.parentNode);
 		this.context = this.canvas.getContext("2d");
 		this.fitter = new TextFitter(this.context);
 	}
@@ -184,7 +200,7 @@ export class FlameGraph {
 		canvas.addEventListener("blur", () => this.focus(null));
 		canvas.addEventListener("keydown", (event) => this.pressed(event));
 		addEventListener("keydown", (event) => {
-			if (event.key === "/" && !event.target.closest?.("input, select, textarea")) {
+			if (event.key === "/" && !this.options.isPlain && !event.target.closest?.("input, select, textarea")) {
 				this.controls.field.focus();
 				event.preventDefault();
 			}
@@ -222,7 +238,8 @@ export class FlameGraph {
 		this.palette = null;
 		this.showFound();
 		this.layOut();
-		this.tree.update(isNew);
+		if (!this.options.isPlain)
+			this.tree.update(isNew);
 		if (root !== this.root)
 			this.options.onZoom();
 	}
@@ -378,7 +395,7 @@ export class FlameGraph {
 	nameOf({ node, hidden }) {
 		if (hidden)
 			return `${formatCount(hidden)} more`;
-		return node ? boxName(this.trie.frames, this.trie.frame[node]) : "all";
+		return node ? boxName(this.trie.frames, this.trie.frame[node]) : this.options.isPlain ? this.options.rootName : "all";
 	}
 
 	/** What is written behind the name, if there is room. */

@@ -18,8 +18,8 @@ export function placeOf(frames, frame) {
 /** Names longer than this are cut in the details; the table has them whole. */
 const longestName = 600;
 
-function nameOfNode({ trie }, node) {
-	const name = node ? showName(trie.frames.name[trie.frame[node]]) : "all stacks";
+function nameOfNode({ trie, options }, node) {
+	const name = node ? showName(trie.frames.name[trie.frame[node]]) : options.rootName;
 	return name.length > longestName ? `${name.slice(0, longestName)}\u2026` : name;
 }
 
@@ -36,9 +36,9 @@ function rowsOfDetails(graph, node) {
 	if (own[node] && own[node] !== total[node])
 		rows.push(["by itself", formatExactly(own[node], unit)]);
 	if (node) {
-		rows.push(["of all", formatShare(total[node], whole)]);
+		rows.push([graph.options.isPlain ? `of ${nameOfNode(graph, 0)}` : "of all", formatShare(total[node], whole)]);
 		if (trie.parent[node])
-			rows.push([graph.options.reversed ? "of what it called" : "of its caller",
+			rows.push([graph.options.reversed || graph.options.isOfCallers ? "of what it called" : "of its caller",
 				formatShare(total[node], total[trie.parent[node]])]);
 	}
 	return rows;

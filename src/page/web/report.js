@@ -53,6 +53,7 @@ class ReportPage {
 		this.groups = groupThreads(this.sides, mostProcesses);
 		this.included = this.sides.map(() => null);
 		this.panel = null;
+		this.modules = greatestModules(this.trie, wholeRecording(this.after, this.trie.size, selectRows(this.after, null, null), "allocated").bytes);
 		this.buildHead();
 		this.buildUnits();
 		this.buildPanels();
@@ -60,7 +61,7 @@ class ReportPage {
 		this.flame = new FlameGraph(byId("flame"), this.trie, {
 			onZoom: () => this.zoomed(),
 			onChange: (isSearch) => this.remember(isSearch),
-			modules: greatestModules(this.trie, wholeRecording(this.after, this.trie.size, selectRows(this.after, null, null), "allocated").bytes),
+			modules: this.modules,
 		});
 		this.select();
 	}
@@ -141,8 +142,13 @@ class ReportPage {
 
 	buildPanels() {
 		const unitOf = () => this.unit;
+		this.functionTable = new FunctionTable(this.trie, kinds);
+		this.functions = new FunctionPanel(this.functionTable, this.hasBase, unitOf, this.modules, (number) => {
+			this.markFunction(number);
+			this.remember();
+		});
 		const panels = [
-			["functions", "Functions", new FunctionPanel(new FunctionTable(this.trie, kinds), this.hasBase, unitOf),
+			["functions", "Functions", this.functions,
 				(panel) => panel.update(this.values, this.baseValues, this.unit)],
 			["stacks", "Stacks", new StackPanel(this.trie, this.hasBase, unitOf),
 				(panel) => panel.update(this.values, this.baseValues, this.unit)],
@@ -180,6 +186,12 @@ class ReportPage {
 		byId("tabs").addEventListener("keydown", (event) => this.moveTab(event));
 		byId("panels").append(...this.panels.map(({ box }) => box));
 		this.panel = this.panels[0];
+	}
+
+	/** Marks the boxes of a function in the flame graph; null: of none. */
+	markFunction(number) {
+		this.flame.mark(number === null ? null
+			: { found: Uint8Array.from(this.functionTable.of, (of) => (of === number ? 1 : 0)), count: 1 });
 	}
 
 	moveTab(event) {
@@ -268,6 +280,7 @@ class ReportPage {
 			span: choice.kind === "span" ? [choice.from, choice.until] : undefined,
 			card: card === cards[choice.kind][0][0] ? undefined : card,
 			panel: panel === panels[0] ? undefined : panel.name,
+			function: this.functions.selected ?? undefined,
 			threads: isOn.size === this.groups.length ? undefined : [...isOn],
 		};
 	}
@@ -281,7 +294,7 @@ class ReportPage {
 	}
 
 	/** Shows what readState() returned, as far as there is such a thing here. */
-	restore({ at, span, card, unit, panel, threads, ...ofFlame }) {
+	restore({ at, span, card, unit, panel, threads, function: number, ...ofFlame }) {
 		const { nEpochs } = this.after;
 		this.isRestoring = true;
 		this.choice = { kind: "all" };
@@ -299,6 +312,9 @@ class ReportPage {
 		this.flame.restore(ofFlame);
 		this.select();
 		this.flame.show(ofFlame.zoom ?? 0);
+		this.functions.show(number ?? null);
+		if (this.functions.selected !== null)
+			this.markFunction(number);
 		this.isRestoring = false;
 	}
 

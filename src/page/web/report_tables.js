@@ -5,6 +5,7 @@ import { element } from "./elements.js";
 import { formatChange, formatExactly, formatShare, formatValue } from "./format.js";
 import { nodesWith } from "./functions.js";
 import { baseName, showName } from "./names.js";
+import { Sandwich } from "./sandwich.js";
 
 const rowsAtOnce = 100;
 /** Frames of a stack that its row names before it is opened. */
@@ -148,12 +149,19 @@ export function stackColumn(trie) {
 
 /**
  * A table of all functions by own and total values. update() takes what the page shows: @values and, to compare with,
- * @base or null.
+ * @base or null. A click on a function shows its callers and callees; @onSelect is called with its number, or null.
  */
 export class FunctionPanel {
-	constructor(functions, hasBase, unitOf) {
+	constructor(functions, hasBase, unitOf, modules, onSelect) {
 		const { frames } = functions.trie;
 		this.functions = functions;
+		this.selected = null;
+		this.onSelect = onSelect;
+		this.sandwich = new Sandwich(functions, modules, () => {
+			const { selected } = this;
+			this.select(null);
+			this.table.container.querySelector(`[data-function="${selected}"]`)?.focus();
+		});
 		this.search = element("input", {
 			type: "search", placeholder: "Functions with this in their names", input: () => this.list(),
 			"aria-label": "Search functions",
@@ -169,12 +177,39 @@ export class FunctionPanel {
 				changeColumn("Total change", unitOf, (row) => row.total - row.baseTotal),
 			] : [],
 			{
-				title: "Function", className: "name-cell", cell: ({ frame }) => element("span", {},
-					element("span.code.clip", {}, showName(frames.name[frame])),
+				title: "Function", className: "name-cell", cell: ({ frame, number }) => element("span", {},
+					element("button.link.code.clip", {
+						type: "button", "data-function": number, click: () => this.choose(number),
+					}, showName(frames.name[frame])),
 					element("span.place.clip", {}, [lineOf(frames, frame), moduleOf(frames, frame)].filter((text) => text).join(" "))),
 			},
-		], "Own: by calls of the allocator that the function makes itself. Total: with what it calls; recursion counts once.", 0);
-		this.container = element("div", {}, element("div.filter", {}, this.search, this.count), this.table.container);
+		], "Own: by calls of the allocator that the function makes itself. Total: with what it calls; recursion counts once. A click on a function shows what calls it, and what it calls.", 0);
+		this.container = element("div", {}, this.sandwich.container,
+			element("div.filter", {}, this.search, this.count), this.table.container);
+	}
+
+	choose(number) {
+		this.select(number);
+		this.sandwich.title.focus();
+		this.sandwich.container.scrollIntoView({ block: "nearest" });
+	}
+
+	/** Shows a function between callers and callees, or none where @number is null. */
+	select(number) {
+		this.show(number);
+		this.onSelect(number);
+	}
+
+	show(number) {
+		this.selected = number < this.functions.first.length ? number : null;
+		this.sandwich.select(this.selected);
+		this.updateSandwich();
+	}
+
+	updateSandwich() {
+		const { values, base, unit } = this.shown ?? {};
+		if (this.selected !== null && values)
+			this.sandwich.update(values[unit], base?.[unit] ?? null, unit, this.whole, this.ownSums[this.selected]);
 	}
 
 	update(values, base, unit) {
@@ -183,16 +218,19 @@ export class FunctionPanel {
 		const before = base ? functions.sum(base[unit]) : null;
 
 		this.whole = values.total[unit];
+		this.ownSums = sums.own;
+		this.shown = { values, base, unit };
 		this.all = [];
 		functions.first.forEach((frame, i) => {
 			const row = {
-				frame, own: sums.own[i], total: sums.total[i],
+				frame, number: i, own: sums.own[i], total: sums.total[i],
 				baseOwn: before?.own[i] ?? 0, baseTotal: before?.total[i] ?? 0,
 			};
 			if (functions.isListed[i] && (row.total || row.baseTotal))
 				this.all.push(row);
 		});
 		this.list();
+		this.updateSandwich();
 	}
 
 	list() {

@@ -3,7 +3,7 @@
 
 const switches = ["regexp", "reversed", "merged"];
 const texts = ["card", "unit", "panel", "find", "layout", "order", "colour"];
-const numbers = ["at", "zoom"];
+const numbers = ["at", "zoom", "function"];
 
 /** The fragment for a state, without "#". What is not in it is as the page begins. */
 export function writeState(state) {
