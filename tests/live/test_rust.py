@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The crate of bindings/rust: regions, and figures that the program reads, as in C (test_regions, test_figures, test_tasks)."""
 
+import pathlib
 import shutil
 
 import pytest
 
-from support import SOURCE
+from support import SOURCE, unavailable
 from test_figures import LIVE, COUNTS, PROBES, answers, assert_equal, read_by_program
 from test_regions import assert_regions, own_figures, stat
 
@@ -18,16 +19,30 @@ edition = "2021"
 
 [dependencies]
 allocprof = {{ path = "{crate}" }}
+{dependencies}
+
+[features]
+tokio = [{tokio}]
+"""
+# Debian's crates, which are all that there is.
+REGISTRY = """
+[source.crates-io]
+replace-with = "debian"
+
+[source.debian]
+directory = "/usr/share/cargo/registry"
 """
 
 
 @pytest.fixture
 def built(cargo, tmp_path):
-    def build(name, level):
+    def build(name, level, dependencies="", **features):
         (tmp_path / "src").mkdir()
-        (tmp_path / "Cargo.toml").write_text(MANIFEST.format(name=name, crate=CRATE))
+        features = {"tokio": "", **features}
+        (tmp_path / "Cargo.toml").write_text(MANIFEST.format(name=name, crate=CRATE, dependencies=dependencies, **features))
         shutil.copy(SOURCE / "tests/targets" / f"{name}.rs", tmp_path / "src" / "main.rs")
-        cargo("build", *([] if level == "debug" else [f"--{level}"]), cwd=tmp_path, expect=0)
+        cargo("build", *(["--all-features"] if dependencies else []), *(["--release"] if level == "release" else []), cwd=tmp_path,
+              expect=0)
         return tmp_path / "target" / level / name
     return build
 
@@ -80,6 +95,20 @@ def test_futures(run, allocprof, built, tmp_path, engine, level, live):
     report, result = stat(run, allocprof, tmp_path, live, [built("tasks", level)])
     assert (b'answer Ok("read")' if engine == "preload" else b"answer Err(Probes)") in result.stdout
     assert_regions(report, own_figures(result.stdout), live)
+
+
+@pytest.mark.slow
+@ENGINES
+def test_tokio(run, allocprof, built, tmp_path, engine):
+    """The same with the executor that programs have."""
+    if not list(pathlib.Path("/usr/share/cargo/registry").glob("tokio-1*")):
+        unavailable("librust-tokio-dev is not installed: scripts/setup --test")
+    (tmp_path / ".cargo").mkdir()
+    (tmp_path / ".cargo" / "config.toml").write_text(REGISTRY)
+    program = built("tasks", "release", 'tokio = { version = "1", features = ["rt-multi-thread"], optional = true }', tokio='"dep:tokio"')
+    report, result = stat(run, allocprof, tmp_path, ["--live"], [program])
+    assert (b'answer Ok("read")' if engine == "preload" else b"answer Err(Probes)") in result.stdout
+    assert_regions(report, own_figures(result.stdout), True)
 
 
 def test_nobody(run, built):

@@ -3,11 +3,10 @@
 //! are not measured. Each holds what allocprof has read of it to what it knows itself, and the sums are printed as regions.h does.
 use allocprof::{Figures, Unread};
 use std::alloc::{alloc, dealloc, realloc, Layout};
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 const TASKS: usize = 1000;
 const OTHERS: usize = 250;
@@ -91,58 +90,96 @@ impl Drop for Block {
     }
 }
 
-struct Executor {
-    queue: Mutex<(VecDeque<Arc<Job>>, usize)>,
-    changed: Condvar,
-}
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-struct Job {
-    // None: it has ended.
-    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
-    executor: Arc<Executor>,
-}
+#[cfg(not(feature = "tokio"))]
+mod executor {
+    use super::{opaque, Work, THREADS};
+    use std::collections::VecDeque;
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::task::{Context, Wake, Waker};
 
-impl Executor {
-    fn spawn(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) {
-        self.queue.lock().unwrap().1 += 1;
-        self.push(Arc::new(Job { future: Mutex::new(Some(Box::pin(future))), executor: self.clone() }));
+    struct Executor {
+        queue: Mutex<(VecDeque<Arc<Job>>, usize)>,
+        changed: Condvar,
     }
 
-    fn push(&self, job: Arc<Job>) {
-        self.queue.lock().unwrap().0.push_back(job);
-        self.changed.notify_one();
+    struct Job {
+        // None: it has ended.
+        future: Mutex<Option<Work>>,
+        executor: Arc<Executor>,
     }
 
-    fn next(&self) -> Option<Arc<Job>> {
-        let mut queue = self.queue.lock().unwrap();
-        while queue.0.is_empty() && queue.1 > 0 {
-            queue = self.changed.wait(queue).unwrap();
+    impl Executor {
+        fn push(&self, job: Arc<Job>) {
+            self.queue.lock().unwrap().0.push_back(job);
+            self.changed.notify_one();
         }
-        queue.0.pop_front()
-    }
 
-    fn run(&self) {
-        while let Some(job) = self.next() {
-            // Its own allocations are in no task.
-            drop(opaque(vec![0u8; 77]));
-            let mut future = job.future.lock().unwrap();
-            let waker = Waker::from(job.clone());
-            let is_ready = match future.as_mut() {
-                Some(running) => running.as_mut().poll(&mut Context::from_waker(&waker)).is_ready(),
-                None => false,
-            };
-            if is_ready {
-                *future = None;
-                self.queue.lock().unwrap().1 -= 1;
-                self.changed.notify_all();
+        fn next(&self) -> Option<Arc<Job>> {
+            let mut queue = self.queue.lock().unwrap();
+            while queue.0.is_empty() && queue.1 > 0 {
+                queue = self.changed.wait(queue).unwrap();
+            }
+            queue.0.pop_front()
+        }
+
+        fn run(&self) {
+            while let Some(job) = self.next() {
+                // Its own allocations are in no task.
+                drop(opaque(vec![0u8; 77]));
+                let mut future = job.future.lock().unwrap();
+                let waker = Waker::from(job.clone());
+                let is_ready = match future.as_mut() {
+                    Some(running) => running.as_mut().poll(&mut Context::from_waker(&waker)).is_ready(),
+                    None => false,
+                };
+                if is_ready {
+                    *future = None;
+                    self.queue.lock().unwrap().1 -= 1;
+                    self.changed.notify_all();
+                }
             }
         }
     }
+
+    impl Wake for Job {
+        fn wake(self: Arc<Self>) {
+            self.executor.clone().push(self);
+        }
+    }
+
+    pub fn run_all(all: Vec<Work>) {
+        let n = all.len();
+        // With room, since a task's own waker pushes it.
+        let executor = Arc::new(Executor { queue: Mutex::new((VecDeque::with_capacity(2 * n), n)), changed: Condvar::new() });
+        for work in all {
+            executor.push(Arc::new(Job { future: Mutex::new(Some(work)), executor: executor.clone() }));
+        }
+        let threads: Vec<_> = (0..THREADS)
+            .map(|_| {
+                let executor = executor.clone();
+                std::thread::spawn(move || executor.run())
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("a task has read other figures than its own");
+        }
+    }
 }
 
-impl Wake for Job {
-    fn wake(self: Arc<Self>) {
-        self.executor.clone().push(self);
+#[cfg(feature = "tokio")]
+mod executor {
+    use super::{Work, THREADS};
+
+    pub fn run_all(all: Vec<Work>) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).build().unwrap();
+        let all: Vec<_> = all.into_iter().map(|work| runtime.spawn(work)).collect();
+        runtime.block_on(async {
+            for task in all {
+                task.await.expect("a task has read other figures than its own");
+            }
+        });
     }
 }
 
@@ -222,15 +259,11 @@ fn judge(own: &Own, figures: &Figures) {
 }
 
 fn main() {
-    // With room, since a task's own waker pushes it.
-    let executor = Arc::new(Executor {
-        queue: Mutex::new((VecDeque::with_capacity(2 * (TASKS + OTHERS)), 0)),
-        changed: Condvar::new(),
-    });
+    let mut all: Vec<Work> = Vec::new();
     let sums = Arc::new(Mutex::new((Own::default(), 0, None)));
     for i in 0..TASKS {
         let (own, sums) = (Known::default(), sums.clone());
-        executor.spawn(async move {
+        all.push(Box::pin(async move {
             let (_, reading) = allocprof::measured!("task", task(own.clone(), i)).await;
             let own = *own.lock().unwrap();
             let mut sums = sums.lock().unwrap();
@@ -242,20 +275,17 @@ fn main() {
             if let Ok(figures) = reading {
                 judge(&own, &figures);
             }
-        });
+        }));
     }
     for i in 0..OTHERS {
-        executor.spawn(async move {
+        all.push(Box::pin(async move {
             for _ in 0..STEPS {
                 drop(opaque(vec![0u8; 1000 + i]));
                 Elsewhere(false).await;
             }
-        });
+        }));
     }
-    let threads: Vec<_> = (0..THREADS).map(|_| executor.clone()).map(|executor| std::thread::spawn(move || executor.run())).collect();
-    for thread in threads {
-        thread.join().expect("a task has read other figures than its own");
-    }
+    executor::run_all(all);
     let sums = sums.lock().unwrap();
     let own = &sums.0;
     assert_eq!(sums.1, TASKS);
