@@ -29,6 +29,10 @@ struct accounting {
 	__u32 *stack_pages;	    /* by stack's id - 1: number of the last page on which it was */
 	__u32 n_pages;		    /* number of the page, from 1 */
 	bool *has_block;	    /* by mapping */
+	/* What calls of the process have mapped (--allocator mmap), by ascending addresses, and the
+	 * first of it that does not end before the page. */
+	const struct profile_mapping *mapped;
+	size_t n_mapped, next_mapped;
 	struct resident_heaps *heaps;
 	bool is_forked; /* and has executed nothing since */
 	__u64 bytes[RSS_ROWS];
@@ -120,6 +124,26 @@ static enum rss_kind rss_kind_of(const struct accounting *accounting, const stru
 	return was_resident ? RSS_BEFORE : RSS_FREE;
 }
 
+/* Ascribes a page without a live block to the call that has mapped it, if that is known. */
+static void add_mapped(struct accounting *accounting, __u64 page)
+{
+	const struct profile_mapping *mapped = accounting->mapped;
+	struct count_share *share;
+
+	while (accounting->next_mapped < accounting->n_mapped &&
+	       mapped[accounting->next_mapped].address +
+			       mapped[accounting->next_mapped].size_bytes <=
+		       page)
+		accounting->next_mapped++;
+	if (accounting->next_mapped == accounting->n_mapped ||
+	    mapped[accounting->next_mapped].address > page)
+		return;
+	share = &accounting->shares[mapped[accounting->next_mapped].count - 1];
+	share->resident_bytes += RESIDENT_PAGE_BYTES;
+	share->pages++;
+	share->unique_pages++;
+}
+
 static void account_page(struct accounting *accounting, const struct memory_run *run, __u64 begin)
 {
 	struct page_share page = { 0 };
@@ -143,6 +167,8 @@ static void account_page(struct accounting *accounting, const struct memory_run 
 	else
 		kind = rss_kind_of(accounting, run, was_resident);
 	accounting->bytes[kind] += rest;
+	if (kind == RSS_MAPPINGS || kind == RSS_STACKS)
+		add_mapped(accounting, begin);
 	resident_heaps__add_page(accounting->heaps, run->mapping, page.block_bytes,
 				 kind == RSS_SLACK ? rest : 0, kind == RSS_FREE ? rest : 0);
 	if (page.has_blocks && !page.is_of_several && !was_resident) {
@@ -220,6 +246,28 @@ static int add_to_profile(const struct accounting *accounting, __u32 process,
 	return err;
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct profile_mapping *first = a, *second = b;
+
+	return first->address < second->address ? -1 : first->address > second->address;
+}
+
+/* Returns the mappings of the process's calls by ascending addresses, which the caller frees; NULL if there
+ * is no memory. */
+static struct profile_mapping *find_mapped(const struct profile *profile, __u32 process, size_t *n)
+{
+	struct profile_mapping *mapped = calloc(profile->n_mappings + 1, sizeof(*mapped));
+
+	*n = 0;
+	for (size_t i = 0; mapped && i < profile->n_mappings; i++)
+		if (profile->counts[profile->mappings[i].count - 1].process == process)
+			mapped[(*n)++] = profile->mappings[i];
+	if (mapped)
+		qsort(mapped, *n, sizeof(*mapped), compare_addresses);
+	return mapped;
+}
+
 int resident__account(struct resident_process *of, __u32 process,
 		      const struct resident_block *blocks, size_t n, struct profile *profile)
 {
@@ -227,6 +275,9 @@ int resident__account(struct resident_process *of, __u32 process,
 		calloc(profile->n_counts + 1, sizeof(*shares));
 	_cleanup_(free_ptr) __u32 *stack_pages = calloc(profile->n_stacks + 1, sizeof(__u32));
 	_cleanup_(free_ptr) bool *has_block = calloc(of->now.of.n + 1, sizeof(bool));
+	size_t n_mapped;
+	_cleanup_(free_ptr) struct profile_mapping *mapped =
+		find_mapped(profile, process, &n_mapped);
 	struct accounting accounting = {
 		.memory = &of->now,
 		.before = &of->before,
@@ -236,11 +287,13 @@ int resident__account(struct resident_process *of, __u32 process,
 		.shares = shares,
 		.stack_pages = stack_pages,
 		.has_block = has_block,
+		.mapped = mapped,
+		.n_mapped = n_mapped,
 		.heaps = resident_heaps__new(&of->now),
 		.is_forked = profile__is_forked(profile, process),
 	};
 
-	int err = shares && stack_pages && has_block && accounting.heaps ? 0 : -ENOMEM;
+	int err = shares && stack_pages && has_block && mapped && accounting.heaps ? 0 : -ENOMEM;
 
 	if (!err) {
 		of->is_accounted = true;

@@ -187,6 +187,31 @@ static void print_live(const struct report_output *output, const struct resident
 	fputs(".\n", to);
 }
 
+/* Says who has mapped memory without a live block, as far as mappings were followed. */
+static void print_mappings(const struct report_output *output, const struct resident_sums *sums)
+{
+	const struct report *report = output->report;
+	double most = MOST * sums->bytes[RSS_MAPPINGS], share = 0;
+	FILE *to = output->terminal.to;
+	size_t n = 0;
+
+	for (size_t i = 0; i < report->n_entries && share < most; i++)
+		if (profile__function_maps(report->entries[i].function)) {
+			share += report->entries[i].selected.resident_bytes;
+			n++;
+		}
+	fprintf(to, "Mappings: %s are anonymous memory without a live block, ",
+		report_output__bytes(output, sums->bytes[RSS_MAPPINGS]).text);
+	if (n && share >= most)
+		fprintf(to, "most of it mapped by %s %s.\n", number__count(n).text,
+			plural__of("stack{|s}", n).text);
+	else
+		fprintf(to, "the program's own or what an allocator other than glibc's keeps%s.\n",
+			output->profile->n_mappings
+				? ""
+				: "; record with --allocator mmap to see who maps it");
+}
+
 static void print_cause(const struct report_output *output, const struct resident_sums *sums)
 {
 	__u64 bytes = sums->bytes[sums->largest], pages = bytes / PROFILE_PAGE_BYTES;
@@ -213,11 +238,7 @@ static void print_cause(const struct report_output *output, const struct residen
 			text.text);
 		break;
 	case RSS_MAPPINGS:
-		fprintf(to,
-			"Mappings: %s are anonymous memory without a live block, the program's own or what an "
-			"allocator other than glibc's keeps; record with "
-			"--allocator mmap to see who maps it.\n",
-			text.text);
+		print_mappings(output, sums);
 		break;
 	case RSS_INHERITED:
 		fprintf(to,

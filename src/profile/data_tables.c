@@ -266,7 +266,8 @@ const struct data_table data_tables[] = {
 	  "recording, or of their process. resident_bytes are those of the blocks, pages the pages of 4 KiB on which "
 	  "they are, unique_pages those of them without a block of another stack, and unique_slack_bytes the bytes of "
 	  "these that are of no block. A page on which several counts of a stack have blocks is one of these counts' "
-	  "pages.",
+	  "pages. With --allocator mmap a count that maps has the pages of its mappings that are kinds mappings and "
+	  "stacks of rss.",
 	  .columns = resident, .may_lack = true },
 	{ "rss",
 	  "With record --resident: what the resident memory of a process consists of, a row each. kind is blocks (live "

@@ -172,6 +172,20 @@ def test_huge_pages(resident):
     assert ("are transparent huge pages" in text) == (huge > 0)
 
 
+@pytest.mark.parametrize("kind", ["mapping", "stacks"])
+def test_mappings_by_stack(resident, kind):
+    """With --allocator mmap who maps memory has what of it is resident: all of 40 MiB, or of stacks of threads what they use."""
+    _, size, report, text = resident(kind, "--allocator", "mmap")
+    part = report["rss"][0][{"mapping": "mappings", "stacks": "stacks"}[kind]]
+    [stack] = [stack for stack in report["stacks"] if stack["function"] == "mmap" and kind in
+               (report["frames"][frame]["name"] for frame in stack["frames"])]
+    selected = stack["selected"]
+    assert size <= selected["resident_bytes"] == selected["unique_bytes"] <= min(part, selected["live_bytes"])
+    assert selected["resident_bytes"] <= size * 1.02 + LATER
+    if kind == "mapping":
+        assert re.search(r"^Mappings: .*, most of it mapped by 1 stack\.$", text, re.M), text
+
+
 @pytest.mark.engines("uprobe", "preload")
 def test_forked_child(resident):
     """The child's copies of its parent's blocks are neither its own blocks nor kept by its allocator."""
