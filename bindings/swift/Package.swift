@@ -7,6 +7,6 @@ let package = Package(
     products: [.library(name: "Allocprof", targets: ["Allocprof"])],
     targets: [
         // It includes <allocprof.h>, which is installed with allocprof; elsewhere: swift build -Xcc -IDIRECTORY
-        .systemLibrary(name: "CAllocprof"),
+        .target(name: "CAllocprof"),
         .target(name: "Allocprof", dependencies: ["CAllocprof"]),
     ])

@@ -3,6 +3,7 @@
 is what is started, the C library is another than the system's."""
 
 import os
+import re
 import shlex
 import subprocess
 
@@ -138,3 +139,19 @@ def test_package_by_probes(run, allocprof, swift, tmp_path):
     command = [swift / "lib" / "ld-linux-x86-64.so.2", "--library-path", swift / "lib", swift / "regions-release"]
     result = run([allocprof, "stat", "--engine=uprobe", "--expect", command[-1], "--", *command], expect=0)
     assert set(test_figures.answers(test_figures.read_by_program(result.stdout)).values()) == {test_figures.PROBES}
+
+
+@pytest.mark.engines("preload")
+def test_tasks(run, allocprof, swift, tmp_path):
+    """1,000 tasks that four threads resume, among others: each task's figures are its own, and what the runtime allocates for its
+    suspensions, which is the same for equally many; the region has their sum."""
+    command = [swift / "lib" / "ld-linux-x86-64.so.2", "--library-path", swift / "lib", swift / "tasks-release"]
+    report, result = test_regions.stat(run, allocprof, tmp_path, [], command)
+    *answers, total = result.stdout.decode().splitlines()
+    more = [re.fullmatch(r"(\d) suspensions: (\d+) more", answer).groups() for answer in answers]
+    assert [int(suspensions) for suspensions, _ in more] == [5, 6, 7]
+    assert report["complete"] and report["regions_complete"]
+    region = report["regions"]["task"]
+    assert total == f"sum allocations={region['allocations']} deallocations={region['deallocations']}"
+    assert region["allocations"] > 1000 * 6 * 25
+    assert run(command, expect=0).stdout.startswith(b"5 suspensions: nobody\n")

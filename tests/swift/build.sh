@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Builds shapes.swift, and regions.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
+# Builds shapes.swift, and regions.swift and tasks.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
 # this is: build.sh DIRECTORY
 #
 # Makes a root of Debian 13 with the package swiftlang by scripts/root, which takes some minutes, the network
-# and 4 GB, and stays for the next time. Leaves in DIRECTORY shapes, regions-debug and regions-release, lib/ with the libraries that it needs and
+# and 4 GB, and stays for the next time. Leaves in DIRECTORY shapes, regions-debug and the like, lib/ with the libraries that it needs and
 # their ld.so, and libswiftDemangle.so with what that needs in demangle/. To run:
 #   DIRECTORY/lib/ld-linux-x86-64.so.2 --library-path DIRECTORY/lib DIRECTORY/shapes
 set -eu
@@ -41,29 +41,34 @@ copy_with_libraries() {
 	done
 }
 
-# The package of bindings/swift, and a program that depends on it, in both configurations.
-app=$root/tmp/allocprof-regions
+# The package of bindings/swift, and programs that depend on it, in both configurations.
+app=$root/tmp/allocprof-swift
 rm -rf "$app"
-mkdir -p "$app/Sources/regions"
+for name in regions tasks; do
+	mkdir -p "$app/Sources/$name"
+	cp "$source/$name.swift" "$app/Sources/$name/main.swift"
+done
 cp -r "$source/../../bindings/swift" "$app/allocprof"
 cp "$source/../../include/allocprof.h" "$app"
-cp "$source/regions.swift" "$app/Sources/regions/main.swift"
 cat >"$app/Package.swift" <<'END'
 // swift-tools-version:5.9
 import PackageDescription
+let dependencies: [Target.Dependency] = [.product(name: "Allocprof", package: "allocprof")]
 let package = Package(
-    name: "regions", dependencies: [.package(path: "allocprof")],
-    targets: [.executableTarget(name: "regions", dependencies: [.product(name: "Allocprof", package: "allocprof")])])
+    name: "programs", dependencies: [.package(path: "allocprof")],
+    targets: ["regions", "tasks"].map { .executableTarget(name: $0, dependencies: dependencies) })
 END
 for configuration in debug release; do
-	in_root env -C /tmp/allocprof-regions HOME=/tmp/allocprof-regions "$swift/bin/swift" build --disable-sandbox \
-		-c "$configuration" -Xcc -I/tmp/allocprof-regions
-	cp "$app/.build/$configuration/regions" "$out/regions-$configuration"
+	in_root env -C /tmp/allocprof-swift HOME=/tmp/allocprof-swift "$swift/bin/swift" build --disable-sandbox \
+		-c "$configuration" -Xcc -I/tmp/allocprof-swift
+	for name in regions tasks; do
+		cp "$app/.build/$configuration/$name" "$out/$name-$configuration"
+	done
 done
 
 rm -rf "${out:?}/lib" "${out:?}/demangle"
 copy_with_libraries "$out/lib" /tmp/shapes \
-	/tmp/allocprof-regions/.build/debug/regions /tmp/allocprof-regions/.build/release/regions
+	/tmp/allocprof-swift/.build/debug/tasks /tmp/allocprof-swift/.build/release/tasks
 copy_with_libraries "$out/demangle" "$swift/lib/libswiftDemangle.so" "$swift/bin/swift-demangle"
 cp "$root$swift/lib/libswiftDemangle.so" "$root$swift/bin/swift-demangle" "$out/demangle/"
 cp "$root/tmp/shapes" "$out/shapes"

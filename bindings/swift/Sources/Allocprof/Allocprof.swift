@@ -31,15 +31,15 @@ public enum Allocprof {
     /// Calls the function in the region. It cannot suspend, since other tasks would run in the region meanwhile.
     @inlinable
     public static func region<T>(_ name: StaticString, _ body: () throws -> T) rethrows -> T {
-        let text = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-        allocprof_swift_begin(text)
-        defer { allocprof_swift_end(text) }
+        let name = text(name)
+        allocprof_swift_begin(name)
+        defer { allocprof_swift_end(name) }
         return try body()
     }
 
     /// Reads what all threads of this process have done in the region so far.
     public static func readRegion(_ name: StaticString) -> Reading {
-        read(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
+        read(text(name))
     }
 
     /// Reads what all threads of this process have done so far.
@@ -60,6 +60,11 @@ public enum Allocprof {
         let result = try body()
         allocprof_task_leave_(&task)
         return (result, reading(task.answer, task.figures))
+    }
+
+    @usableFromInline
+    static func text(_ name: StaticString) -> UnsafePointer<CChar> {
+        UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 
     static func read(_ name: UnsafePointer<CChar>?) -> Reading {
