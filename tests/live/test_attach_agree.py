@@ -152,6 +152,19 @@ def program(argv, line, env=None, **answers):
     return lambda request, runner, directory: Program(runner, argv, line, env, **answers)
 
 
+def repository(request, runner, directory):
+    """git reads objects, and says "done" of each that is there."""
+    path = request.getfixturevalue("tmp_path") / "repository"
+    git = ["git", "-C", str(path), "-c", "user.name=a", "-c", "user.email=a"]
+    runner.run(["git", "init", "-q", str(path)], expect=0)
+    for number in range(ROUNDS + 1):
+        (path / "file").write_text("".join(f"line {i} of {number}\n" for i in range(200 + number)))
+        runner.run([*git, "add", "file"], expect=0)
+        runner.run([*git, "commit", "-qm", f"{number}"], expect=0)
+    return Program(runner, ["sh", "-c", f"echo ready; exec git -C {path} cat-file --batch-check=done"],
+                   lambda number: f"HEAD~{number % ROUNDS}:file")
+
+
 def server(kind):
     return lambda request, runner, directory: kind(runner, directory, request.getfixturevalue("cluster") if kind is Postgresql else None)
 
@@ -187,6 +200,7 @@ TARGETS = {
     "gawk": program(["gawk", GAWK], str),
     "jq": program(["sh", "-c", "echo ready; exec jq --unbuffered -r \"$0\"", JQ], lambda number: str([*range(number + 20)])),
     "sqlite3": program(["sh", "-c", "echo ready; exec stdbuf -oL sqlite3 -batch"], lambda number: SQLITE.format([*range(number + 20)])),
+    "git": repository,
     "nginx": server(Nginx), "node": server(Node), "postgresql": server(Postgresql), "redis": server(Redis),
 }
 
