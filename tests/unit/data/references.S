@@ -50,7 +50,7 @@ reference prefixed
 reference address
 	movabs $0x1122334455667788, %rax
 	test %rax, %rax
-	je,pn far
+	je far
 	pop %rbx
 	jmp malloc
 reference jump
