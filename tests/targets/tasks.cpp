@@ -17,10 +17,16 @@
 
 #define NOINLINE __attribute__((__noinline__))
 
-enum { TASKS = 1000, OTHERS = 250, THREADS = 4, STEPS = 6 };
+enum {
+	TASKS = 1000,
+	OTHERS = 250,
+	THREADS = 4,
+	STEPS = 6
+};
 
 struct own_figures {
-	unsigned long long allocations, reallocations, deallocations, asked, allocated, grown, freed, shrunk;
+	unsigned long long allocations, reallocations, deallocations, asked, allocated, grown,
+		freed, shrunk;
 
 	void *take(size_t size)
 	{
@@ -54,8 +60,8 @@ static unsigned long long sum_entered;
 static int n_wrong, answer_of_all;
 
 // What is in several tasks is added once.
-static void judge(const char *what, const own_figures &own, const allocprof_figures &read, int answer, unsigned long long entered,
-		  bool is_added = true)
+static void judge(const char *what, const own_figures &own, const allocprof_figures &read,
+		  int answer, unsigned long long entered, bool is_added = true)
 {
 	std::lock_guard<std::mutex> guard(lock);
 	const unsigned long long *words = (const unsigned long long *)&own;
@@ -65,19 +71,25 @@ static void judge(const char *what, const own_figures &own, const allocprof_figu
 		((unsigned long long *)&sums)[i] += words[i];
 	sum_entered += entered;
 	answer_of_all = answer;
-	if (is_known ? read.allocations == own.allocations && read.reallocations == own.reallocations &&
-			       read.deallocations == own.deallocations && read.entered == entered &&
-			       read.live == (long long)(own.allocations - own.deallocations) &&
-			       (is_live ? read.bytes_allocated == own.allocated + own.grown &&
-						  read.bytes_deallocated == own.freed + own.shrunk &&
-						  read.bytes_reallocated == (long long)(own.grown - own.shrunk) :
-					  read.bytes_allocated + read.bytes_reallocated == own.asked) :
-		       !read.allocations && !read.deallocations && !read.bytes_allocated && !read.entered)
+	if (is_known
+		    ? read.allocations == own.allocations &&
+			      read.reallocations == own.reallocations &&
+			      read.deallocations == own.deallocations && read.entered == entered &&
+			      read.live == (long long)(own.allocations - own.deallocations) &&
+			      (is_live ? read.bytes_allocated == own.allocated + own.grown &&
+						 read.bytes_deallocated == own.freed + own.shrunk &&
+						 read.bytes_reallocated ==
+							 (long long)(own.grown - own.shrunk)
+				       : read.bytes_allocated + read.bytes_reallocated == own.asked)
+		    : !read.allocations && !read.deallocations && !read.bytes_allocated &&
+			      !read.entered)
 		return;
 	n_wrong++;
-	fprintf(stderr, "%s: read %llu %llu %llu, %llu bytes, entered %llu; own %llu %llu %llu, %llu bytes, entered %llu\n", what,
-		read.allocations, read.reallocations, read.deallocations, read.bytes_allocated, read.entered, own.allocations,
-		own.reallocations, own.deallocations, own.allocated, entered);
+	fprintf(stderr,
+		"%s: read %llu %llu %llu, %llu bytes, entered %llu; own %llu %llu %llu, %llu bytes, entered %llu\n",
+		what, read.allocations, read.reallocations, read.deallocations,
+		read.bytes_allocated, read.entered, own.allocations, own.reallocations,
+		own.deallocations, own.allocated, entered);
 }
 
 // The executor. Its own allocations are in no task.
@@ -348,8 +360,8 @@ int main(int argc, char **argv)
 	printf("answer %d\n", answer_of_all);
 	printf("task entered=%llu allocations=%llu reallocations=%llu deallocations=%llu asked=%llu allocated=%llu grown=%llu "
 	       "freed=%llu shrunk=%llu\n",
-	       sum_entered, sums.allocations, sums.reallocations, sums.deallocations, sums.asked, sums.allocated, sums.grown,
-	       sums.freed, sums.shrunk);
+	       sum_entered, sums.allocations, sums.reallocations, sums.deallocations, sums.asked,
+	       sums.allocated, sums.grown, sums.freed, sums.shrunk);
 	if (n_wrong)
 		fprintf(stderr, "%d of the tasks read other figures than their own\n", n_wrong);
 	return n_wrong != 0;
