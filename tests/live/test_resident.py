@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from conftest import unavailable
+from support import Recording
 
 PAGE = 4096
 # What the program maps and touches after it has read its Rss: a few pages, with those that the kernel maps around them.
@@ -326,6 +327,43 @@ def test_size_classes(run, allocprof, compiled, tmp_path, library):
         assert row["blocks"] < 1000 * len(alike) + 300 and row["bytes"] >= 1000 * sum(alike)
     text = run([allocprof, "report", "--resident", data], expect=0).stdout.decode()
     assert {None: "as glibc rounds them", "libjemalloc.so.2": "as jemalloc rounds them"}.get(library, "whose rounding is not known") in text
+
+
+# What glibc says of itself: bytes of its chunks in use, mapped bytes and blocks, and the main heap's size.
+MALLINFO = """
+    #include <malloc.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    int main(void)
+    {
+        static void *kept[20000], *large[3];
+        static char text[200];
+        for (int i = 0; i < 20000; i++) kept[i] = memset(malloc(1 + i % 2000), 1, 1 + i % 2000);
+        for (int i = 0; i < 3; i++) large[i] = memset(malloc(1000000), 1, 1000000);
+        for (int i = 0; i < 20000; i += 3) free(kept[i]);
+        struct mallinfo2 info = mallinfo2();
+        int length = sprintf(text, "%zu %zu %zu %zu", info.uordblks, info.hblkhd, info.hblks, info.arena);
+        _exit(write(1, text, length) != length);
+    }"""
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_mallinfo(run, allocprof, compiled, tmp_path):
+    """Live blocks with their headers and rounding are what glibc has in use, heap by heap."""
+    program, data = compiled(MALLINFO), tmp_path / "mallinfo.data"
+    # What a thread's cache has is in use for glibc.
+    result = run([allocprof, "record", "-q", "--resident", "-o", data, "--", "env", "GLIBC_TUNABLES=glibc.malloc.tcache_count=0", program],
+                 expect=0)
+    used, mapped_bytes, mapped_blocks, arena = map(int, result.stdout.split())
+    recording = Recording(data)
+    ((taken,),) = recording.sql("SELECT (SELECT sum(bytes) FROM size_classes) + (SELECT sum(rounding_bytes) FROM rounding)")
+    # The thread's cache itself is a chunk of glibc's own.
+    assert 0 <= used + mapped_bytes - taken < 1024
+    heaps = {heap["kind"]: heap for heap in report_of(run, allocprof, data)["heaps"]}
+    assert heaps["mapped"]["blocks"] == mapped_blocks == 3 and heaps["mapped"]["resident_bytes"] == mapped_bytes
+    assert heaps["main"]["resident_bytes"] <= arena <= heaps["main"]["resident_bytes"] + LATER
 
 
 ARENAS = """
