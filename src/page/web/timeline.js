@@ -357,7 +357,13 @@ export class TimeLine {
 		line(context, gutter, y, gutter + this.chartWidth, y);
 		context.setLineDash([]);
 		context.textAlign = "right";
-		context.fillText(text, gutter + this.chartWidth - 4, y - 5 < 10 ? y + 14 : y - 5);
+		// Resident memory may be drawn there.
+		const at = [text, gutter + this.chartWidth - 4, y - 5 < 10 ? y + 14 : y - 5];
+		context.strokeStyle = this.colour("--paper");
+		context.lineWidth = 5;
+		context.strokeText(...at);
+		context.fillText(...at);
+		context.lineWidth = 1;
 	}
 
 	/** What was allocated in each epoch. */
