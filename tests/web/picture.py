@@ -6,7 +6,7 @@ import sys
 
 import browser
 
-FROM, UNTIL = 0.35, 0.9  # of the recording
+FROM, UNTIL = 0.15, 0.75  # of the recording
 
 with browser.Browser("chromium", width=1280, height=1200) as page:
     page.open(sys.argv[1])
