@@ -69,6 +69,20 @@ test("merged, a function is in a stack once", () => {
 		[["malloc f main", 5], ["malloc h g f main", 2]]);
 });
 
+test("folded, frames of libraries and runtimes are left out", () => {
+	const { trie, own } = trieOf([["main lib_a own lib_b malloc", 5], ["main own malloc", 7], ["rt_start main lib_c lib_a malloc", 1],
+		["lib_a own lib_b malloc", 2], ["lib_c malloc", 3]]);
+	trie.frames.kind = Uint32Array.from(trie.frames.name, (name, i) =>
+		name.startsWith("lib_") ? kinds.indexOf("library") : name.startsWith("rt_") ? kinds.indexOf("runtime") : trie.frames.kind[i]);
+	const folded = deriveTrie(trie, { folded: true });
+	assert.deepEqual(stacksOf(folded.trie, mapValues(own, folded.map, folded.trie.size)),
+		[["main malloc", 1], ["main own malloc", 12], ["malloc", 3], ["own malloc", 2]]);
+	const both = deriveTrie(trie, { folded: true, reversed: true });
+	assert.deepEqual(stacksOf(both.trie, mapValues(own, both.map, both.trie.size)),
+		[["malloc", 3], ["malloc main", 1], ["malloc own", 2], ["malloc own main", 12]].sort());
+	assert.equal(deriveTrie(trie, {}), null);
+});
+
 test("split, a function is between its callers and what it calls, from its first frame on", () => {
 	const stacks = [["main a b malloc", 5], ["main b malloc", 7], ["main a b c b d malloc", 11], ["main a malloc", 2], ["b malloc", 3],
 		["other b c malloc", 13]];

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """allocprof flamegraph in browsers: every control is used, and what is shown then is what `report` and `folded` say."""
 
+import json
 import re
 import sqlite3
 import subprocess
@@ -261,14 +262,14 @@ def test_buttons_by_keyboard(opened, page, case_study, totals):
     """Tab comes to each control, in the order in which they are seen, and Space and Enter press buttons."""
     opened(case_study)
     wanted = ["theme", "cost", "flame-search", "flame-regexp", "flame-layout", "flame-order", "flame-colour",
-              "flame-reversed", "flame-merged", "flame-canvas"]
+              "flame-reversed", "flame-folded", "flame-merged", "flame-canvas"]
     focused = "document.activeElement.classList[0] ?? document.activeElement.id"
     page.evaluate("document.activeElement.blur()")
     for name in wanted:
         page.keys("Tab")
         assert page.evaluate(focused) == name
     for key in ("Space", "Enter"):
-        for name in ("flame-reversed", "flame-merged", "flame-regexp"):
+        for name in ("flame-reversed", "flame-folded", "flame-merged", "flame-regexp"):
             page.evaluate(f"document.querySelector('.{name}').focus()")
             pressed = f"document.querySelector('.{name}').getAttribute('aria-pressed')"
             before = page.evaluate(pressed)
@@ -391,6 +392,26 @@ def test_merged_recursion(opened, page, fixture_data, run, tmp_path):
     for title in root.iter("{http://www.w3.org/2000/svg}title"):
         names.append(title.text.split("\n")[0])
     assert sorted(names) == sorted(["all", "app", "main", "f", "malloc", "g", "malloc"])
+
+
+def test_own_code_only(opened, page, run, case_study):
+    """Frames of other modules than the program go, but for the allocator's, and with callers below, too."""
+    opened(case_study)
+    report = json.loads(run("report", "--json", "--sort=bytes", "-i", case_study))
+    others = {frame["name"] for frame in report["frames"] if frame["module"] and frame["module"].endswith(".so.6")}
+    folded = run("folded", "--cost=bytes", "-i", case_study)
+    others.add("_start")  # it is the runtime's, in whichever file
+    assert any(name in folded for name in others)
+    own = "\n".join(";".join([*[name for name in stack.split(";")[:-1] if name not in others], stack.split(";")[-1]]) + " " + value
+                    for stack, value in (line.rsplit(" ", 1) for line in folded.splitlines()))
+    page.click(".flame-folded")
+    n = Picture(page).hold_to(tree_of(own))
+    assert 3 < n < len(boxes_of(tree_of(folded), 1))
+    page.click(".flame-reversed")
+    assert Picture(page).hold_to(tree_of(own, reverse=True)) > 3
+    page.click(".flame-reversed")
+    page.click(".flame-folded")
+    Picture(page).hold_to(tree_of(folded))
 
 
 def box_at(page, picture, y):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tries made of a trie: with the callers below what they call, and with recursion as one frame.
+// Tries made of a trie: without libraries, with the callers below what they call, and with recursion as one frame.
 
 import { kinds, Trie } from "./trie.js";
 
@@ -159,16 +159,32 @@ function mergeTrie({ parent, frame, frames, size }) {
 	return { trie: table.trie(frames), map };
 }
 
+const foldedKinds = new Set([kinds.indexOf("library"), kinds.indexOf("runtime")]);
+
+/** The same stacks without frames of libraries and runtimes: what these call is their caller's. */
+function foldTrie({ parent, frame, frames, size }) {
+	const table = new NodeTable(size >> 1);
+	const map = new Uint32Array(size);
+	for (let node = 1; node < size; node++) {
+		const above = map[parent[node]];
+		map[node] = foldedKinds.has(frames.kind[frame[node]]) ? above : table.enter(above, frame[node]);
+	}
+	return { trie: table.trie(frames), map };
+}
+
 /**
- * { trie, map }: the trie with the stacks of @trie, each of which is node map[stack] there. @reversed: the callers are
- * below what they call. @merged: recursion is one frame. A stack ends at a frame of the allocator.
+ * { trie, map }: the trie with the stacks of @trie, each of which is node map[stack] there. @folded: without frames of
+ * libraries and runtimes. @reversed: the callers are below what they call. @merged: recursion is one frame. A stack ends at a
+ * frame of the allocator.
  */
-export function deriveTrie(trie, { reversed, merged }) {
-	if (!reversed || !merged)
-		return reversed ? reverseTrie(trie) : mergeTrie(trie);
-	const turned = reverseTrie(trie);
-	const both = mergeTrie(turned.trie);
-	return { trie: both.trie, map: turned.map.map((node) => both.map[node]) };
+export function deriveTrie(trie, { folded, reversed, merged }) {
+	const steps = [folded && foldTrie, reversed && reverseTrie, merged && mergeTrie].filter((step) => step);
+	let derived = null;
+	for (const step of steps) {
+		const next = step(derived?.trie ?? trie);
+		derived = { trie: next.trie, map: derived ? derived.map.map((node) => next.map[node]) : next.map };
+	}
+	return derived;
 }
 
 /**

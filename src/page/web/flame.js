@@ -20,6 +20,7 @@ const flameDefaults = {
 	order: "size",      // of siblings; or "name"
 	reversed: false,    // from the allocator's function to its callers
 	merged: false,      // a function that calls itself is one frame
+	folded: false,      // frames of libraries and runtimes are left out
 	maxHeight: 0.72,    // of the picture, as a share of the window's
 	label: "Flame graph",
 	isPlain: false,     // the picture alone, without controls, legend and table
@@ -29,6 +30,8 @@ const flameDefaults = {
 	onZoom: () => {},   // called when zoomedNodes() may return something else
 	onChange: () => {}, // called when state() may be another, with whether something was searched
 };
+/** Options by which the trie that is shown is another than the given one. */
+const derivations = ["folded", "reversed", "merged"];
 const help = "Arrow keys move from box to box, Enter or a click shows only the stacks through a box, Escape shows all, " +
 	"/ begins a search, in which Enter goes to the next match.";
 
@@ -83,7 +86,7 @@ export class FlameGraph {
 	/** What is shown of the numbers, where it differs from how it was at first. */
 	state() {
 		const { options, first, root, controls } = this;
-		const chosen = ["layout", "order", "colour", "reversed", "merged"].filter((name) => options[name] !== first[name]);
+		const chosen = ["layout", "order", "colour", ...derivations].filter((name) => options[name] !== first[name]);
 		return {
 			...Object.fromEntries(chosen.map((name) => [name, options[name]])), zoom: root || undefined,
 			find: controls.field.value || undefined, regexp: controls.isRegExp,
@@ -93,13 +96,13 @@ export class FlameGraph {
 	/** Takes all of such a state but the zoom, which show() takes once there are numbers. */
 	restore(state) {
 		const { options, first } = this;
-		const { reversed, merged } = options;
+		const before = derivations.map((name) => options[name]);
 		const known = { layout: ["icicle", "flame"], order: ["size", "name"], colour: ["kind", "module"] };
 		for (const [name, values] of Object.entries(known))
 			options[name] = values.includes(state[name]) ? state[name] : first[name];
-		options.reversed = state.reversed || first.reversed;
-		options.merged = state.merged || first.merged;
-		this.isAnother = options.reversed !== reversed || options.merged !== merged;
+		for (const name of derivations)
+			options[name] = state[name] || first[name];
+		this.isAnother = derivations.some((name, i) => options[name] !== before[i]);
 		this.controls.restore(state.find ?? "", state.regexp);
 	}
 
@@ -131,7 +134,7 @@ export class FlameGraph {
 
 	setOption(name, value) {
 		this.options[name] = value;
-		if (name === "reversed" || name === "merged")
+		if (derivations.includes(name))
 			this.derive(true);
 		else
 			this.layOut();
@@ -211,11 +214,10 @@ export class FlameGraph {
 
 	/** Makes the trie that the options ask for, where it may be another, and all numbers. */
 	derive(isNew) {
-		const { reversed, merged } = this.options;
 		const { own, base, beside } = this.given;
 		const { root } = this;
 		if (isNew) {
-			this.derived = reversed || merged ? deriveTrie(this.source, this.options) : null;
+			this.derived = deriveTrie(this.source, this.options);
 			this.trie = this.derived?.trie ?? this.source;
 			this.root = 0;
 			this.hovered = this.focused = null;

@@ -11,7 +11,7 @@ export class FlameControls {
 		this.graph = graph;
 		this.isRegExp = false;
 		this.field = element("input", {
-			type: "search", placeholder: "Search functions, files, modules", "aria-label": "Search functions, files, modules",
+			type: "search", placeholder: "Functions, files, modules", "aria-label": "Search functions, files, modules",
 			className: "flame-search", spellcheck: false, autocomplete: "off",
 		});
 		this.field.addEventListener("input", () => this.search());
@@ -47,6 +47,8 @@ export class FlameControls {
 			list("Order", "order", [["size", "by size"], ["name", "by name"]]),
 			this.colourList,
 			this.reversedButton,
+			toggleButton("Own code", options.folded, change("folded"),
+				{ className: "flame-folded", title: "Own code only: leave out frames of libraries and runtimes" }),
 			toggleButton("Merge recursion", options.merged, change("merged"),
 				{ className: "flame-merged", title: "Draw a function that calls itself once" }),
 		];
@@ -59,7 +61,8 @@ export class FlameControls {
 			this.element.querySelector(`.flame-${name}`).value = options[name];
 		this.nameSides(options.layout);
 		this.reversedButton.setAttribute("aria-pressed", options.reversed);
-		this.element.querySelector(".flame-merged").setAttribute("aria-pressed", options.merged);
+		for (const name of ["folded", "merged"])
+			this.element.querySelector(`.flame-${name}`).setAttribute("aria-pressed", options[name]);
 		this.isRegExp = isRegExp;
 		this.asRegExp.setAttribute("aria-pressed", isRegExp);
 		this.field.value = text;

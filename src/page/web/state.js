@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a page shows, as the fragment of its address: so that Back undoes, and a link shows the same.
 
-const switches = ["regexp", "reversed", "merged"];
+const switches = ["regexp", "folded", "reversed", "merged"];
 const texts = ["card", "unit", "panel", "find", "layout", "order", "colour"];
 const numbers = ["at", "zoom", "function"];
 
