@@ -62,6 +62,11 @@ def test_case_study(report):
     assert late["leak_until_end"]["selected"]["allocations"] == STEPS
     assert "linear_leak" not in late
 
+    # One expression has both: what leaks, and what only the end frees.
+    both = report("--where", f"leaked OR freed_at >= {begins * int(epoch) // 1000000 / 1000}")
+    assert both["linear_leak"]["selected"]["allocations"] == both["leak_until_end"]["selected"]["allocations"] == STEPS
+    assert set(report("--where", "leaked AND NOT through('mixture')")) == {"linear_leak", "bounded_cache"}
+
     # A cache's blocks have all been freed but for what it holds.
     freed = report("--freed")
     assert "linear_leak" not in freed
