@@ -21,6 +21,7 @@
 
 enum {
 	OPT_TOP = 256,
+	OPT_SERIES,
 };
 
 static const struct argp_option graph_options[] = {
@@ -30,6 +31,8 @@ static const struct argp_option graph_options[] = {
 	  "output" },
 	{ "top", OPT_TOP, "N", 0,
 	  "Give a band of their own to the N stacks with the greatest peaks (default: 8)" },
+	{ "series", OPT_SERIES, "NAME=SQL", 0,
+	  "Give a band called NAME to the blocks of which an expression holds, in place of stacks" },
 	{ "json", OPT_JSON, NULL, 0, "Write the numbers that would be drawn" },
 	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
@@ -43,7 +46,10 @@ struct graph_options {
 	size_t top;
 	enum graph_format format;
 	struct cairo_library *cairo;
+	bool top_is_given;
 	bool *lifetimes; /* by lifetime: whether it is selected */
+	struct graph_choice choice;
+	struct filter_where series[GRAPH_MAX_TOP]; /* by series of the choice */
 	struct graph *graph;
 };
 
@@ -56,7 +62,30 @@ static int parse_top(const char *text, struct options_input *input)
 		return error__set(input->error, -EINVAL, "--top is a number from 1 to %d, not '%s'",
 				  GRAPH_MAX_TOP, text);
 	options->top = top;
+	options->top_is_given = true;
 	return 0;
+}
+
+static int parse_series(char *text, struct options_input *input)
+{
+	struct graph_options *options = input->options;
+	struct graph_choice *choice = &options->choice;
+	char *expression = strchr(text, '=');
+	int err;
+
+	if (!expression || expression == text)
+		return error__set(
+			input->error, -EINVAL,
+			"--series is a name and an expression, such as 'Leaked=leaked', not '%s'",
+			text);
+	if (choice->n == GRAPH_MAX_TOP)
+		return error__set(input->error, -EINVAL, "--series is given more than %d times",
+				  GRAPH_MAX_TOP);
+	*expression++ = '\0';
+	err = filter_where__parse(&options->series[choice->n], expression, input->error);
+	choice->names[choice->n] = text;
+	choice->n += !err;
+	return err;
 }
 
 /* Chooses the format by the suffix of the file's name; without one it is SVG. */
@@ -102,6 +131,10 @@ static int check_options(struct graph_options *options, struct error *error)
 	if (options->data.choice.filter.all_runs)
 		return error__set(error, -EINVAL,
 				  "the time line shows one run; choose it with --run");
+	if (options->choice.n && options->top_is_given)
+		return error__set(
+			error, -EINVAL,
+			"--top is of stacks, and --series has its own bands; leave one out");
 	return filter__check_options(&options->data.choice.filter.options, COST_LIVE_BYTES, error);
 }
 
@@ -112,6 +145,8 @@ static int parse_graph(int key, char *arg, struct options_input *input)
 	switch (key) {
 	case OPT_TOP:
 		return parse_top(arg, input);
+	case OPT_SERIES:
+		return parse_series(arg, input);
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
@@ -126,6 +161,26 @@ static void release_graph(void *context)
 	cairo_library__close(options->cairo);
 	graph__free(options->graph);
 	free(options->lifetimes);
+	for (size_t i = 0; i < options->choice.n; i++)
+		free(options->choice.lifetimes[i]);
+}
+
+/* Chooses the lifetimes of each series. */
+static int choose_series(struct graph_options *options, const struct selected *selected,
+			 struct error *error)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < options->choice.n && !err; i++) {
+		struct data_choice one = { .filter.options = { .where = &options->series[i],
+							       .n_where = 1 } };
+
+		err = selected__choose_lifetimes(selected, &one, &options->choice.lifetimes[i],
+						 error);
+		if (!err)
+			filter_choice__report_unmatched(&one.filter);
+	}
+	return err;
 }
 
 static int prepare_graph(void *context, struct error *error)
@@ -140,8 +195,11 @@ static int prepare_graph(void *context, struct error *error)
 	if (!err)
 		err = selected__choose_lifetimes(selected, choice, &options->lifetimes, error);
 	if (!err)
+		err = choose_series(options, selected, error);
+	if (!err)
 		err = graph__new(selected->profile, selected->groups, options->lifetimes,
-				 options->top, &options->graph, error);
+				 options->choice.n ? &options->choice : NULL, options->top,
+				 &options->graph, error);
 	return err;
 }
 

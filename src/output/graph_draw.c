@@ -231,7 +231,7 @@ struct band {
 static void fill_band(const struct ink *ink, const struct graph_panel *panel,
 		      const struct graph *graph, const struct band *band)
 {
-	unsigned int colour = ink__band(band->series, !graph->series[band->series].stack);
+	unsigned int colour = ink__band(band->series, graph->series[band->series].is_rest);
 
 	ink->cairo->new_path(ink->cr);
 	add_edge(ink, panel, graph, band->upper, false);
@@ -246,7 +246,7 @@ static void number_band(const struct ink *ink, const struct graph_panel *panel,
 {
 	double x, y;
 
-	if (graph->series[band->series].stack &&
+	if (!graph->series[band->series].is_rest &&
 	    find_room(panel, graph, band->lower, band->upper, &x, &y))
 		draw_number(ink, x, y, band->series + 1);
 }
@@ -590,10 +590,10 @@ static void draw_row(struct page *page, size_t row)
 {
 	const struct graph_series *series = &page->graph->series[row];
 	const struct graph_label *label = &page->words->labels[row];
-	unsigned int colour = ink__band(row, !series->stack);
+	unsigned int colour = ink__band(row, series->is_rest);
 	char text[64];
 
-	if (series->stack) {
+	if (!series->is_rest) {
 		snprintf(text, sizeof(text), "%zu", row + 1);
 		ink__set(&page->ink, INK_TEXT);
 		ink__font(&page->ink, 11, true);

@@ -40,6 +40,10 @@ static int label_series(const struct stack_groups *groups, const struct graph_se
 {
 	char count[32];
 
+	if (series->name || !series->n_stacks) {
+		label->name = strdup(series->name ?: "all else");
+		return label->name ? 0 : -ENOMEM;
+	}
 	if (series->stack)
 		return label_group(groups, &groups->groups[series->group], label);
 	graph_axis__print_count(series->n_stacks, count, sizeof(count));
@@ -102,7 +106,8 @@ static json_object *series_of(const struct graph *graph, const struct graph_word
 		json_object *object = json_object_new_object();
 
 		json__add(object, "stack", series->stack ? json__count(series->stack) : NULL);
-		json__add(object, "stacks", json__count(series->n_stacks));
+		json__add(object, "stacks",
+			  series->n_stacks ? json__count(series->n_stacks) : NULL);
 		json__add(object, "name", json__string(words->labels[i].name));
 		json__add(object, "callers", callers_of(&words->labels[i]));
 		json__add(object, "peak_bytes", json__count(series->peak_bytes));

@@ -36,6 +36,8 @@ struct graph_source {
 	const struct profile *profile;
 	const struct stack_groups *groups;
 	const bool *selected; /* NULL: all */
+	const struct graph_choice
+		*choice; /* its series are the groups, and another one the rest; or NULL */
 };
 
 struct epochs {
@@ -76,8 +78,21 @@ static bool is_selected(const struct graph_source *source, size_t lifetime)
 	return !source->selected || source->selected[lifetime];
 }
 
-static __u32 group_of(const struct graph_source *source, const struct profile_lifetime *lifetime)
+static size_t n_groups(const struct graph_source *source)
 {
+	return source->choice ? source->choice->n + 1 : source->groups->n_groups;
+}
+
+static __u32 group_of(const struct graph_source *source, const struct profile_lifetime *lifetime,
+		      size_t index)
+{
+	const struct graph_choice *choice = source->choice;
+
+	for (size_t i = 0; choice && i < choice->n; i++)
+		if (choice->lifetimes[i][index])
+			return i;
+	if (choice)
+		return choice->n;
 	return source->groups->by_stack[source->profile->counts[lifetime->count - 1].stack - 1];
 }
 
@@ -233,7 +248,7 @@ static size_t collect_freed(const struct graph_source *source, struct freed *fre
 	size_t n = 0;
 
 	for (size_t i = 0; profile__next_lifetime(source->profile, &at, &lifetime); i++) {
-		__u32 group = group_of(source, &lifetime);
+		__u32 group = group_of(source, &lifetime, i);
 
 		if (!is_selected(source, i))
 			continue;
@@ -273,12 +288,12 @@ static int find_usual_ages(const struct graph_source *source, __u32 *ages)
 {
 	_cleanup_(free_ptr) struct freed *freed =
 		calloc(source->profile->n_lifetimes + 1, sizeof(*freed));
-	_cleanup_(free_ptr) __u64 *live = calloc(source->groups->n_groups + 1, sizeof(*live));
+	_cleanup_(free_ptr) __u64 *live = calloc(n_groups(source) + 1, sizeof(*live));
 	size_t n, first = 0;
 
 	if (!freed || !live)
 		return -ENOMEM;
-	for (size_t i = 0; i < source->groups->n_groups; i++)
+	for (size_t i = 0; i < n_groups(source); i++)
 		ages[i] = NO_AGE;
 	n = collect_freed(source, freed, live);
 	qsort(freed, n, sizeof(*freed), compare_freed);
@@ -300,7 +315,7 @@ static size_t collect_events(const struct graph_source *source, struct event *ev
 	size_t n = 0;
 
 	for (size_t i = 0; profile__next_lifetime(source->profile, &at, &lifetime); i++) {
-		__u32 group = group_of(source, &lifetime), end;
+		__u32 group = group_of(source, &lifetime, i), end;
 
 		if (!is_selected(source, i))
 			continue;
@@ -349,17 +364,22 @@ static size_t find_peaks(struct event *events, size_t n_events, struct peak *pea
 	return n;
 }
 
-static int add_series(struct graph *graph, const struct stack_groups *groups,
+/* Adds a series for the group of @peak; NULL: for the rest. */
+static int add_series(struct graph *graph, const struct graph_source *source,
 		      const struct peak *peak, size_t n_stacks)
 {
 	struct graph_series *series = &graph->series[graph->n_series++];
 
 	if (peak) {
 		series->group = peak->group;
-		series->stack = groups->groups[peak->group].id;
+		if (source->choice)
+			series->name = source->choice->names[peak->group];
+		else
+			series->stack = source->groups->groups[peak->group].id;
 		series->peak_bytes = peak->bytes;
 	}
 	series->n_stacks = n_stacks;
+	series->is_rest = !peak;
 	series->stays_bytes = calloc(graph->n_points, sizeof(*series->stays_bytes));
 	series->freed_bytes = calloc(graph->n_points, sizeof(*series->freed_bytes));
 	return series->stays_bytes && series->freed_bytes ? 0 : -ENOMEM;
@@ -408,6 +428,21 @@ static __u64 find_others_peak(struct event *events, size_t n_events, const __u32
 	return find_peak(events, n, &epoch);
 }
 
+/* Puts the peak of group @rest behind the others. Returns how many peaks it has: 1, or 0 without a block. */
+static size_t put_rest_last(struct peak *peaks, size_t n, __u32 rest)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct peak found = peaks[i];
+
+		if (found.group != rest)
+			continue;
+		memmove(&peaks[i], &peaks[i + 1], (n - 1 - i) * sizeof(*peaks));
+		peaks[n - 1] = found;
+		return 1;
+	}
+	return 0;
+}
+
 static int fill_series(const struct graph_source *source, size_t top, struct graph *graph,
 		       const struct epochs *epochs)
 {
@@ -418,33 +453,37 @@ static int fill_series(const struct graph_source *source, size_t top, struct gra
 	_cleanup_(free_ptr) __u32 *series_of = NULL;
 	_cleanup_(free_ptr) __u32 *ages = NULL;
 	struct profile_lifetime lifetime;
-	size_t n_events, n_top = 0;
+	size_t n_events, n_top = 0, n_rest;
 	__u32 epoch = 0, at = 0;
 	int err = 0;
 
 	events = calloc(2 * profile->n_lifetimes + 1, sizeof(*events));
 	peaks = calloc(profile->n_lifetimes + 1, sizeof(*peaks));
-	series_of = calloc(source->groups->n_groups + 1, sizeof(*series_of));
-	ages = calloc(source->groups->n_groups + 1, sizeof(*ages));
+	series_of = calloc(n_groups(source) + 1, sizeof(*series_of));
+	ages = calloc(n_groups(source) + 1, sizeof(*ages));
 	graph->series = calloc(top + 1, sizeof(*graph->series));
 	if (!events || !peaks || !series_of || !ages || !graph->series)
 		return -ENOMEM;
 	n_events = collect_events(source, events);
 	graph->n_stacks = find_peaks(events, n_events, peaks);
-	for (; n_top < top && n_top < graph->n_stacks && peaks[n_top].bytes && !err; n_top++) {
-		err = add_series(graph, source->groups, &peaks[n_top], 1);
+	n_rest = source->choice ? put_rest_last(peaks, graph->n_stacks, source->choice->n) : 0;
+	for (; n_top < top && n_top < graph->n_stacks - n_rest && peaks[n_top].bytes && !err;
+	     n_top++) {
+		err = add_series(graph, source, &peaks[n_top], source->choice ? 0 : 1);
 		series_of[peaks[n_top].group] = n_top + 1;
 	}
+	if (!source->choice)
+		n_rest = graph->n_stacks - n_top;
 	/* Stacks with no live byte at the end of any epoch get no band. */
-	if (n_top < graph->n_stacks && peaks[n_top].bytes && !err)
-		err = add_series(graph, source->groups, NULL, graph->n_stacks - n_top);
+	if (n_rest && peaks[graph->n_stacks - n_rest].bytes && !err)
+		err = add_series(graph, source, NULL, source->choice ? 0 : n_rest);
 	if (err)
 		return err;
 	err = find_usual_ages(source, ages);
 	if (err)
 		return err;
 	for (size_t i = 0; profile__next_lifetime(profile, &at, &lifetime); i++) {
-		__u32 group = group_of(source, &lifetime), series = series_of[group];
+		__u32 group = group_of(source, &lifetime, i), series = series_of[group];
 
 		if (!is_selected(source, i))
 			continue;
@@ -471,9 +510,10 @@ static int fill_series(const struct graph_source *source, size_t top, struct gra
 }
 
 int graph__new(const struct profile *profile, const struct stack_groups *groups,
-	       const bool *selected, size_t top, struct graph **graph, struct error *error)
+	       const bool *selected, const struct graph_choice *choice, size_t top,
+	       struct graph **graph, struct error *error)
 {
-	const struct graph_source source = { profile, groups, selected };
+	const struct graph_source source = { profile, groups, selected, choice };
 	_cleanup_(free_graph) struct graph *made = calloc(1, sizeof(*made));
 	struct epochs epochs;
 	int err;
@@ -488,7 +528,7 @@ int graph__new(const struct profile *profile, const struct stack_groups *groups,
 	if (!err)
 		err = fill_spans(&source, made, &epochs);
 	if (!err)
-		err = fill_series(&source, top, made, &epochs);
+		err = fill_series(&source, choice ? choice->n : top, made, &epochs);
 	if (err)
 		return error__set(error, err, "no memory for the time line; free some");
 	*graph = made;

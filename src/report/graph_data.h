@@ -19,11 +19,21 @@ struct stack_groups;
 /* The largest number of points besides the start; longer time lines merge epochs. */
 #define GRAPH_MAX_POINTS 1000
 
-/* Live memory of a stack group, or of all groups without a series of their own. */
+/* Series that are asked for in place of the greatest stacks. */
+struct graph_choice {
+	size_t n;
+	const char *names[GRAPH_MAX_TOP];
+	/* By lifetime: whether it is of the series. One that is of several belongs to the first. */
+	bool *lifetimes[GRAPH_MAX_TOP];
+};
+
+/* Live memory of a stack group, of a series of struct graph_choice, or of all that is in none of them. */
 struct graph_series {
-	__u32 stack; /* smallest id of the group; 0 for the others */
-	__u32 group; /* index of the group */
-	size_t n_stacks;
+	const char *name;	/* of the choice; NULL: it is of a group, or the others */
+	__u32 stack;		/* smallest id of the group; 0 for all else */
+	__u32 group;		/* index of the group */
+	size_t n_stacks;	/* 0 with a choice */
+	bool is_rest;		/* it is of all that is in no other */
 	__u64 peak_bytes;	/* largest value at the end of an epoch */
 	__u64 live, live_bytes; /* blocks that were not freed, also by processes that have ended */
 	/* For each point, owned by the graph: live bytes that stay, and live bytes that are freed
@@ -56,12 +66,13 @@ struct graph {
 
 /*
  * Makes the time line of those lifetimes of @profile that are @selected (by index; NULL: all),
- * with a series for each of the @top stack groups with the greatest peaks. @profile must outlive
- * it. Returns 0, or with @error set -ENODATA for a recording without --live, -EINVAL for a profile
+ * with a series for each of the @top stack groups with the greatest peaks or, where @choice is not NULL, for each of its
+ * own. @profile and @choice must outlive it. Returns 0, or with @error set -ENODATA for a recording without --live, -EINVAL for a profile
  * that contradicts itself, -ENOMEM.
  */
 int graph__new(const struct profile *profile, const struct stack_groups *groups,
-	       const bool *selected, size_t top, struct graph **graph, struct error *error);
+	       const bool *selected, const struct graph_choice *choice, size_t top,
+	       struct graph **graph, struct error *error);
 void graph__free(struct graph *graph);
 
 /* Returns the length of span @span in nanoseconds; never 0. */

@@ -376,6 +376,37 @@ def test_commands(run, allocprof, target, tmp_path):
 
 
 @pytest.mark.engines("preload")
+def test_series(run, allocprof, target, tmp_path, selected):
+    """Bands of graph by expressions: what is of none is the last, and all of them add up to the whole."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "-q", "--live", "-o", data, "--", target("live_random"), 5, 4, 800], expect=0)
+
+    def graph(*options):
+        return json.loads(run([allocprof, "graph", "--json", *options, data], expect=0).stdout)
+
+    whole = graph("--top=1")
+    drawn = graph("--series", "Large=size >= 400", "--series", "Leaked=leaked", "--series", "None=thread = 'nobody'")
+    names = [one["name"] for one in drawn["series"]]
+    assert sorted(names[:-1]) == ["Large", "Leaked"] and names[-1] == "all else"
+    assert all(one["stack"] is None and one["stacks"] is None for one in drawn["series"])
+
+    def sums(graph):
+        return [sum(values) for values in zip(*(one[kind] for one in graph["series"] for kind in ("stays_bytes", "freed_bytes")))]
+
+    assert sums(drawn) == sums(whole) and drawn["peak_bytes"] == whole["peak_bytes"]
+    live = {one["name"]: one["live"] for one in drawn["series"]}
+    # A block of several is in the first.
+    assert live == {"Large": selected(data, "--where", "size >= 400 AND alive")["live"],
+                    "Leaked": selected(data, "--where", "alive AND NOT size >= 400")["live"], "all else": 0}
+    # They are of what is selected.
+    assert [one["name"] for one in graph("--where", "leaked", "--series", "Leaked=leaked")["series"]] == ["Leaked"]
+    run([allocprof, "graph", "--series", "Leaked=leaked", "-o", tmp_path / "out.svg", data], expect=0)
+    for words, said in ((["--series", "leaked"], "is a name and an expression"), (["--series", "a=sise"], "no such column: sise"),
+                        (["--series", "a=leaked", "--top=3"], "leave one out")):
+        assert said in run([allocprof, "graph", *words, "-o", tmp_path / "x.svg", data], expect=64).stderr.decode()
+
+
+@pytest.mark.engines("preload")
 def test_errors(run, allocprof, target, tmp_path):
     data = tmp_path / "data"
     run([allocprof, "record", "-q", "-o", data, "--", target("live_random"), 5, 1, 50], expect=0)

@@ -43,7 +43,7 @@ static struct graph *make_selected(const struct profile *profile, const bool *se
 	struct names names = name(profile);
 	struct error error = { 0 };
 	struct graph *graph = NULL;
-	int err = graph__new(profile, names.groups, selected, top, &graph, &error);
+	int err = graph__new(profile, names.groups, selected, NULL, top, &graph, &error);
 
 	release(&names);
 	if (err)
@@ -330,11 +330,12 @@ static void test_no_live_data(void **state)
 	struct error error = { 0 };
 	struct graph *graph = NULL;
 
-	assert_int_equal(graph__new(profile, names.groups, NULL, 8, &graph, &error), -ENODATA);
+	assert_int_equal(graph__new(profile, names.groups, NULL, NULL, 8, &graph, &error),
+			 -ENODATA);
 	assert_non_null(strstr(error.text, "--live"));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		profile__set_meta(profile, "epoch_ns", bad[i]);
-		assert_int_equal(graph__new(profile, names.groups, NULL, 8, &graph, &error),
+		assert_int_equal(graph__new(profile, names.groups, NULL, NULL, 8, &graph, &error),
 				 -EINVAL);
 	}
 	assert_null(graph);
