@@ -31,9 +31,9 @@ class Cells:
         for key, _, born_ns, died_ns in blocks:
             if died_ns is None:
                 first[key] = min(first.get(key, born_ns), born_ns)
-        starts = {first[key] - oldest_ns for key, oldest_ns in oldest.items()}
-        assert len(starts) == 1, "the log and the recording do not agree on when blocks were allocated"
-        start_ns = starts.pop()
+        starts = collections.Counter(first[key] - oldest_ns for key, oldest_ns in oldest.items() if key in first)
+        (start_ns, agree), *_ = starts.most_common()
+        assert agree > len(oldest) * 9 / 10, "the log and the recording do not agree on when blocks were allocated"
         self.blocks = [(key, size, born_ns - start_ns, died_ns and died_ns - start_ns) for key, size, born_ns, died_ns in blocks]
         last_epoch = max((died_ns or born_ns) // self.epoch_ns for _, _, born_ns, died_ns in self.blocks)
         self.end_ns = max(int(float(meta["elapsed_seconds"]) * 1e9), last_epoch * self.epoch_ns,
@@ -52,7 +52,10 @@ class Cells:
     def read(lines):
         """The blocks: ((process, thread's name, stack, function), size, when it was allocated, and freed or None)."""
         births, spaces = {}, {}
-        for event in map(json.loads, lines):
+        events = [json.loads(line) for line in lines]
+        # The first events of a site may be logged before its stack is known.
+        stacks = {event["site"]: event["stack"] for event in events if event.get("stack")}
+        for event in events:
             if event["kind"] in ("start", "fork", "exec"):
                 spaces[event["process"]] = event["space"]
             if event["kind"] == "exec" and event["ended_space"]:
@@ -62,14 +65,14 @@ class Cells:
             if event["kind"] in ("free", "unseen", "realloc"):
                 yield *births.pop(event["id"]), event["time_ns"]
             if event["kind"] in ("alloc", "realloc"):
-                key = event["process"], event["thread_name"], event["stack"], event["function"]
+                key = event["process"], event["thread_name"], stacks.get(event["site"]), event["function"]
                 births[event["id"]] = key, event["size"], event["time_ns"]
         for block in births.values():
             yield *block, None
 
     def match(self, rows):
-        """Sees that the recording has the blocks of the log by their epochs. The log has when a realloc returned, the recording
-        when it was called, so few of the blocks that it ended get the time of the recording."""
+        """Sees that the recording has the blocks of the log by their epochs, and takes from it what the log has not: the stack of
+        a site whose only event was written before it was known, and when a realloc was called, which logs when it returned."""
         theirs = collections.Counter()
         for *key, born, died, blocks in rows:
             theirs[tuple(key), born, died] += blocks
@@ -80,12 +83,22 @@ class Cells:
                 theirs[cell] -= 1
             else:
                 others.append((number, cell))
-        for number, (key, born, died) in others:
-            cell = next((it for it, n in theirs.items() if n and it[:2] == (key, born) and it[2] is not None), None)
-            assert cell and died is not None and cell[2] < died, f"the recording has no block {key} of the epochs {born}, {died}"
+
+        def fits(cell, ours):
+            (process, thread, stack, function), born, died = ours
+            key = process, thread, cell[0][2] if stack is None else stack, function
+            is_earlier = None not in (cell[2], died) and cell[2] < died
+            return cell[:2] == (key, born) and (cell[2] == died or is_earlier)
+
+        # What has its stack is sure of more.
+        for number, ours in sorted(others, key=lambda other: other[1][0][2] is None):
+            cell = next((it for it, n in theirs.items() if n and fits(it, ours)), None)
+            assert cell, f"the recording has no block {ours}"
             theirs[cell] -= 1
-            key, size, born_ns, _ = self.blocks[number]
-            self.blocks[number] = key, size, born_ns, max(born_ns, (cell[2] + 1) * self.epoch_ns - 1)
+            _, size, born_ns, died_ns = self.blocks[number]
+            if cell[2] != ours[2]:
+                died_ns = max(born_ns, (cell[2] + 1) * self.epoch_ns - 1)
+            self.blocks[number] = cell[0], size, born_ns, died_ns
         assert not +theirs, "the log lacks blocks of the recording"
         assert len(others) < len(self.blocks) / 20
 
