@@ -430,7 +430,7 @@ enum inside_stage {
 /* The library has so many stubs, which limits how many functions of allocators it can follow beside
  * the C library's, and each takes so many bytes. */
 #define INSIDE_STUBS	  512
-#define INSIDE_STUB_BYTES 16
+#define INSIDE_STUB_BYTES 32
 
 /* A function of an allocator that the program contains. Stub number n leads to function number n. */
 struct inside_function {
@@ -458,7 +458,8 @@ struct inside_request {
 	 * instructions, in memory of the process that the library unmaps. */
 	__u64 filters, filters_bytes, n_filters;
 	/* ATTACH: @n_functions struct inside_function, at most INSIDE_STUBS, in memory of the process
-	 * that the library unmaps. allocprof has the program's own calls lead to their stubs. */
+	 * that the library unmaps. allocprof has the program's own calls lead to their stubs. The library
+	 * sets the address to 0, as that of the filters, when it has unmapped the memory. */
 	__u64 functions, functions_bytes, n_functions;
 	/* The keys (pthread_key_t), and the offsets of their values from the address in FS. The
 	 * first ATTACH finds both. */

@@ -253,7 +253,9 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 	if (way.site)
 		note_jump(reader, way.site);
 	if (way.site && insn->has_target && !reader->err)
-		reader->err = addresses__add(&reader->jumps, insn->vaddr + insn->length);
+		reader->err = reader->jumps.n >= MAX_RETURNS
+				      ? -EFBIG
+				      : addresses__add(&reader->jumps, insn->vaddr + insn->length);
 	else if (way.target)
 		reader__note_continuation(reader, way.target);
 	/* A jump to the function itself is no tail call. If it is unknown whether this file has

@@ -27,34 +27,50 @@ enum clarity {
 	UNCLEAR,
 };
 
-/* Returns whether an instruction ends where the operand does, and leads to its target by it. */
+/* Decodes the instruction that the operand's bytes are a part of. Returns false if they are in no known
+ * function, or the code cannot be decoded. */
+static bool decode_around(struct reference_search *search, const struct disasm_operand *operand,
+			  struct disasm_insn *insn)
+{
+	__u64 function = reader__function_at(search->reader, operand->next - 1);
+
+	if (!function)
+		return false;
+	if (function != search->function || operand->next <= search->vaddr) {
+		if (function == search->function && ++search->n_again > MAX_AGAIN)
+			return false;
+		search->function = search->vaddr = function;
+	}
+	*insn = (struct disasm_insn){ 0 };
+	while (search->vaddr < operand->next) {
+		if (reader__decode_at(search->reader, search->vaddr, insn))
+			return false;
+		search->vaddr += insn->length;
+	}
+	return true;
+}
+
+/* Returns whether an instruction leads to the target by the operand. Bytes that look like such an instruction
+ * and are none, as decoded from the function's beginning, are unclear: there may be data in the code. */
 static enum clarity clarity_of(struct reference_search *search,
 			       const struct disasm_operand *operand)
 {
-	__u64 function = reader__function_at(search->reader, operand->next - 1);
-	struct disasm_insn insn = { 0 };
+	struct disasm_insn insn;
+	bool is_known = decode_around(search, operand, &insn), is_end;
 
-	if (!function)
+	if (!is_known)
 		return UNCLEAR;
-	if (function != search->function || operand->next <= search->vaddr) {
-		if (function == search->function && ++search->n_again > MAX_AGAIN)
-			return UNCLEAR;
-		search->function = search->vaddr = function;
-	}
-	while (search->vaddr < operand->next) {
-		if (reader__decode_at(search->reader, search->vaddr, &insn))
-			return UNCLEAR;
-		search->vaddr += insn.length;
-	}
-	if (search->vaddr != operand->next)
-		return NO_REFERENCE;
+	is_end = search->vaddr == operand->next;
 	switch (operand->kind) {
 	case DISASM_DISTANCE:
-		return disasm_insn__has_distance(&insn) ? REFERENCE : NO_REFERENCE;
+		return is_end && disasm_insn__has_distance(&insn) ? REFERENCE : UNCLEAR;
 	case DISASM_SHORT_DISTANCE:
-		return insn.has_target && insn.target == operand->target ? UNCLEAR : NO_REFERENCE;
+		return is_end && insn.has_target && insn.target == operand->target ? UNCLEAR
+										   : NO_REFERENCE;
 	default:
-		return insn.length > 4 && !insn.has_target ? UNCLEAR : NO_REFERENCE;
+		/* An address of eight bytes ends in four zeros. */
+		is_end |= search->vaddr == operand->next + 4;
+		return is_end && insn.length > 4 && !insn.has_target ? UNCLEAR : NO_REFERENCE;
 	}
 }
 
@@ -109,6 +125,7 @@ int reader__find_references(struct allocator_reader *reader)
 	if (!reader->allocator->is_in_program || reader->allocator->definition)
 		return 0;
 	search.is_fixed = elf_file__is_fixed(reader->elf);
+	reader->allocator->has_unclear_references = reader->n_texts == MAX_TEXTS;
 	addresses__sort(&reader->starts);
 	addresses__sort(&reader->jumps);
 	for (size_t i = 0; i < reader->n_texts && !search.err; i++)

@@ -118,7 +118,9 @@ void disasm__scan_branches(const void *code, size_t size, __u64 vaddr, disasm_br
  * else, too.
  */
 enum disasm_operand_kind {
-	DISASM_DISTANCE,       /* four bytes: the distance from the next instruction */
+	/* Four bytes: the distance from the next instruction, behind bytes that look like a call or
+	 * jump, or what stores an address in a register. */
+	DISASM_DISTANCE,
 	DISASM_SHORT_DISTANCE, /* one byte, of a jump */
 	DISASM_ADDRESS,	       /* four bytes: the address itself */
 };

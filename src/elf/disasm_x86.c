@@ -404,6 +404,22 @@ void disasm__scan_branches(const void *code, size_t size, __u64 vaddr, disasm_br
 	}
 }
 
+/* Bytes of lea with an address relative to the next instruction: its opcode, and which bits of the
+ * byte behind that say so. */
+#define LEA_OPCODE    0x8d
+#define MODRM_MASK    0xc7
+#define MODRM_OF_NEXT 0x05
+
+/* Returns whether the bytes before @at look like those of an instruction whose last operand is a distance of four
+ * bytes: of a call or jump, or lea. */
+static bool precede_distance(const unsigned char *bytes, size_t at)
+{
+	return (at >= 1 && (bytes[at - 1] & 0xfe) == 0xe8) ||
+	       (at >= 2 && bytes[at - 2] == 0x0f && (bytes[at - 1] & 0xf0) == 0x80) ||
+	       (at >= 2 && bytes[at - 2] == LEA_OPCODE &&
+		(bytes[at - 1] & MODRM_MASK) == MODRM_OF_NEXT);
+}
+
 /* Returns whether an instruction of two bytes with this first one is a jump. */
 static bool is_short_jump(unsigned char opcode)
 {
@@ -427,19 +443,13 @@ void disasm__scan_operands(const void *code, size_t size, __u64 vaddr, __u64 low
 		value = read_s32(bytes + i);
 		next = vaddr + i + 4;
 		target = next + (__u64)(int64_t)value;
-		if (target - low <= range)
+		if (target - low <= range && precede_distance(bytes, i))
 			fn(&(struct disasm_operand){ next, target, DISASM_DISTANCE }, arg);
 		target = (uint32_t)value;
 		if (target - low <= range)
 			fn(&(struct disasm_operand){ next, target, DISASM_ADDRESS }, arg);
 	}
 }
-
-/* Bytes of lea with an address relative to the next instruction: its opcode, and which bits of the
- * byte behind that say so. */
-#define LEA_OPCODE    0x8d
-#define MODRM_MASK    0xc7
-#define MODRM_OF_NEXT 0x05
 
 bool disasm_insn__has_distance(const struct disasm_insn *insn)
 {

@@ -129,16 +129,20 @@ static int make_keys(struct inside_request *request)
 	return 0;
 }
 
-static void take_functions(const struct inside_request *request)
+static int take_functions(struct inside_request *request)
 {
-	own__take((const struct inside_function *)request->functions, request->n_functions);
+	bool is_taken =
+		own__take((const struct inside_function *)request->functions, request->n_functions);
+
 	if (request->functions)
 		sys(__NR_munmap, request->functions, request->functions_bytes, 0, 0, 0, 0);
+	request->functions = 0;
+	return is_taken ? 0 : -EUCLEAN;
 }
 
 /* Applies the process's seccomp filters to this library: they are lifted only for the calling
  * thread and only now, and later calls must obey them. */
-static void obey_filters(const struct inside_request *request)
+static void obey_filters(struct inside_request *request)
 {
 	const struct sock_fprog *filters = (const struct sock_fprog *)request->filters;
 
@@ -146,6 +150,7 @@ static void obey_filters(const struct inside_request *request)
 		confine__by_filter((unsigned long)&filters[i], 0);
 	if (request->filters)
 		sys(__NR_munmap, request->filters, request->filters_bytes, 0, 0, 0, 0);
+	request->filters = 0;
 }
 
 /* Returns whether the program itself defines malloc: its code then calls malloc directly, through
@@ -200,7 +205,7 @@ static int begin(struct inside_request *request)
 	if (!err && !words__begin())
 		err = -ENOMEM;
 	if (!err)
-		take_functions(request);
+		err = take_functions(request);
 	if (!err)
 		err = process__attach(request->memory, request->tables);
 	if (!err)

@@ -18,8 +18,6 @@
 /* Stub number n, which is in own_calls.c, counts a call of own_functions.list[n]. allocprof finds the
  * stubs by this symbol. */
 extern const char allocprof_stubs[] __attribute__((visibility("protected")));
-/* Offset of the second instruction of a stub, a jump, which the kernel emulates where it has a probe. */
-#define STUB_JUMP 6
 
 /* The bounds of this library, from symbols of the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -27,11 +25,15 @@ extern const char _end[] __attribute__((visibility("hidden")));
 
 struct own_functions own_functions;
 
+/* allocprof keeps the list between measurements; it finds it by this symbol. */
+extern struct own_functions allocprof_functions
+	__attribute__((alias("own_functions"), visibility("protected")));
+
 static struct {
 	__u32 is_busy, is_missed;
 	__u32 n_loads, n_walks, n_forks; /* how many loads, walks and forks are under way */
 	bool began, awaits_end, is_stopped;
-	bool has_programs; /* the functions of the program's allocator are known */
+	__u32 n_programs; /* so many functions, the first ones, are of an allocator in the program */
 	/* The last walk found all objects, so no further one is needed until they change. */
 	bool is_complete;
 	struct objects_changes changes;
@@ -172,7 +174,7 @@ static void find_allocators(void)
 	for (; object; object = object->next) {
 		__u32 families, i;
 
-		if (is_known(object) || (known.has_programs && object == objects__first()))
+		if (is_known(object) || (known.n_programs && object == objects__first()))
 			continue;
 		families = families_of(object);
 		if (!families)
@@ -260,21 +262,42 @@ static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 		memory__add_gap(INSIDE_GAP_FUNCTIONS);
 }
 
-void own__take(const struct inside_function *functions, __u64 n)
+bool own__take(const struct inside_function *functions, __u64 n)
 {
 	const __u32 n_rows = sizeof(interface_functions) / sizeof(interface_functions[0]);
 
 	for (__u32 i = 0; i < n && i < OWN_FUNCTIONS; i++) {
 		const struct inside_function *function = &functions[i];
+		struct own_function *own = &own_functions.list[i];
+		const struct interface_function *row =
+			function->row < n_rows ? &interface_functions[function->row] : NULL;
 
-		own_functions.list[i] = (struct own_function){
-			(void *)function->address,
-			function->size_bytes,
-			function->row < n_rows ? &interface_functions[function->row] : NULL,
-		};
-		__atomic_store_n(&own_functions.n, i + 1, __ATOMIC_RELEASE);
-		known.has_programs = true;
+		/* The list of an earlier measurement is kept, since programs may have addresses of stubs. */
+		if (i < own_functions.n &&
+		    (own->address != (void *)function->address || own->row != row))
+			return false;
+		*own = (struct own_function){ (void *)function->address, function->size_bytes,
+					      row };
+		if (i >= own_functions.n)
+			__atomic_store_n(&own_functions.n, i + 1, __ATOMIC_RELEASE);
+		known.n_programs = i + 1;
 	}
+	return true;
+}
+
+bool own__are_of_one(const struct own_function *one, const struct own_function *other)
+{
+	__u64 a = (__u64)one->address, b = (__u64)other->address;
+
+	if (one < own_functions.list + known.n_programs)
+		return other < own_functions.list + known.n_programs;
+	for (__u32 i = 0; i < known.n_allocators; i++) {
+		const struct object_span *span = &known.allocators[i].span;
+
+		if (a >= span->start && a < span->end && b >= span->start && b < span->end)
+			return true;
+	}
+	return false;
 }
 
 void own__list(struct inside_redirections *to)
@@ -284,7 +307,7 @@ void own__list(struct inside_redirections *to)
 
 		if (function->row && function->row->kind == INTERFACE_REQUEST)
 			to->list[to->n++] = (struct inside_redirection){
-				.stub = (__u64)allocprof_stubs + i * INSIDE_STUB_BYTES + STUB_JUMP,
+				.stub = (__u64)allocprof_stubs + i * INSIDE_STUB_BYTES,
 				.function = (__u64)function->address,
 			};
 	}

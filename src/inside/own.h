@@ -35,8 +35,12 @@ extern struct own_functions own_functions __attribute__((visibility("hidden")));
  * their functions. */
 void own__update(void);
 
-/* Takes over the functions of an allocator in the program, whose other functions are not looked for. */
-void own__take(const struct inside_function *functions, __u64 n);
+/* Takes over the functions of an allocator in the program, whose other functions are not looked for. Returns false if
+ * the stubs lead to other functions already. */
+bool own__take(const struct inside_function *functions, __u64 n);
+
+/* Returns whether both functions are of one allocator. */
+bool own__are_of_one(const struct own_function *one, const struct own_function *other);
 
 /* Adds the functions whose calls come to a stub. */
 void own__list(struct inside_redirections *to);

@@ -5,75 +5,91 @@
 #include "memory.h"
 
 /*
- * Each stub loads its number into a register that holds no argument and jumps to own_call, which
- * jumps to the function unless the function's return is to be seen.
+ * A stub has own_call count the call, and goes on to the function unless own_call has made the call itself, which the carry
+ * flag tells. A compiler that sees the function's code lets its callers keep values in each register that this code leaves
+ * alone, and align the stack as that code needs it: so all registers are restored but that of the result, and the
+ * library's code, which has general registers only, gets an aligned stack.
  */
 __asm__(".pushsection .text\n"
 	".globl allocprof_stubs\n"
 	".protected allocprof_stubs\n"
 	".type allocprof_stubs, @function\n"
-	"	.balign 16\n"
+	"	.balign 32\n"
 	"allocprof_stubs:\n"
-	".cfi_startproc\n"
 	"	.set own_number, 0\n"
 	"	.rept 512\n"
-	"	.balign 16\n"
-	"	movl $own_number, %r11d\n"
-	"	jmp own_call\n"
-	"	.set own_number, own_number + 1\n"
-	"	.endr\n"
-	"own_call:\n"
+	"	.balign 32\n"
+	".cfi_startproc\n"
 	"	push %rbp\n"
 	"	.cfi_def_cfa_offset 16\n"
 	"	.cfi_offset %rbp, -16\n"
 	"	mov %rsp, %rbp\n"
 	"	.cfi_def_cfa_register %rbp\n"
+	"	pushq $own_number\n"
+	"	call own_call\n"
+	"	lea 8(%rsp), %rsp\n"
+	"	pop %rbp\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	jc 1f\n"
+	"	jmp *own_functions + 8 + own_number * 24(%rip)\n"
+	"1:	ret\n"
+	".cfi_endproc\n"
+	"	.set own_number, own_number + 1\n"
+	"	.endr\n"
+	".size allocprof_stubs, . - allocprof_stubs\n"
+	".type own_call, @function\n"
+	"own_call:\n"
+	".cfi_startproc\n"
+	"	.cfi_def_cfa %rbp, 16\n"
+	"	.cfi_offset %rbp, -16\n"
+	"	.cfi_offset %rip, -8\n"
 	"	push %r11\n"
-	"	sub $24, %rsp\n"
+	"	push %r10\n"
+	"	push %rax\n"
+	"	push $0\n"
 	"	push %r9\n"
 	"	push %r8\n"
 	"	push %rcx\n"
 	"	push %rdx\n"
 	"	push %rsi\n"
 	"	push %rdi\n"
-	"	mov %r11d, %edi\n"
+	"	mov -8(%rbp), %edi\n"
 	"	mov %rsp, %rsi\n"
 	"	mov %rbp, %rdx\n"
+	"	and $-16, %rsp\n"
 	"	call own__enter\n"
-	"	test %rax, %rax\n"
-	"	jz 1f\n"
-	"	mov %rax, %r11\n"
+	"	neg %al\n"
+	"	lea -96(%rbp), %rsp\n"
 	"	pop %rdi\n"
 	"	pop %rsi\n"
 	"	pop %rdx\n"
 	"	pop %rcx\n"
 	"	pop %r8\n"
 	"	pop %r9\n"
-	"	leave\n"
-	"	.cfi_remember_state\n"
-	"	.cfi_def_cfa %rsp, 8\n"
-	"	jmp *%r11\n"
-	"	.cfi_restore_state\n"
-	"1:	mov -8(%rbp), %edi\n"
-	"	mov %rsp, %rsi\n"
-	"	mov %rbp, %rdx\n"
-	"	call own__follow\n"
-	"	leave\n"
-	"	.cfi_def_cfa %rsp, 8\n"
+	"	lea 8(%rsp), %rsp\n"
+	"	pop %rax\n"
+	"	pop %r10\n"
+	"	pop %r11\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size allocprof_stubs, . - allocprof_stubs\n"
+	".size own_call, . - own_call\n"
 	".popsection");
-_Static_assert(OWN_FUNCTIONS == 512, "there is a stub for each function");
+_Static_assert(OWN_FUNCTIONS == 512 && INSIDE_STUB_BYTES == 32,
+	       "there is a stub for each function");
+_Static_assert(__builtin_offsetof(struct own_functions, list) == 8 &&
+		       sizeof(struct own_function) == 24 &&
+		       __builtin_offsetof(struct own_function, address) == 0,
+	       "a stub finds the address of its function");
 
 /* The part of the stack that own_call fills. */
 struct own_frame {
 	__u64 arguments[6];
 	struct live_mark mark;
-	__u64 unused[2];
+	__u64 result, r10, r11;
 };
 
-_Static_assert(sizeof(struct live_mark) == 8, "own_frame has the room that own_call makes");
+_Static_assert(sizeof(struct live_mark) == 8 && sizeof(struct own_frame) == 80,
+	       "own_frame has the room that own_call makes");
 
 static __u64 argument(const struct own_frame *own, __u32 number)
 {
@@ -128,37 +144,6 @@ static bool own__returns_text(const char *name)
 	return false;
 }
 
-/* Counts the call. Returns the address to jump to, or NULL if own__follow() is to make the call. */
-__attribute__((used)) static void *own__enter(__u32 number, struct own_frame *own,
-					      const __u64 *frame)
-{
-	const struct own_function *function = &own_functions.list[number];
-	const struct interface_function *row = function->row;
-	struct call call;
-
-	if (!row || row->kind != INTERFACE_REQUEST) {
-		bool is_by_name = row && row->kind == INTERFACE_IGNORED;
-
-		if (row && row->kind == INTERFACE_THROUGH && own__returns_text(row->name))
-			return NULL;
-		if (!(row && row->kind == INTERFACE_OWN && !row->ends) && !own__is_body(frame[1]) &&
-		    !own__is_inner(frame[1]) &&
-		    (is_by_name ? process.mode == INSIDE_LIVE &&
-					  is_end_of_arena((const char *)own->arguments[0])
-				: !row || !row->ends || process.mode == INSIDE_LIVE))
-			memory__add_gap(INSIDE_GAP_FUNCTIONS);
-		return function->address;
-	}
-	call = call_of(row, own);
-	own->mark = call__enter(call, frame, number);
-	if (!mark__is_followed(own->mark))
-		return function->address;
-	if (!(AP_FREEING >> call.function & 1))
-		return NULL;
-	call__freed(own->mark, call.function, (void *)call.pointer, frame);
-	return function->address;
-}
-
 typedef __u64 (*own_t)(__u64, __u64, __u64, __u64, __u64, __u64);
 
 static __u64 call_own(const struct own_function *function, const struct own_frame *own)
@@ -191,26 +176,81 @@ static __u64 copy_text(const struct own_function *function, const struct own_fra
 	return result;
 }
 
-/* Makes the call of an allocator's function and counts its result. Unlike with C's functions the
- * result may be stored in memory. */
-__attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *own,
-					       const __u64 *frame)
+static bool has_part(const char *name, const char *part)
 {
-	const struct own_function *function = &own_functions.list[number];
+	for (; *name; name++)
+		if (text__begins(name, part))
+			return true;
+	return false;
+}
+
+/*
+ * No exception may pass this library's frames in a process that ran already when the library came: its unwinder does not know
+ * them. There a call of a function that may throw becomes one of that function of the same allocator which returns NULL
+ * instead. Returns NULL if there is none.
+ */
+static const struct own_function *that_returns(const struct own_function *function)
+{
+	static const char *const endings[] = { "RKSt9nothrow_t", "_nothrow" };
+	const char *name = function->row->name;
+
+	if (!process.tid_offset || !function->row->throws || has_part(name, "nothrow"))
+		return function;
+	for (__u32 i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		char twin[64], *stop = twin + sizeof(twin), *end = text__append(twin, stop, name);
+
+		if (!end || !text__append(end, stop, endings[i]))
+			continue;
+		for (__u32 n = 0; n < own_functions.n; n++) {
+			const struct own_function *other = &own_functions.list[n];
+
+			if (other->row && text__equal(other->row->name, twin) &&
+			    own__are_of_one(function, other))
+				return other;
+		}
+	}
+	return NULL;
+}
+
+/* Such a function may have one argument more, a std::nothrow_t, which has no value. */
+static __u64 call_without_exception(const struct own_function *function,
+				    const struct own_frame *own)
+{
 	const struct interface_function *row = function->row;
+	__u32 n = row->size > row->count ? row->size : row->count;
+	struct own_frame with = *own;
+
+	n += has_part(row->name, "align");
+	for (; n < sizeof(with.arguments) / sizeof(with.arguments[0]); n++)
+		with.arguments[n] = (__u64)&with.result;
+	return call_own(function, &with);
+}
+
+/* Makes the call of an allocator's function and counts its result. Unlike with C's functions the
+ * result may be stored in memory. Returns false if the function is to be called without that. */
+static bool follow(const struct own_function *function, struct own_frame *own, const __u64 *frame)
+{
+	const struct interface_function *row = function->row;
+	const struct own_function *called = that_returns(function);
 	struct thread *current, *thread;
 	struct live_move state;
-	__u64 result, block;
+	__u64 result = 0, block;
 	struct claim claim;
 	struct call call;
 
-	if (row->kind == INTERFACE_THROUGH)
-		return copy_text(function, own, frame, number);
 	call = call_of(row, own);
 	state.function = call.function;
 	state.is_outside = own->mark.record == MARK_OUTSIDE;
 	live__move(&state, call.overflows ? 0 : call.pointer);
-	block = result = call_own(function, own);
+	if (called)
+		result = called == function ? call_own(function, own)
+					    : call_without_exception(called, own);
+	if (!called || (called != function && !result)) {
+		live__lose(thread__current(), mark__counted(own->mark),
+			   state.has_old ? &state.old : NULL);
+		return false;
+	}
+	own->result = block = result;
 	if (row->function == AP_POSIX_MEMALIGN)
 		block = (__u32)result ? 0 : *(__u64 *)own->arguments[0];
 	else if (row->result == AP_RESULT_AT_POINTER)
@@ -221,7 +261,7 @@ __attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *o
 	thread = current ? thread__claim(current, &claim, frame) : NULL;
 	if (!thread) {
 		live__lose(current, mark__counted(own->mark), state.has_old ? &state.old : NULL);
-		return result;
+		return true;
 	}
 	current->last_call.frame = NULL;
 	if (AP_REALLOCATING >> call.function & 1 && !call.overflows)
@@ -230,5 +270,38 @@ __attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *o
 	else
 		live__return(thread, mark__counted(own->mark), block, call.size);
 	thread__release(thread, &claim);
-	return result;
+	return true;
+}
+
+/* Counts the call. Returns whether it has made the call as well: then the result is stored. */
+__attribute__((used)) static bool own__enter(__u32 number, struct own_frame *own,
+					     const __u64 *frame)
+{
+	const struct own_function *function = &own_functions.list[number];
+	const struct interface_function *row = function->row;
+	struct call call;
+
+	if (!row || row->kind != INTERFACE_REQUEST) {
+		bool is_by_name = row && row->kind == INTERFACE_IGNORED;
+
+		if (row && row->kind == INTERFACE_THROUGH && own__returns_text(row->name)) {
+			own->result = copy_text(function, own, frame, number);
+			return true;
+		}
+		if (!(row && row->kind == INTERFACE_OWN && !row->ends) && !own__is_body(frame[1]) &&
+		    !own__is_inner(frame[1]) &&
+		    (is_by_name ? process.mode == INSIDE_LIVE &&
+					  is_end_of_arena((const char *)own->arguments[0])
+				: !row || !row->ends || process.mode == INSIDE_LIVE))
+			memory__add_gap(INSIDE_GAP_FUNCTIONS);
+		return false;
+	}
+	call = call_of(row, own);
+	own->mark = call__enter(call, frame, number);
+	if (!mark__is_followed(own->mark))
+		return false;
+	if (!(AP_FREEING >> call.function & 1))
+		return follow(function, own, frame);
+	call__freed(own->mark, call.function, (void *)call.pointer, frame);
+	return false;
 }

@@ -50,7 +50,7 @@ static const struct interface_function *row_of(const struct site *site, size_t n
 
 /* Adds the function once for each row of the table that its names have: libraries may know it by
  * any of them. */
-static void add_function(struct attach_calls *calls, const struct site *site)
+static int add_function(struct attach_calls *calls, const struct site *site)
 {
 	__u64 address = calls->bias + site->entry_vaddr;
 
@@ -62,15 +62,17 @@ static void add_function(struct attach_calls *calls, const struct site *site)
 		while (i && (calls->functions[i - 1].address != address ||
 			     calls->functions[i - 1].row != (__u32)number))
 			i--;
-		if (number < 0 || i || row->kind != INTERFACE_REQUEST ||
-		    calls->n_functions == INSIDE_STUBS)
+		if (number < 0 || i || row->kind != INTERFACE_REQUEST)
 			continue;
+		if (calls->n_functions == INSIDE_STUBS)
+			return -E2BIG;
 		calls->functions[calls->n_functions++] = (struct inside_function){
 			.address = address,
 			.size_bytes = site->size,
 			.row = number,
 		};
 	}
+	return 0;
 }
 
 static int compare_sites(const void *a, const void *b)
@@ -86,8 +88,12 @@ static int list_functions(struct attach_calls *calls, const struct allocator *al
 	calls->sites = calloc(allocator->n_references + 1, sizeof(*calls->sites));
 	if (!calls->functions || !calls->sites)
 		return -ENOMEM;
-	for (size_t i = 0; i < allocator->n_sites; i++)
-		add_function(calls, &allocator->sites[i]);
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		int err = add_function(calls, &allocator->sites[i]);
+
+		if (err)
+			return err;
+	}
 	for (size_t i = 0; i < allocator->n_references; i++) {
 		const struct allocator_reference *reference = &allocator->references[i];
 		__u64 address = calls->bias + reference->entry;
@@ -109,10 +115,30 @@ static int list_functions(struct attach_calls *calls, const struct allocator *al
 struct data_search {
 	const struct attach_calls *calls;
 	__u64 stubs;
-	bool is_restored; /* stubs' addresses become those of functions, and not the reverse */
-	int fd;		  /* /proc/PID/mem; -1: the words are only counted */
+	__u64 lowest, highest; /* the words that matter are within this range */
+	bool is_restored;      /* stubs' addresses become those of functions, and not the reverse */
+	int fd;		       /* /proc/PID/mem; -1: the words are only counted */
 	__u64 n;
+	__u64 n_unread; /* pieces of the data that were not searched */
 };
+
+static struct data_search begin_search(const struct attach_calls *calls, __u64 stubs,
+				       bool is_restored, int fd)
+{
+	struct data_search search = {
+		.calls = calls, .stubs = stubs, .is_restored = is_restored, .fd = fd
+	};
+
+	search.lowest = is_restored ? stubs : UINT64_MAX;
+	search.highest = is_restored ? stubs + INSIDE_STUBS * INSIDE_STUB_BYTES : 0;
+	for (size_t i = 0; !is_restored && i < calls->n_functions; i++) {
+		__u64 address = calls->functions[i].address;
+
+		search.lowest = address < search.lowest ? address : search.lowest;
+		search.highest = address > search.highest ? address : search.highest;
+	}
+	return search;
+}
 
 /* Returns what the word has to become, or 0 if it is another's. */
 static __u64 replacement_of(const struct data_search *search, __u64 word)
@@ -120,6 +146,8 @@ static __u64 replacement_of(const struct data_search *search, __u64 word)
 	const struct attach_calls *calls = search->calls;
 	__u64 at = word - search->stubs;
 
+	if (word < search->lowest || word > search->highest)
+		return 0;
 	if (search->is_restored)
 		return at < calls->n_functions * INSIDE_STUB_BYTES && at % INSIDE_STUB_BYTES == 0
 			       ? calls->functions[at / INSIDE_STUB_BYTES].address
@@ -135,16 +163,41 @@ static void search_words(struct data_search *search, __u64 address, const __u64 
 	for (size_t i = 0; i < n; i++) {
 		__u64 value = replacement_of(search, words[i]);
 
-		if (value && (search->fd < 0 ||
-			      pwrite(search->fd, &value, sizeof(value),
-				     (off_t)(address + i * sizeof(value))) == sizeof(value)))
+		if (!value)
+			continue;
+		if (search->fd < 0 || !fd__write_all_at(search->fd, &value, sizeof(value),
+							address + i * sizeof(value)))
 			search->n++;
+		else
+			search->n_unread++;
 	}
 }
 
+/* Searches @size bytes at @address, by pages where not all of them can be read. */
+static void search_piece(struct data_search *search, __u64 address, __u64 *words, __u64 size)
+{
+	pid_t pid = search->calls->pid;
+
+	if (!process_memory__read(pid, address, words, size)) {
+		search_words(search, address, words, size / sizeof(*words));
+		return;
+	}
+	for (__u64 at = address, end; at < address + size; at = end) {
+		end = (at | (PAGE - 1)) + 1;
+		if (end > address + size)
+			end = address + size;
+		if (process_memory__read(pid, at, words, end - at))
+			search->n_unread++;
+		else
+			search_words(search, at, words, (end - at) / sizeof(*words));
+	}
+}
+
+/* Searches the data; in a program that is mapped where its file says, constants, too. */
 static int search_data(struct data_search *search)
 {
 	const struct process_program *program = &search->calls->program;
+	__u32 flags = program->bias ? PF_W : PF_R;
 	_cleanup_(free_ptr) __u64 *words = malloc(CHUNK_BYTES);
 	__u64 left = MOST_DATA_BYTES;
 
@@ -155,15 +208,15 @@ static int search_data(struct data_search *search)
 		__u64 at = (program->bias + header->p_vaddr + 7) & ~7ULL;
 		__u64 end = program->bias + header->p_vaddr + header->p_memsz;
 
-		if (header->p_type != PT_LOAD || !(header->p_flags & PF_W))
+		if (header->p_type != PT_LOAD || !(header->p_flags & flags))
 			continue;
 		for (__u64 size; at + sizeof(__u64) <= end && left; at += size, left -= size) {
 			size = (end - at) & ~7ULL;
 			size = size > CHUNK_BYTES ? CHUNK_BYTES : size;
 			size = size > left ? left : size;
-			if (!process_memory__read(search->calls->pid, at, words, size))
-				search_words(search, at, words, size / sizeof(*words));
+			search_piece(search, at, words, size);
 		}
+		search->n_unread += at + sizeof(__u64) <= end;
 	}
 	return 0;
 }
@@ -183,7 +236,7 @@ static int read_allocator(struct parser *parser, pid_t pid, struct allocator **o
 /* Returns why the program's calls cannot be redirected, or NULL. */
 static const char *obstacle(const struct attach_calls *calls, const struct allocator *allocator)
 {
-	struct data_search search = { .calls = calls, .fd = -1 };
+	struct data_search search = begin_search(calls, 0, false, -1);
 	bool is_dynamic = false;
 
 	for (size_t i = 0; i < calls->program.n; i++)
@@ -194,34 +247,50 @@ static const char *obstacle(const struct attach_calls *calls, const struct alloc
 		return "the program has a malloc of its own, which the compiler has put into its callers";
 	/* In programs that are not position-independent a number may look like an address. */
 	if (allocator->has_unclear_references ||
-	    (!calls->bias && (search_data(&search) || search.n)))
+	    (!calls->bias && (search_data(&search) || search.n || search.n_unread)))
 		return "the program has a malloc of its own, and it cannot be told what leads to it";
 	return NULL;
 }
 
+static int find_calls(struct attach_calls *calls, const struct allocator *allocator,
+		      const char **why)
+{
+	int err;
+
+	/* A program whose malloc only passes its calls on has none of its own. */
+	if (!allocator__find(allocator, AP_MALLOC) ||
+	    (allocator->is_wrapper && !allocator->goes_past))
+		return 0;
+	calls->bias = calls->program.bias;
+	calls->start = calls->bias + allocator->text_start;
+	calls->end = calls->bias + allocator->text_end;
+	err = list_functions(calls, allocator);
+	if (err == -E2BIG) {
+		*why = "the program has a malloc of its own with more functions than there are stubs for";
+		return -EEXIST;
+	}
+	if (!err)
+		*why = obstacle(calls, allocator);
+	return *why ? -EEXIST : err;
+}
+
 int attach_calls__find(struct parser *parser, pid_t pid, struct attach_calls *out, const char **why)
 {
-	struct allocator *allocator;
+	struct allocator *allocator = NULL;
 	int err;
 
 	*out = (struct attach_calls){ .pid = pid };
 	*why = NULL;
-	if (process__read_program(pid, &out->program) || read_allocator(parser, pid, &allocator))
-		return 0;
-	/* A program whose malloc only passes its calls on has none of its own. */
-	if (allocator__find(allocator, AP_MALLOC) &&
-	    (!allocator->is_wrapper || allocator->goes_past)) {
-		out->bias = out->program.bias;
-		out->start = out->bias + allocator->text_start;
-		out->end = out->bias + allocator->text_end;
-		err = list_functions(out, allocator);
-		if (!err)
-			*why = obstacle(out, allocator);
-		if (*why)
-			err = -EEXIST;
-	} else {
-		err = 0;
+	err = process__read_program(pid, &out->program);
+	if (!err)
+		err = read_allocator(parser, pid, &allocator);
+	if (err == -ENOENT || err == -ENOMEM)
+		return err == -ENOMEM ? err : 0;
+	if (err) {
+		*why = "it cannot be told whether the program has a malloc of its own: its file cannot be read";
+		return -EEXIST;
 	}
+	err = find_calls(out, allocator, why);
 	allocator__free(allocator);
 	if (err)
 		attach_calls__release(out);
@@ -329,60 +398,79 @@ int attach_calls__check(const struct attach_calls *calls, __u64 stubs)
 			return err;
 		for (size_t i = 0; i < n; i++)
 			if (values[i] != original_distance(calls, &calls->sites[first + i]))
-				return -EEXIST;
+				return -EILSEQ;
 	}
 	return 0;
 }
 
 /* Code and read-only data are written through /proc/PID/mem, as debuggers do; the process gets pages of
  * its own there. */
-static int change(const struct attach_calls *calls, __u64 stubs, bool restores,
-		  struct calls_changed *out)
+static int open_memory(pid_t pid)
 {
-	_cleanup_(close_fd) int fd = -1;
-	struct data_search search = { .calls = calls, .stubs = stubs, .is_restored = restores };
-	__u32 values[BATCH];
 	char path[32];
-	size_t n;
-	int err;
+	int fd;
 
-	*out = (struct calls_changed){ 0 };
-	if (!calls->n_functions || !stubs)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/mem", calls->pid);
-	search.fd = fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	for (size_t first = 0; first < calls->n_sites; first += n) {
-		err = read_distances(calls, first, values, &n);
-		if (err)
-			return err;
-		for (size_t i = 0; i < n; i++) {
-			const struct call_site *site = &calls->sites[first + i];
-			__u32 original = original_distance(calls, site),
-			      stub = stub_distance(site, stubs), to = restores ? original : stub;
-
-			if (values[i] != (restores ? stub : original)) {
-				out->n_lost += values[i] != to;
-				continue;
-			}
-			err = fd__write_all_at(fd, &to, sizeof(to), site->next - sizeof(to));
-			if (err)
-				return err;
-			out->n++;
-		}
-	}
-	err = search_data(&search);
-	out->n += search.n;
-	return err;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 int attach_calls__redirect(const struct attach_calls *calls, __u64 stubs, struct calls_changed *out)
 {
-	return change(calls, stubs, false, out);
+	_cleanup_(close_fd) int fd = -1;
+	struct data_search search;
+	int err = 0;
+
+	*out = (struct calls_changed){ 0 };
+	if (!calls->n_functions)
+		return 0;
+	fd = open_memory(calls->pid);
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < calls->n_sites && !err; i++) {
+		__u32 to = stub_distance(&calls->sites[i], stubs);
+
+		err = fd__write_all_at(fd, &to, sizeof(to), calls->sites[i].next - sizeof(to));
+		out->n += !err;
+	}
+	search = begin_search(calls, stubs, false, fd);
+	if (!err)
+		err = search_data(&search);
+	out->n += search.n;
+	return err;
 }
 
-int attach_calls__restore(const struct attach_calls *calls, __u64 stubs, struct calls_changed *out)
+/* Restores one site. What cannot be read or written stays, and is lost. */
+static void restore_site(const struct attach_calls *calls, const struct call_site *site,
+			 __u64 stubs, int fd, struct calls_changed *out)
 {
-	return change(calls, stubs, true, out);
+	__u32 original = original_distance(calls, site), value;
+	__u64 at = site->next - sizeof(value);
+
+	if (process_memory__read(calls->pid, at, &value, sizeof(value)))
+		out->n_lost++;
+	else if (value != stub_distance(site, stubs))
+		out->n_lost += value != original;
+	else if (fd__write_all_at(fd, &original, sizeof(original), at))
+		out->n_lost++;
+	else
+		out->n++;
+}
+
+void attach_calls__restore(const struct attach_calls *calls, __u64 stubs, struct calls_changed *out)
+{
+	_cleanup_(close_fd) int fd = -1;
+	struct data_search search;
+
+	*out = (struct calls_changed){ 0 };
+	if (!calls->n_functions)
+		return;
+	fd = open_memory(calls->pid);
+	for (size_t i = 0; i < calls->n_sites; i++)
+		restore_site(calls, &calls->sites[i], stubs, fd, out);
+	search = begin_search(calls, stubs, true, fd < 0 ? -1 : fd);
+	if (fd < 0 || search_data(&search))
+		out->n_lost++;
+	out->n += search.n;
+	out->n_lost += search.n_unread;
 }

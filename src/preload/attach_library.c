@@ -72,6 +72,10 @@ static int find_symbols(struct library_file *file)
 				file->redirections = symbol->st_value;
 			else if (!strcmp(names + symbol->st_name, "allocprof_stubs"))
 				file->stubs = symbol->st_value;
+			else if (!strcmp(names + symbol->st_name, "allocprof_functions")) {
+				file->stub_functions = symbol->st_value;
+				file->stub_functions_bytes = symbol->st_size;
+			}
 		}
 	}
 	if (file->n_entries)
@@ -133,7 +137,8 @@ int library_file__read(const char *path, struct library_file *out)
 		err = find_functions(out, fd, path);
 	if (err)
 		return err;
-	return out->attach && out->request && out->n_outside && out->redirections && out->stubs
+	return out->attach && out->request && out->n_outside && out->redirections && out->stubs &&
+			       out->stub_functions
 		       ? 0
 		       : -ENOEXEC;
 }

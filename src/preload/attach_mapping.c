@@ -130,6 +130,22 @@ int mapped_library__map_segments(const struct mapped_library *library, struct re
 	return err;
 }
 
+int mapped_library__map_data(const struct mapped_library *library, struct remote *remote)
+{
+	const struct library_file *file = library->file;
+	__u64 at = library->base + file->stub_functions;
+	_cleanup_(free_ptr) void *functions = malloc(file->stub_functions_bytes);
+	int err;
+
+	if (!functions)
+		return -ENOMEM;
+	err = process_memory__read(library->pid, at, functions, file->stub_functions_bytes);
+	if (!err)
+		err = mapped_library__map_segments(library, remote, PF_W);
+	return err ? err
+		   : process_memory__write(library->pid, at, functions, file->stub_functions_bytes);
+}
+
 int mapped_library__map(struct library_file *file, pid_t pid, struct remote *remote, __u64 *base)
 {
 	struct mapped_library library = { .file = file, .pid = pid };

@@ -5,7 +5,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -110,4 +112,41 @@ int process__find_filters(pid_t pid, bool *has_filters)
 		closedir(tasks);
 	*has_filters = all.mode;
 	return differ || all.mode == STRICT_FILTERS ? -EACCES : 0;
+}
+
+/* Returns whether one of the children in the list, numbers with spaces between, has the process's memory. */
+static bool is_any_sharing(pid_t pid, FILE *children)
+{
+	pid_t child;
+
+	while (fscanf(children, "%d", &child) == 1)
+		if (!syscall(SYS_kcmp, pid, child, KCMP_VM, 0, 0))
+			return true;
+	return false;
+}
+
+bool process__shares_memory(pid_t pid)
+{
+	const struct dirent *entry;
+	char path[320];
+	bool shares = false;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !shares && (entry = readdir(tasks))) {
+		FILE *children;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", pid, entry->d_name);
+		children = fopen(path, "re");
+		if (children) {
+			shares = is_any_sharing(pid, children);
+			fclose(children);
+		}
+	}
+	if (tasks)
+		closedir(tasks);
+	return shares;
 }

@@ -65,67 +65,6 @@ struct preload_attach {
 	struct attach_left left;
 };
 
-/* Messages about the process. */
-
-static int refuse(struct error *error, int err, pid_t pid, const char *why)
-{
-	return error__set(error, err,
-			  "cannot measure process %d from inside: %s; "
-			  "--engine=uprobe measures it from outside, as root",
-			  pid, why);
-}
-
-static int explain(struct error *error, int err, pid_t pid)
-{
-	switch (err) {
-	case -EPERM:
-		return refuse(
-			error, err, pid,
-			"another process traces it, as debuggers and strace do, or this user may "
-			"not (ptrace(2))");
-	case -EACCES:
-		return refuse(
-			error, -EPERM, pid,
-			"it runs with a filter of system calls (seccomp(2)), which only root may "
-			"read, outside of such filters");
-	case -ESTALE:
-		return refuse(error, err, pid, "it executed another program just then");
-	case -ESRCH:
-		return error__set(error, err,
-				  "process %d ended while the library was loaded into it", pid);
-	case -ENOTSUP:
-		return refuse(
-			error, err, pid,
-			"it has no C library that allocprof knows, or no thread on a stack of its own");
-	case -ENOSYS:
-		return refuse(
-			error, -EOPNOTSUPP, pid,
-			"its C library has no room for a thread's data (pthread_key_create(3))");
-	case -EEXIST:
-		return refuse(
-			error, err, pid,
-			"the program has a malloc of its own, and its code is not as in its file");
-	case -ENOSPC:
-		return refuse(error, err, pid,
-			      "the program has a malloc of its own, and no room for the library "
-			      "near its code");
-	case -EAGAIN:
-	case -EBUSY:
-		return refuse(
-			error, err, pid,
-			"whenever allocprof looked it was stopped (SIGSTOP), waited for a child of "
-			"vfork(2), or its dynamic linker was at work");
-	case -ETIME:
-		return refuse(
-			error, err, pid,
-			"its threads did not all stop within the time that --stop-limit allows");
-	case -ETIMEDOUT:
-		return refuse(error, err, pid,
-			      "a thread did not stop, or the library did not return");
-	}
-	return refuse(error, err, pid, strerror(-err));
-}
-
 static struct mapped_library library_of(const struct preload_attach *attach)
 {
 	return (struct mapped_library){ &attach->file, attach->pid, attach->base };
@@ -190,9 +129,9 @@ static int choose_thread(struct preload_attach *attach, const struct hold *hold,
 }
 
 /* Unmaps the memory that was mapped in the process; no word leads to it. */
-static void unmap(const struct preload_attach *attach, struct remote *remote)
+static void unmap(struct preload_attach *attach, struct remote *remote)
 {
-	const struct inside_request *request = &attach->request;
+	struct inside_request *request = &attach->request;
 	const struct {
 		__u64 at, size;
 	} mapped[] = {
@@ -207,6 +146,10 @@ static void unmap(const struct preload_attach *attach, struct remote *remote)
 		if (mapped[i].at)
 			remote__system_call(remote, SYS_munmap, mapped[i].at, mapped[i].size, 0, 0,
 					    0, 0);
+	/* Another thread may map something there. */
+	request->memory = request->tables = request->filters = request->functions = 0;
+	if (!attach->was_mapped)
+		attach->base = 0;
 }
 
 #define BREAKPOINT 0xcc
@@ -451,15 +394,15 @@ static int begin_again(struct preload_attach *attach, const struct hold *hold,
 
 	/* Without keys the earlier allocprof was killed before the library did anything. */
 	if (was_used)
-		err = attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
-	if (!err && was_used && request__leaves_words(&attach->request))
+		attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
+	if (was_used && request__leaves_words(&attach->request))
 		err = request(attach, remote, INSIDE_DETACH);
 	if (!err && may_be_within)
 		err = -EBUSY;
 	if (!err && was_used)
 		err = request(attach, remote, INSIDE_CLEAN);
 	if (!err)
-		err = mapped_library__map_segments(&library, remote, PF_W);
+		err = mapped_library__map_data(&library, remote);
 	if (!err && was_used)
 		hold__each_stopped(hold, clear_words, attach);
 	attach->request.memory = now.memory;
@@ -482,15 +425,15 @@ static int change_calls(struct preload_attach *attach, struct remote *remote,
 	int err = 0;
 
 	if (action == INSIDE_DETACH)
-		err = attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
+		attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
+	else if (action == INSIDE_ATTACH)
+		err = attach_calls__check(&attach->calls, stubs_of(attach));
 	if (!err)
 		err = request(attach, remote, action);
 	if (!err && action == INSIDE_ATTACH) {
-		err = attach_calls__check(&attach->calls, stubs_of(attach));
-		if (!err)
-			err = attach_calls__redirect(&attach->calls, stubs_of(attach), &changed);
+		err = attach_calls__redirect(&attach->calls, stubs_of(attach), &changed);
 		if (err) {
-			(void)attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
+			attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
 			(void)request(attach, remote, INSIDE_DETACH);
 		}
 	}
@@ -515,6 +458,11 @@ static int act(struct preload_attach *attach, enum inside_action action,
 
 	if (!err && action == INSIDE_ATTACH && clock__now_ns() > until_ns)
 		err = -ETIME;
+	/* The program's code is changed only while nothing runs it, in no process that has the same memory,
+	 * either. A thread that is in a system call may return from it. */
+	if (!err && attach->calls.n_functions && action != INSIDE_CLEAN &&
+	    (hold__count_running(hold) || process__shares_memory(attach->pid)))
+		err = -EAGAIN;
 	if (!err)
 		err = check_program(attach);
 	/* Here each thread still has its own registers. */
@@ -571,16 +519,16 @@ static int check_mapped(struct preload_attach *attach, struct error *error)
 	int err;
 
 	if (attach_left__is_measured(attach->pid))
-		return refuse(error, -EBUSY, attach->pid, "another allocprof does so now");
+		return attach__refuse(error, -EBUSY, attach->pid, "another allocprof does so now");
 	if (!code)
 		return error__set(error, -ENOMEM, "no memory");
 	/* The segments have the same offsets in the file as in memory, except for the last one. */
 	err = process_memory__read(attach->pid, attach->base + file->code_start, code, size);
 	if (err)
-		return explain(error, err, attach->pid);
+		return attach__explain(error, err, attach->pid);
 	if (!is_same_code(code, file->bytes + file->code_start, size))
-		return refuse(error, -EBUSY, attach->pid,
-			      "another version of allocprof has left its library there");
+		return attach__refuse(error, -EBUSY, attach->pid,
+				      "another version of allocprof has left its library there");
 	return 0;
 }
 
@@ -680,8 +628,8 @@ static int find_calls(struct preload_attach *attach, struct parser *parser, stru
 	const char *why;
 	int err = attach_calls__find(parser, attach->pid, &attach->calls, &why);
 
-	return err == -EEXIST ? refuse(error, err, attach->pid, why)
-	       : err	      ? explain(error, err, attach->pid)
+	return err == -EEXIST ? attach__refuse(error, err, attach->pid, why)
+	       : err	      ? attach__explain(error, err, attach->pid)
 			      : 0;
 }
 
@@ -703,20 +651,26 @@ int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pi
 		goto fail;
 	}
 	if (process__find_filters(pid, &attach->has_filters)) {
-		err = refuse(
+		err = attach__refuse(
 			error, -EPERM, pid,
 			"its threads have forbidden themselves different system calls, or nearly "
 			"all (seccomp(2))");
 		goto fail;
 	}
 	if (memory_group__is_frozen(pid)) {
-		err = refuse(error, -EBUSY, pid, "its control group is frozen; thaw it");
+		err = attach__refuse(error, -EBUSY, pid, "its control group is frozen; thaw it");
 		goto fail;
 	}
-	err = find_calls(attach, parser, error);
-	if (err)
-		goto fail;
+	/* First, so that a program that is executed now is found out. */
 	err = process__find_linker(pid, &attach->request.linker);
+	if (err && err != -ENOTSUP) {
+		attach__explain(error, err, pid);
+		goto fail;
+	}
+	if (find_calls(attach, parser, error)) {
+		err = -EEXIST;
+		goto fail;
+	}
 	if (!err)
 		err = remote_code__find(pid, &attach->code);
 	if (!err && attach_left__find_library(pid, NULL, &attach->base)) {
@@ -727,7 +681,7 @@ int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pi
 			goto fail;
 		err = await_earlier_call(attach);
 		if (err) {
-			explain(error, err, pid);
+			attach__explain(error, err, pid);
 			goto fail;
 		}
 	}
@@ -740,7 +694,7 @@ int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pi
 	if (!err)
 		preload->attached_pid = pid;
 	if (err) {
-		explain(error, err, pid);
+		attach__explain(error, err, pid);
 		goto fail;
 	}
 	begin_guard(attach);
@@ -761,7 +715,7 @@ int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
 	/* Other errors occur before the library has changed anything. */
 	if (!err || err == -ENOMEM || err == -ETIMEDOUT || err == -ESRCH)
 		attach->is_unused = false;
-	return err ? explain(error, err, attach->pid) : 0;
+	return err ? attach__explain(error, err, attach->pid) : 0;
 }
 
 int preload_attach__list(const struct preload_attach *attach, struct inside_redirections *out)

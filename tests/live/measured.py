@@ -195,7 +195,7 @@ __attribute__((noinline)) void *realloc(void *block, size_t size) { return block
 static void *(*changing)(size_t) = malloc;
 static void (*const constant[])(void *) = { free, free };
 static void (*volatile last)(void *);
-__attribute__((noinline)) static void *jump(size_t size) { return malloc(size + 1); }
+__attribute__((noinline, section(SECTION))) static void *jump(size_t size) { return malloc(size + 1); }
 __attribute__((noinline, section(SECTION))) static void jump_if(void *block)
 {
 	__asm__ goto("test %0, %0\n\tjne free" : : "D"(block) : "memory" : out);

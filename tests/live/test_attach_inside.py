@@ -16,7 +16,7 @@ import pytest
 
 import support
 from conftest import WITHOUT_PRIVILEGES
-from measured import ADDRESSES, CHECKING, FAR, LATER, LIBRARY, MEMORY, code_of, maps_of
+from measured import ADDRESSES, CHECKING, FAR, JEMALLOC, LATER, LIBRARY, MEMORY, code_of, maps_of
 from support import TIMEOUT_SECONDS, Obedient, read_report, states_of, stop, unavailable, wait_until, wait_until_counting
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
@@ -296,7 +296,166 @@ def test_refused(run, allocprof, runner, compiled, tmp_path, name):
     process.exit()
 
 
+# Its callers are compiled in sight of the allocator's code, and keep values in registers that this leaves alone.
+REGISTERS_KEPT = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char heap[1 << 20];
+static size_t used;
+__attribute__((noinline)) void *malloc(size_t size)
+{
+	void *block = heap + used;
+	used = (used + 64) & 0x7ffff;
+	__asm__ volatile("" : : : "memory");
+	return block;
+}
+__attribute__((noinline)) void free(void *block) { __asm__ volatile("" : : "r"(block) : "memory"); }
+__attribute__((noinline)) void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+__attribute__((noinline)) void *realloc(void *block, size_t size) { return block ? block : malloc(size); }
+__attribute__((noinline, section(".far"))) static long work(long n)
+{
+	long sum = 0, a = n * 3, b = n ^ 5, c = n + 9, d = n * 7;
+	for (long i = 0; i < n; i++) {
+		void *block = malloc(10);
+		sum += i; a += sum; b ^= a; c += b; d -= c;
+		free(block);
+	}
+	return sum + a + b + c + d;
+}
+int main(void)
+{
+	char line[64];
+
+	setbuf(stdin, NULL);
+	setbuf(stdout, NULL);
+	long right = work(500);
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin))
+		puts(work(atoi(line)) == right ? "done" : "wrong");
+	return 0;
+}
+"""
+# Asks for more than there is, and catches what is thrown.
+THROWS = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+static volatile size_t huge = (size_t)1 << 62;
+int main()
+{
+	char line[64];
+
+	setbuf(stdin, nullptr);
+	setbuf(stdout, nullptr);
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin)) {
+		int caught = 0;
+		for (int i = 0; i < atoi(line); i++) {
+			delete[] new char[i + 1];
+			try {
+				delete[] new char[huge];
+			} catch (const std::bad_alloc &) {
+				caught++;
+			}
+		}
+		puts(caught == atoi(line) ? "done" : "wrong");
+	}
+	return 0;
+}
+"""
+# Has changed a call of its own.
+CHANGES_ITSELF = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+static char heap[1 << 20];
+static size_t used;
+__attribute__((noinline)) void *malloc(size_t size) { return heap + (used = (used + size + 31) % (sizeof(heap) / 2) & ~15UL); }
+__attribute__((noinline)) void free(void *block) { __asm__ volatile("" : : "r"(block) : "memory"); }
+__attribute__((noinline)) void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+__attribute__((noinline)) void *realloc(void *block, size_t size) { return block ? block : malloc(size); }
+__attribute__((noinline, section(".far"))) static void other(void *block) { __asm__ volatile("" : : "r"(block) : "memory"); }
+__attribute__((noinline, noipa, section(".changed"), aligned(4096))) static void changed(void)
+{
+	free(malloc(3));
+	__asm__ volatile("" : : : "memory");
+}
+int main(void)
+{
+	unsigned char *code = (unsigned char *)changed;
+	char line[64];
+
+	mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+	while (*code != 0xe8)
+		code++;
+	int distance = (unsigned char *)other - (code + 5);
+	memcpy(code + 1, &distance, 4);
+	setbuf(stdin, NULL);
+	setbuf(stdout, NULL);
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin))
+		puts("done");
+	return 0;
+}
+"""
+# Keeps an address of a function that it has taken while it is measured. Its thread holds the dynamic linker's lock when told so.
+KEEPS = r"""
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char heap[1 << 20];
+static size_t used;
+static void *volatile last_freed;
+__attribute__((noinline)) void *malloc(size_t size) { return heap + (used = (used + size + 31) % (sizeof(heap) / 2) & ~15UL); }
+__attribute__((noinline)) void free(void *block) { last_freed = block; }
+__attribute__((noinline)) void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+__attribute__((noinline)) void *realloc(void *block, size_t size) { return block ? block : malloc(size); }
+__attribute__((noinline, section(".far"))) static void (*address(void))(void *) { return free; }
+static volatile int holds, is_held;
+static int hold(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	for (is_held = 1; holds; usleep(1000))
+		;
+	is_held = 0;
+	return 1;
+}
+static void *wait(void *unused)
+{
+	for (;; usleep(1000))
+		if (holds)
+			dl_iterate_phdr(hold, NULL);
+	return NULL;
+}
+int main(void)
+{
+	void (*volatile kept[2])(void *) = { free };
+	pthread_t thread;
+	char line[64];
+
+	pthread_create(&thread, NULL, wait, NULL);
+	setbuf(stdin, NULL);
+	setbuf(stdout, NULL);
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin)) {
+		if (line[0] == 'k')
+			kept[0] = address();
+		holds = line[0] == 'h';
+		while (is_held != holds)
+			usleep(1000);
+		for (int i = 0; i < 100; i++)
+			kept[0](malloc(10));
+		puts("done");
+	}
+	return 0;
+}
+"""
 OWN = {
+    "optimized": (ADDRESSES, [FAR, "-O2", "-fPIE", "-pie"], {"malloc": 4, "calloc": 1, "realloc": 1, "free": 5}),
     "addresses": (ADDRESSES, [FAR, "-fPIE", "-pie"], {"malloc": 4, "calloc": 1, "realloc": 1, "free": 5}),
     "full-relro": (ADDRESSES, [FAR, "-fPIE", "-pie", "-Wl,-z,now"], {"malloc": 4, "calloc": 1, "realloc": 1, "free": 5}),
 }
@@ -324,6 +483,65 @@ def test_allocator_of_the_program(measure, runner, compiled, name):
             assert support.Recording(measured.output).ledger["lost"] == 0
         assert code_of(process.pid) == before
         process.ask("50")
+    process.exit()
+
+
+@pytest.mark.parametrize("words", [["stat"], ["record"], ["record", "--live"]], ids=" ".join)
+def test_values_in_registers(measure, runner, compiled, words):
+    process = Obedient(runner, [compiled(REGISTERS_KEPT, "-O2", "-fPIE", "-pie", name="registers")])
+    process.ask("500")
+    measured = measure(process, *words)
+    process.ask("500")
+    measured.finish()
+    process.ask("500")
+    process.exit()
+
+
+@pytest.mark.parametrize("archive", ["libjemalloc.a", "libtcmalloc_minimal.a"])
+def test_exceptions(measure, runner, compiled, archive):
+    """They pass no code of the library's, which the program's unwinder does not know."""
+    path = JEMALLOC.with_name(archive)
+    if not path.exists():
+        unavailable(f"{archive} is not installed: scripts/setup --test")
+    process = Obedient(runner, [compiled(THROWS, path, "-lm", "-pthread", compiler="g++", name="throws")])
+    process.ask("3")
+    for words in ["record"], ["record", "--live"]:
+        measured = measure(process, *words)
+        process.ask("3")
+        measured.finish()
+    assert support.Recording(measured.output).functions["new"][0] == 6
+    process.ask("3")
+    process.exit()
+
+
+def test_program_that_changed_itself(run, allocprof, runner, compiled):
+    """It is refused before anything has been done in it, however often."""
+    process = Obedient(runner, [compiled(CHANGES_ITSELF, "-O2", "-fPIE", "-pie", name="changes")])
+    before = maps_of(process.pid)
+    for _ in range(20):
+        done = run([allocprof, "stat", "--engine=inside", "--duration", "10ms", "-p", process.pid], expect=125)
+        assert b"its code is not as in its file" in done.stderr, done.stderr
+    process.ask("on")
+    assert maps_of(process.pid) == before
+    process.exit()
+
+
+def test_address_that_is_kept(measure, run, allocprof, runner, compiled):
+    """It leads to the function when nobody measures any more, and where the next measurement fails."""
+    process = Obedient(runner, [compiled(KEEPS, "-O1", "-fPIE", "-pie", name="keeps")])
+    measured = measure(process, "stat", "--json")
+    process.ask("keep")
+    measured.finish()
+    assert read_report(measured.output)["functions"]["free"]["calls"] == 100
+    process.ask("go on")
+    process.ask("hold")
+    done = run([allocprof, "stat", "--engine=inside", "--duration", "10ms", "-p", process.pid], expect=125)
+    assert b"its dynamic linker was at work" in done.stderr, done.stderr
+    process.ask("go on")
+    measured = measure(process, "stat", "--json")
+    process.ask("go on")
+    measured.finish()
+    assert read_report(measured.output)["functions"]["free"]["calls"] == 100
     process.exit()
 
 

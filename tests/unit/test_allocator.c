@@ -464,7 +464,7 @@ static void test_wrapper(void **state)
 	allocator__free(allocator);
 }
 
-/* What the allocator does itself is no reference, and neither are bytes that only look like one. */
+/* What the allocator does itself is no reference. */
 static void test_references(void **state)
 {
 	static const struct {
@@ -493,6 +493,9 @@ static void test_unclear_references(void **state)
 {
 	struct allocator *allocator = read_data("unit_unclear_references");
 
+	assert_true(allocator->has_unclear_references);
+	allocator__free(allocator);
+	allocator = read_data("unit_inner_references");
 	assert_true(allocator->has_unclear_references);
 	allocator__free(allocator);
 	allocator = read_data("unit_calls.so");

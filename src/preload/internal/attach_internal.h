@@ -11,11 +11,16 @@
 #include <sys/types.h>
 
 struct call_site;
+struct error;
 struct hold;
 struct inside_function;
 struct inside_request;
 struct parser;
 struct remote;
+
+/* Set *@error to why process @pid is not measured, and return the errno: @err, unless another one says more. */
+int attach__refuse(struct error *error, int err, pid_t pid, const char *why);
+int attach__explain(struct error *error, int err, pid_t pid);
 
 /* Names of files in memory that the process makes: the library's, the shared memory's, and that of
  * the tables. A living allocprof has locks on the latter two (flock(2)). */
@@ -31,8 +36,9 @@ struct library_file {
 	size_t size;
 	__u64 memory_bytes; /* size of all segments in memory */
 	/* Addresses of allocprof_attach(), allocprof_request, allocprof_n_outside,
-	 * allocprof_redirections and allocprof_stubs, relative to the library's base. */
-	__u64 attach, request, n_outside, redirections, stubs;
+	 * allocprof_redirections, allocprof_stubs and allocprof_functions, relative to the library's
+	 * base, and the size of the last one. */
+	__u64 attach, request, n_outside, redirections, stubs, stub_functions, stub_functions_bytes;
 	__u64 code_start, code_end;
 	__u64 *functions; /* where functions begin, relative to the base; sorted */
 	size_t n_functions;
@@ -60,6 +66,10 @@ struct mapped_library {
 /* Has the thread map the library, relocates @file for the address and stores that in *@base: the address
  * *@base, which must be free, unless that is 0. Returns 0 or a negative errno. */
 int mapped_library__map(struct library_file *file, pid_t pid, struct remote *remote, __u64 *base);
+
+/* Has the thread map the library's data anew, but for the list of the functions that stubs lead to: programs may
+ * have addresses of stubs. Returns 0 or a negative errno. */
+int mapped_library__map_data(const struct mapped_library *library, struct remote *remote);
 
 /* Has the thread map the library's segments that have @flags (PF_W, ...) anew. Returns 0 or a negative
  * errno. */
@@ -142,7 +152,8 @@ struct calls_changed {
 };
 
 /* Finds the allocator in the program of process @pid, and what leads to it. The caller releases *@out, also if
- * there is none. Returns 0; -EEXIST, and the reason in *@why, if its calls cannot be redirected; or -ENOMEM. */
+ * there is none. Returns 0; -EEXIST, and the reason in *@why, if its calls cannot be redirected, or the program's
+ * file cannot be read; or another negative errno. */
 int attach_calls__find(struct parser *parser, pid_t pid, struct attach_calls *out,
 		       const char **why);
 void attach_calls__release(struct attach_calls *calls);
@@ -155,18 +166,22 @@ int attach_calls__copy(const struct attach_calls *calls, struct remote *remote,
 		       struct inside_request *request);
 
 /* Returns 0 if all that leads to the functions can lead to the stubs at @stubs; -ENOSPC if they are too far
- * away; -EEXIST if somebody else has changed the code; -EFAULT; or -ESRCH. */
+ * away; -EILSEQ if the code is not as in the file; -EFAULT; or -ESRCH. */
 int attach_calls__check(const struct attach_calls *calls, __u64 stubs);
 
 /* Has the program's calls lead to the stubs; all threads must be held. Returns 0 or a negative errno: the
- * process may be changed in part. Restoring changes only what does lead to stubs. */
+ * process may be changed in part. Restoring changes only what does lead to stubs, as far as it can be read. */
 int attach_calls__redirect(const struct attach_calls *calls, __u64 stubs,
 			   struct calls_changed *out);
-int attach_calls__restore(const struct attach_calls *calls, __u64 stubs, struct calls_changed *out);
+void attach_calls__restore(const struct attach_calls *calls, __u64 stubs,
+			   struct calls_changed *out);
 
 /* Finds the address of the dynamic linker's struct r_debug. Returns 0; -ENOTSUP if the program has
  * none; -EPERM if this user may not trace the process; or another negative errno of reading. */
 int process__find_linker(pid_t pid, __u64 *linker);
+
+/* Returns whether a child of the process has the same memory, as those of vfork(2) have and of clone(2) with CLONE_VM. */
+bool process__shares_memory(pid_t pid);
 
 /* Sets *@has_filters to whether the process has seccomp(2) filters. Returns -EACCES if its threads
  * have different ones, or are in strict mode. */

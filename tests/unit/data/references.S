@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A program with an allocator, and what leads to it: a reference ends at each label reference_*. With UNCLEAR there is what
- * may lead to it, too, and cannot be changed. */
+/* A program with an allocator, and what leads to it: a reference ends at each label reference_*. With UNCLEAR and INNER
+ * there is what may lead to it, too, and cannot be changed. */
 	.section .note.GNU-stack, "", @progbits
 	.text
 	.macro function name
@@ -59,12 +59,17 @@ end _start
 function far
 	jne free
 reference conditional
-	/* Not an instruction, but a part of one. */
+	ret
+end far
+#ifdef INNER
+	/* Not an instruction, but a part of one: or are the first two bytes data? */
+function inner
 	.byte 0x48, 0xb8, 0xe8
 	.long malloc - . - 4
 	.byte 0, 0, 0
 	ret
-end far
+end inner
+#endif
 #ifdef UNCLEAR
 	.skip 200, 0x90
 function near
