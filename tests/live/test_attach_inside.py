@@ -16,7 +16,7 @@ import pytest
 
 import support
 from conftest import WITHOUT_PRIVILEGES
-from measured import ADDRESSES, CHECKING, FAR, JEMALLOC, LATER, LIBRARY, MEMORY, code_of, maps_of
+from measured import ADDRESSES, CHECKING, FAR, JEMALLOC, LATER, LIBRARY, MEMORY, await_untouched, code_of, maps_of
 from support import TIMEOUT_SECONDS, Obedient, read_report, states_of, stop, unavailable, wait_until, wait_until_counting
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
@@ -481,7 +481,7 @@ def test_allocator_of_the_program(measure, runner, compiled, name):
                 {function: 50 * n for function, n in calls.items()}
         else:
             assert support.Recording(measured.output).ledger["lost"] == 0
-        assert code_of(process.pid) == before
+        await_untouched(process.pid, before)
         process.ask("50")
     process.exit()
 
