@@ -341,6 +341,7 @@ SHORT_FORMS = [
 
 
 @pytest.mark.engines("preload")
+@pytest.mark.fast("preload-1")
 @pytest.mark.parametrize("runs", [1, 3])
 def test_short_forms(run, allocprof, target, tmp_path, selected, runs):
     data = tmp_path / "data"
@@ -364,6 +365,7 @@ def test_short_forms(run, allocprof, target, tmp_path, selected, runs):
 
 
 @pytest.mark.engines("preload")
+@pytest.mark.fast("preload")
 def test_commands(run, allocprof, target, tmp_path):
     """Each command that selects takes an expression, and does the same with it as with the option that is short for it."""
     data = tmp_path / "data"
