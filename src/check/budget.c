@@ -16,6 +16,7 @@
 #include "error.h"
 #include "file.h"
 #include "path.h"
+#include "pattern.h"
 #include "text.h"
 
 #define MAX_NAME_BYTES 200
@@ -281,6 +282,9 @@ static int read_condition(const struct budget_context *context, json_object *val
 
 	if (err)
 		return err;
+	if (!regex__is_bounded(*condition))
+		return fail(context, "'%.64s' is too large once its repetitions are written out",
+			    *condition);
 	if (regcomp(&compiled, *condition, REG_EXTENDED | REG_NOSUB))
 		return fail(context, "'%.64s' is no regular expression", *condition);
 	regfree(&compiled);

@@ -103,11 +103,17 @@ static size_t count_parts(const char **at, size_t most, int depth)
 	return sum + last;
 }
 
+bool regex__is_bounded(const char *expression)
+{
+	size_t most = strlen(expression) + 2 + MAX_COPIED;
+
+	return count_parts(&expression, most, 0) <= most;
+}
+
 int pattern__parse(struct pattern *pattern, const char *text, struct error *error)
 {
 	_cleanup_(free_ptr) char *inner = NULL;
 	size_t len = strlen(text);
-	const char *at;
 	char why[128];
 	int status;
 
@@ -119,8 +125,7 @@ int pattern__parse(struct pattern *pattern, const char *text, struct error *erro
 	inner = strndup(text + 1, len - 2);
 	if (!inner)
 		return -ENOMEM;
-	at = inner;
-	if (count_parts(&at, len + MAX_COPIED, 0) > len + MAX_COPIED)
+	if (!regex__is_bounded(inner))
 		return error__set(
 			error, -EINVAL,
 			"the regular expression '%s' is too large once its repetitions are written out; "

@@ -14,6 +14,9 @@ struct pattern {
 	regex_t regex;
 };
 
+/* Returns whether regcomp(3) can take the expression: it copies what repeats, up to all memory. */
+bool regex__is_bounded(const char *expression);
+
 /*
  * Parses @text, which must outlive the pattern. "/.../" is an extended regular expression that may
  * match anywhere in a name, text with '*', '?' or '[' is a shell wildcard, and anything else is an

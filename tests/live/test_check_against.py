@@ -358,6 +358,7 @@ def test_percentile(run, allocprof, varies, tmp_path, percentile, judged):
     ({"when": {}}, "\"when\": it has to be a list of objects with conditions and limits"),
     ({"when": [{"total_allocations": {"max": 1}}]}, "an entry has no condition"),
     ({"when": [{"libc": "("}]}, "\"libc\": '(' is no regular expression"),
+    ({"when": [{"libc": "8" + "+" * 40}]}, "is too large once its repetitions are written out"),
     ({"when": [{"libc": "x", "runs": 3}]}, "\"runs\": unknown key; here are machine, system, libc, compiler and library"),
     ({"when": [{"libc": "x", "regions": {"r": {"peak_bytes": {"max": 1}}}}]}, "\"when\", region 'r', \"peak_bytes\": unknown key"),
     ({"through": {"f": {"runs": 1}}}, "through 'f', \"runs\": unknown key; a function has"),
