@@ -198,7 +198,9 @@ fn main() {
     let (_, figures) = allocprof::measure(|| match way.as_str() {
         "nest" => nest(),
         "recurse" => recurse(4),
-        "leave" => (0..4).for_each(|how| drop(leave(how))),
+        "leave" => (0..4).for_each(|how| {
+            let _ = leave(how);
+        }),
         _ => panics(),
     });
     let process = allocprof::read_process();
