@@ -157,9 +157,15 @@ class Bpftrace:
                 said += os.read(self.process.stdout.fileno(), 4096)
 
     def finish(self):
-        self.process.send_signal(signal.SIGINT)
-        said = self.process.communicate(timeout=TIMEOUT_SECONDS)[0].decode()
-        return sum(int(n) for n in re.findall(r"\]: (\d+)$", said, re.MULTILINE))
+        return sum(int(n) for n in re.findall(r"\]: (\d+)$", self.interrupt().decode(), re.MULTILINE))
+
+    def interrupt(self):
+        """It was seen to go on after a SIGINT, so it gets one every few seconds."""
+        for _ in range(TIMEOUT_SECONDS // 5):
+            self.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self.process.communicate(timeout=5)[0]
+        raise AssertionError("bpftrace does not end")
 
 
 class Allocprof:
