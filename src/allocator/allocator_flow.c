@@ -147,15 +147,16 @@ static void note_branch(struct allocator_reader *reader, __u64 target,
 	}
 }
 
-static void note_return(struct allocator_reader *reader, __u64 vaddr)
+/* Adds the address behind a call or a jump to the list. */
+static void note_address(struct allocator_reader *reader, struct addresses *list, __u64 vaddr)
 {
 	if (reader->err)
 		return;
 	/* A hostile file can have a call at every byte. */
-	if (reader->returns.n >= MAX_RETURNS)
+	if (list->n >= MAX_RETURNS)
 		reader->err = -EFBIG;
 	else
-		reader->err = addresses__add(&reader->returns, vaddr);
+		reader->err = addresses__add(list, vaddr);
 }
 
 bool site__frees(const struct site *site)
@@ -233,7 +234,7 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 	switch (insn->class) {
 	case DISASM_CALL:
 	case DISASM_CALL_INDIRECT:
-		note_return(reader, insn->vaddr + insn->length);
+		note_address(reader, &reader->returns, insn->vaddr + insn->length);
 		if (insn->has_target)
 			note_branch(reader, insn->target, NULL);
 		return FLOW_PASS;
@@ -250,14 +251,13 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 	}
 	way = reader__way_of(reader, insn);
 	note_end(reader, insn, &way);
-	if (way.site)
+	if (way.site) {
 		note_jump(reader, way.site);
-	if (way.site && insn->has_target && !reader->err)
-		reader->err = reader->jumps.n >= MAX_RETURNS
-				      ? -EFBIG
-				      : addresses__add(&reader->jumps, insn->vaddr + insn->length);
-	else if (way.target)
+		if (insn->has_target)
+			note_address(reader, &reader->jumps, insn->vaddr + insn->length);
+	} else if (way.target) {
 		reader__note_continuation(reader, way.target);
+	}
 	/* A jump to the function itself is no tail call. If it is unknown whether this file has
 	 * the function, the tail call may still hit a site. */
 	site->tail_calls |= way.names & ~site->names;
@@ -429,7 +429,7 @@ static void visit_anywhere(const struct disasm_branch *branch, void *arg)
 	note_branch(reader, branch->target, branch);
 	if (branch->is_call && reader__is_core(reader, branch->next) &&
 	    allocator__site_at(reader->allocator, branch->target))
-		note_return(reader, branch->next);
+		note_address(reader, &reader->returns, branch->next);
 }
 
 int reader__scan_texts(struct allocator_reader *reader)
