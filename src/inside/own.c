@@ -153,7 +153,8 @@ static void add_function(void *context, const char *name, const struct definitio
 		memory__add_gap(INSIDE_GAP_FUNCTIONS);
 		return;
 	}
-	own_functions.list[n] = (struct own_function){ definition->address, definition->size, row };
+	own_functions.list[n] =
+		(struct own_function){ definition->address, definition->size, row, NULL };
 	__atomic_store_n(&own_functions.n, n + 1, __ATOMIC_RELEASE);
 }
 
@@ -165,6 +166,50 @@ static bool is_known(const struct object *object)
 		    known.allocators[i].bias == object->bias)
 			return true;
 	return false;
+}
+
+static bool are_of_one(const struct own_function *one, const struct own_function *other)
+{
+	__u64 a = (__u64)one->address, b = (__u64)other->address;
+
+	if (one < own_functions.list + known.n_programs)
+		return other < own_functions.list + known.n_programs;
+	for (__u32 i = 0; i < known.n_allocators; i++) {
+		const struct object_span *span = &known.allocators[i].span;
+
+		if (a >= span->start && a < span->end && b >= span->start && b < span->end)
+			return true;
+	}
+	return false;
+}
+
+static const struct own_function *find_returning(const struct own_function *function)
+{
+	static const char *const endings[] = { "RKSt9nothrow_t", "_nothrow" };
+	const struct interface_function *row = function->row;
+
+	if (!row || !row->throws || text__contains(row->name, "nothrow"))
+		return function;
+	for (__u32 i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		char name[64], *stop = name + sizeof(name);
+
+		if (!text__append(text__append(name, stop, row->name), stop, endings[i]))
+			continue;
+		for (__u32 n = 0; n < own_functions.n; n++) {
+			const struct own_function *other = &own_functions.list[n];
+
+			if (other->row && text__equal(other->row->name, name) &&
+			    are_of_one(function, other))
+				return other;
+		}
+	}
+	return NULL;
+}
+
+static void note_returning(void)
+{
+	for (__u32 i = 0; i < own_functions.n; i++)
+		own_functions.list[i].returning = find_returning(&own_functions.list[i]);
 }
 
 static void find_allocators(void)
@@ -276,28 +321,14 @@ bool own__take(const struct inside_function *functions, __u64 n)
 		if (i < own_functions.n &&
 		    (own->address != (void *)function->address || own->row != row))
 			return false;
-		*own = (struct own_function){ (void *)function->address, function->size_bytes,
-					      row };
+		*own = (struct own_function){ (void *)function->address, function->size_bytes, row,
+					      NULL };
 		if (i >= own_functions.n)
 			__atomic_store_n(&own_functions.n, i + 1, __ATOMIC_RELEASE);
 		known.n_programs = i + 1;
 	}
+	note_returning();
 	return true;
-}
-
-bool own__are_of_one(const struct own_function *one, const struct own_function *other)
-{
-	__u64 a = (__u64)one->address, b = (__u64)other->address;
-
-	if (one < own_functions.list + known.n_programs)
-		return other < own_functions.list + known.n_programs;
-	for (__u32 i = 0; i < known.n_allocators; i++) {
-		const struct object_span *span = &known.allocators[i].span;
-
-		if (a >= span->start && a < span->end && b >= span->start && b < span->end)
-			return true;
-	}
-	return false;
 }
 
 void own__list(struct inside_redirections *to)
@@ -381,6 +412,7 @@ static void update(bool is_late, const struct objects_changes *changes)
 		known.changes = *changes;
 	known.is_complete = is_settled;
 	find_allocators();
+	note_returning();
 	if (own_functions.n || words__are_bound())
 		patch_objects(is_late, is_settled);
 }

@@ -22,6 +22,10 @@ struct own_function {
 	__u64 size; /* bytes of code; 0 if the symbol does not say */
 	/* NULL: the function's name resembles those of the table, and nothing else is known of it. */
 	const struct interface_function *row;
+	/* The function that makes this one's calls in a process that ran already when the library came: no exception
+	 * may pass the library's frames there, whose unwinder does not know them. It is this function; or, if
+	 * this one may throw, that of the same allocator which returns NULL instead. NULL: there is none. */
+	const struct own_function *returning;
 };
 
 struct own_functions {
@@ -38,9 +42,6 @@ void own__update(void);
 /* Takes over the functions of an allocator in the program, whose other functions are not looked for. Returns false if
  * the stubs lead to other functions already. */
 bool own__take(const struct inside_function *functions, __u64 n);
-
-/* Returns whether both functions are of one allocator. */
-bool own__are_of_one(const struct own_function *one, const struct own_function *other);
 
 /* Adds the functions whose calls come to a stub. */
 void own__list(struct inside_redirections *to);

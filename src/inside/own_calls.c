@@ -31,7 +31,7 @@ __asm__(".pushsection .text\n"
 	"	pop %rbp\n"
 	"	.cfi_def_cfa %rsp, 8\n"
 	"	jc 1f\n"
-	"	jmp *own_functions + 8 + own_number * 24(%rip)\n"
+	"	jmp *own_functions + 8 + own_number * 32(%rip)\n"
 	"1:	ret\n"
 	".cfi_endproc\n"
 	"	.set own_number, own_number + 1\n"
@@ -42,7 +42,6 @@ __asm__(".pushsection .text\n"
 	".cfi_startproc\n"
 	"	.cfi_def_cfa %rbp, 16\n"
 	"	.cfi_offset %rbp, -16\n"
-	"	.cfi_offset %rip, -8\n"
 	"	push %r11\n"
 	"	push %r10\n"
 	"	push %rax\n"
@@ -77,7 +76,7 @@ __asm__(".pushsection .text\n"
 _Static_assert(OWN_FUNCTIONS == 512 && INSIDE_STUB_BYTES == 32,
 	       "there is a stub for each function");
 _Static_assert(__builtin_offsetof(struct own_functions, list) == 8 &&
-		       sizeof(struct own_function) == 24 &&
+		       sizeof(struct own_function) == 32 &&
 		       __builtin_offsetof(struct own_function, address) == 0,
 	       "a stub finds the address of its function");
 
@@ -176,43 +175,7 @@ static __u64 copy_text(const struct own_function *function, const struct own_fra
 	return result;
 }
 
-static bool has_part(const char *name, const char *part)
-{
-	for (; *name; name++)
-		if (text__begins(name, part))
-			return true;
-	return false;
-}
-
-/*
- * No exception may pass this library's frames in a process that ran already when the library came: its unwinder does not know
- * them. There a call of a function that may throw becomes one of that function of the same allocator which returns NULL
- * instead. Returns NULL if there is none.
- */
-static const struct own_function *that_returns(const struct own_function *function)
-{
-	static const char *const endings[] = { "RKSt9nothrow_t", "_nothrow" };
-	const char *name = function->row->name;
-
-	if (!process.tid_offset || !function->row->throws || has_part(name, "nothrow"))
-		return function;
-	for (__u32 i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		char twin[64], *stop = twin + sizeof(twin), *end = text__append(twin, stop, name);
-
-		if (!end || !text__append(end, stop, endings[i]))
-			continue;
-		for (__u32 n = 0; n < own_functions.n; n++) {
-			const struct own_function *other = &own_functions.list[n];
-
-			if (other->row && text__equal(other->row->name, twin) &&
-			    own__are_of_one(function, other))
-				return other;
-		}
-	}
-	return NULL;
-}
-
-/* Such a function may have one argument more, a std::nothrow_t, which has no value. */
+/* A function that returns NULL instead of throwing may have one argument more, a std::nothrow_t, which has no value. */
 static __u64 call_without_exception(const struct own_function *function,
 				    const struct own_frame *own)
 {
@@ -220,7 +183,7 @@ static __u64 call_without_exception(const struct own_function *function,
 	__u32 n = row->size > row->count ? row->size : row->count;
 	struct own_frame with = *own;
 
-	n += has_part(row->name, "align");
+	n += text__contains(row->name, "align");
 	for (; n < sizeof(with.arguments) / sizeof(with.arguments[0]); n++)
 		with.arguments[n] = (__u64)&with.result;
 	return call_own(function, &with);
@@ -231,7 +194,7 @@ static __u64 call_without_exception(const struct own_function *function,
 static bool follow(const struct own_function *function, struct own_frame *own, const __u64 *frame)
 {
 	const struct interface_function *row = function->row;
-	const struct own_function *called = that_returns(function);
+	const struct own_function *called = process.tid_offset ? function->returning : function;
 	struct thread *current, *thread;
 	struct live_move state;
 	__u64 result = 0, block;

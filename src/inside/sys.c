@@ -192,6 +192,14 @@ bool text__begins(const char *text, const char *start)
 	return true;
 }
 
+bool text__contains(const char *text, const char *part)
+{
+	for (; *text; text++)
+		if (text__begins(text, part))
+			return true;
+	return false;
+}
+
 char *text__append(char *end, const char *stop, const char *text)
 {
 	if (!end)

@@ -172,6 +172,7 @@ void *memset(void *to, int value, size_t size);
 size_t text__length(const char *text);
 bool text__equal(const char *a, const char *b);
 bool text__begins(const char *text, const char *start);
+bool text__contains(const char *text, const char *part);
 /* Appends @text and a terminating 0 at @end, in front of @stop. Returns the new end, or NULL if
  * there is no room or @end is NULL. */
 char *text__append(char *end, const char *stop, const char *text);
