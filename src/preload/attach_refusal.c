@@ -53,7 +53,9 @@ int attach__explain(struct error *error, int err, pid_t pid)
 		return attach__refuse(error, err, pid,
 				      "an earlier measurement has found other functions in it");
 	case -EFAULT:
-		return attach__refuse(error, err, pid, "a part of its code or data cannot be read");
+		return attach__refuse(
+			error, err, pid,
+			"a part of its memory cannot be read or written, or the library failed in it");
 	case -ENOSPC:
 		return attach__refuse(
 			error, err, pid,

@@ -434,7 +434,9 @@ static int change_calls(struct preload_attach *attach, struct remote *remote,
 		err = attach_calls__redirect(&attach->calls, stubs_of(attach), &changed);
 		if (err) {
 			attach_calls__restore(&attach->calls, stubs_of(attach), &changed);
-			(void)request(attach, remote, INSIDE_DETACH);
+			/* The library must stay if anything may still lead to it. */
+			if (request(attach, remote, INSIDE_DETACH) || changed.n_lost)
+				attach->is_unused = false;
 		}
 	}
 	out->n_words = attach->request.n_words + changed.n;
@@ -637,7 +639,7 @@ int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pi
 			struct preload_attach **out, struct error *error)
 {
 	struct preload_attach *attach = calloc(1, sizeof(*attach));
-	int err;
+	int err, found;
 
 	if (!attach)
 		return error__set(error, -ENOMEM, "no memory");
@@ -667,8 +669,9 @@ int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pi
 		attach__explain(error, err, pid);
 		goto fail;
 	}
-	if (find_calls(attach, parser, error)) {
-		err = -EEXIST;
+	found = find_calls(attach, parser, error);
+	if (found) {
+		err = found;
 		goto fail;
 	}
 	if (!err)
@@ -712,7 +715,7 @@ int preload_attach__enter(struct preload_attach *attach, __u64 limit_ns,
 
 	attach->limit_ns = limit_ns ? limit_ns : STOP_NS;
 	err = act_in_time(attach, INSIDE_ATTACH, out);
-	/* Other errors occur before the library has changed anything. */
+	/* Other errors occur before the library has changed anything, or that was undone. */
 	if (!err || err == -ENOMEM || err == -ETIMEDOUT || err == -ESRCH)
 		attach->is_unused = false;
 	return err ? attach__explain(error, err, attach->pid) : 0;
