@@ -52,7 +52,7 @@ static const struct interface_function *row_of(const struct site *site, size_t n
  * any of them. */
 static int add_function(struct attach_calls *calls, const struct site *site)
 {
-	__u64 address = calls->bias + site->entry_vaddr;
+	__u64 address = calls->program.bias + site->entry_vaddr;
 
 	for (size_t name = 0; name <= site->n_aliases; name++) {
 		const struct interface_function *row = row_of(site, name);
@@ -75,13 +75,6 @@ static int add_function(struct attach_calls *calls, const struct site *site)
 	return 0;
 }
 
-static int compare_sites(const void *a, const void *b)
-{
-	const struct call_site *left = a, *right = b;
-
-	return (left->next > right->next) - (left->next < right->next);
-}
-
 static int list_functions(struct attach_calls *calls, const struct allocator *allocator)
 {
 	calls->functions = calloc(INSIDE_STUBS, sizeof(*calls->functions));
@@ -96,7 +89,7 @@ static int list_functions(struct attach_calls *calls, const struct allocator *al
 	}
 	for (size_t i = 0; i < allocator->n_references; i++) {
 		const struct allocator_reference *reference = &allocator->references[i];
-		__u64 address = calls->bias + reference->entry;
+		__u64 address = calls->program.bias + reference->entry;
 		__u32 function = 0;
 
 		while (function < calls->n_functions &&
@@ -104,9 +97,9 @@ static int list_functions(struct attach_calls *calls, const struct allocator *al
 			function++;
 		if (function < calls->n_functions)
 			calls->sites[calls->n_sites++] =
-				(struct call_site){ calls->bias + reference->next, function };
+				(struct call_site){ calls->program.bias + reference->next,
+						    function };
 	}
-	qsort(calls->sites, calls->n_sites, sizeof(*calls->sites), compare_sites);
 	return 0;
 }
 
@@ -247,7 +240,7 @@ static const char *obstacle(const struct attach_calls *calls, const struct alloc
 		return "the program has a malloc of its own, which the compiler has put into its callers";
 	/* In programs that are not position-independent a number may look like an address. */
 	if (allocator->has_unclear_references ||
-	    (!calls->bias && (search_data(&search) || search.n || search.n_unread)))
+	    (!calls->program.bias && (search_data(&search) || search.n || search.n_unread)))
 		return "the program has a malloc of its own, and it cannot be told what leads to it";
 	return NULL;
 }
@@ -261,9 +254,8 @@ static int find_calls(struct attach_calls *calls, const struct allocator *alloca
 	if (!allocator__find(allocator, AP_MALLOC) ||
 	    (allocator->is_wrapper && !allocator->goes_past))
 		return 0;
-	calls->bias = calls->program.bias;
-	calls->start = calls->bias + allocator->text_start;
-	calls->end = calls->bias + allocator->text_end;
+	calls->start = calls->program.bias + allocator->text_start;
+	calls->end = calls->program.bias + allocator->text_end;
 	err = list_functions(calls, allocator);
 	if (err == -E2BIG) {
 		*why = "the program has a malloc of its own with more functions than there are stubs for";

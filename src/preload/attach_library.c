@@ -30,13 +30,6 @@ const Elf64_Phdr *library_file__segment(const struct library_file *file, size_t 
 				       : NULL;
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	__u64 left = *(const __u64 *)a, right = *(const __u64 *)b;
-
-	return (left > right) - (left < right);
-}
-
 static int add_entry(struct library_file *file, __u64 address)
 {
 	if (array__reserve(&file->entries, &file->room_entries, file->n_entries + 1,
@@ -78,8 +71,6 @@ static int find_symbols(struct library_file *file)
 			}
 		}
 	}
-	if (file->n_entries)
-		qsort(file->entries, file->n_entries, sizeof(*file->entries), compare_addresses);
 	return err;
 }
 
@@ -240,11 +231,12 @@ static bool is_entry(const struct mapped_library *library, __u64 address)
 {
 	const struct library_file *file = library->file;
 	__u64 at = address - library->base;
-	size_t found = ARRAY_LOWER_BOUND(file->n_entries, i, file->entries[i] < at);
 
-	return (found < file->n_entries && file->entries[found] == at) ||
-	       (at - file->stubs < INSIDE_STUBS * INSIDE_STUB_BYTES &&
-		(at - file->stubs) % INSIDE_STUB_BYTES == 0);
+	for (size_t i = 0; i < file->n_entries; i++)
+		if (file->entries[i] == at)
+			return true;
+	return at - file->stubs < INSIDE_STUBS * INSIDE_STUB_BYTES &&
+	       (at - file->stubs) % INSIDE_STUB_BYTES == 0;
 }
 
 /* Returns whether an instruction of the library may begin at @address. Where part of a word on a stack has

@@ -184,17 +184,27 @@ int process__share_file(pid_t pid, struct remote *remote, const char *name, size
 	return fd;
 }
 
-int process__map_copy(pid_t pid, struct remote *remote, const void *bytes, size_t size,
-		      __u64 *address)
+static int map_memory(struct remote *remote, size_t size, __u64 *address)
 {
-	long at = size ? remote__system_call(remote, SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
-					     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-		       : 0;
+	long at = remote__system_call(remote, SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at < 0 && at > -4096)
 		return at;
 	*address = at;
-	return size ? process_memory__write(pid, at, bytes, size) : 0;
+	return 0;
+}
+
+int process__map_copy(pid_t pid, struct remote *remote, const void *bytes, size_t size,
+		      __u64 *address)
+{
+	int err;
+
+	*address = 0;
+	if (!size)
+		return 0;
+	err = map_memory(remote, size, address);
+	return err ? err : process_memory__write(pid, *address, bytes, size);
 }
 
 /* Each thread has its own list of seccomp filters, but usually all have the same. */
@@ -202,26 +212,21 @@ int process__map_copy(pid_t pid, struct remote *remote, const void *bytes, size_
 
 /* Copies the list, and the filters behind it, to which it points. */
 static int map_filters(pid_t pid, struct remote *remote, struct inside_request *request,
-		       const struct sock_fprog *filters, const struct sock_filter *code,
-		       size_t n_code)
+		       struct sock_fprog *filters, const struct sock_filter *code, size_t n_code)
 {
 	size_t list_bytes = request->n_filters * sizeof(*filters),
 	       code_bytes = n_code * sizeof(*code);
-	_cleanup_(free_ptr) char *copy = malloc(list_bytes + code_bytes);
-	struct sock_fprog *list = (struct sock_fprog *)copy;
 	int err;
 
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, filters, list_bytes);
-	memcpy(copy + list_bytes, code, code_bytes);
 	request->filters_bytes = list_bytes + code_bytes;
-	err = process__map_copy(pid, remote, copy, request->filters_bytes, &request->filters);
+	err = map_memory(remote, request->filters_bytes, &request->filters);
 	if (err)
 		return err;
-	for (size_t i = 0, done = 0; i < request->n_filters; done += list[i++].len)
-		list[i].filter = (struct sock_filter *)(request->filters + list_bytes) + done;
-	return process_memory__write(pid, request->filters, copy, list_bytes);
+	for (size_t i = 0, done = 0; i < request->n_filters; done += filters[i++].len)
+		filters[i].filter = (struct sock_filter *)(request->filters + list_bytes) + done;
+	err = process_memory__write(pid, request->filters, filters, list_bytes);
+	return err ? err
+		   : process_memory__write(pid, request->filters + list_bytes, code, code_bytes);
 }
 
 int process__copy_filters(pid_t pid, struct remote *remote, struct inside_request *request)

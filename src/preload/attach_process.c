@@ -67,86 +67,84 @@ int process__find_linker(pid_t pid, __u64 *linker)
 	return -ENOTSUP;
 }
 
+/* Calls @fn with the file of this name of each of the process's threads, until it returns true. Returns whether it did. */
+static bool any_thread(pid_t pid, const char *name, bool (*fn)(void *context, FILE *file),
+		       void *context)
+{
+	const struct dirent *entry;
+	char path[320];
+	bool is = false;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && !is && (entry = readdir(tasks))) {
+		FILE *file;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/%s", pid, entry->d_name, name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		is = fn(context, file);
+		fclose(file);
+	}
+	if (tasks)
+		closedir(tasks);
+	return is;
+}
+
 #define STRICT_FILTERS 1
 
-/* A thread's seccomp(2) filters, as /proc/PID/status shows them. */
+/* A thread's seccomp(2) filters, as /proc/PID/task/TID/status shows them. */
 struct thread_filters {
+	bool is_known;
 	int mode; /* mode of seccomp; 0: none */
 	int n;	  /* number of filters, which Linux 5.9 and later show */
 };
 
-static struct thread_filters thread_filters__read(const char *path)
+/* Returns whether the thread has other filters than those before it. A thread that has ended has no such lines. */
+static bool has_other_filters(void *context, FILE *status)
 {
-	struct thread_filters filters = { 0 };
+	struct thread_filters *all = context, filters = { 0 };
 	char line[256];
-	FILE *file = fopen(path, "re");
 
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Seccomp: %d", &filters.mode) != 1)
+	while (fgets(line, sizeof(line), status))
+		if (sscanf(line, "Seccomp: %d", &filters.mode) == 1)
+			filters.is_known = true;
+		else
 			sscanf(line, "Seccomp_filters: %d", &filters.n);
-	if (file)
-		fclose(file);
-	return filters;
+	if (!filters.is_known)
+		return false;
+	if (!all->is_known)
+		*all = filters;
+	return filters.mode != all->mode || filters.n != all->n;
 }
 
 int process__find_filters(pid_t pid, bool *has_filters)
 {
-	struct thread_filters all = { 0 }, filters;
-	const struct dirent *entry;
-	char path[320];
-	bool differ = false;
-	DIR *tasks;
+	struct thread_filters all = { 0 };
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	all = thread_filters__read(path);
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", pid, entry->d_name);
-		filters = thread_filters__read(path);
-		differ |= filters.mode != all.mode || filters.n != all.n;
-	}
-	if (tasks)
-		closedir(tasks);
+	if (any_thread(pid, "status", has_other_filters, &all) || all.mode == STRICT_FILTERS)
+		return -EACCES;
 	*has_filters = all.mode;
-	return differ || all.mode == STRICT_FILTERS ? -EACCES : 0;
+	return 0;
 }
 
-/* Returns whether one of the children in the list, numbers with spaces between, has the process's memory. */
-static bool is_any_sharing(pid_t pid, FILE *children)
+/* Returns whether one of the thread's children, numbers with spaces between, has the process's memory. */
+static bool has_sharing_child(void *context, FILE *children)
 {
+	const pid_t *pid = context;
 	pid_t child;
 
 	while (fscanf(children, "%d", &child) == 1)
-		if (!syscall(SYS_kcmp, pid, child, KCMP_VM, 0, 0))
+		if (!syscall(SYS_kcmp, *pid, child, KCMP_VM, 0, 0))
 			return true;
 	return false;
 }
 
 bool process__shares_memory(pid_t pid)
 {
-	const struct dirent *entry;
-	char path[320];
-	bool shares = false;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && !shares && (entry = readdir(tasks))) {
-		FILE *children;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", pid, entry->d_name);
-		children = fopen(path, "re");
-		if (children) {
-			shares = is_any_sharing(pid, children);
-			fclose(children);
-		}
-	}
-	if (tasks)
-		closedir(tasks);
-	return shares;
+	return any_thread(pid, "children", has_sharing_child, &pid);
 }

@@ -42,7 +42,7 @@ struct library_file {
 	__u64 code_start, code_end;
 	__u64 *functions; /* where functions begin, relative to the base; sorted */
 	size_t n_functions;
-	__u64 *entries; /* where other code calls functions, but for the stubs; sorted */
+	__u64 *entries; /* where other code calls functions, but for the stubs */
 	size_t n_entries, room_entries;
 };
 
@@ -139,10 +139,10 @@ int process__read_program(pid_t pid, struct process_program *out);
 struct attach_calls {
 	pid_t pid;
 	struct process_program program;
-	__u64 bias, start, end;		   /* addresses of the program's code */
+	__u64 start, end;		   /* addresses of the program's code */
 	struct inside_function *functions; /* of the allocator; stub number n leads to number n */
 	size_t n_functions;		   /* 0: the program has no allocator */
-	struct call_site *sites;	   /* sorted by address */
+	struct call_site *sites;
 	size_t n_sites;
 };
 
