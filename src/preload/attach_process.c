@@ -71,27 +71,22 @@ int process__find_linker(pid_t pid, __u64 *linker)
 static bool any_thread(pid_t pid, const char *name, bool (*fn)(void *context, FILE *file),
 		       void *context)
 {
+	_cleanup_(close_directory) DIR *tasks = NULL;
 	const struct dirent *entry;
 	char path[320];
 	bool is = false;
-	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
 	while (tasks && !is && (entry = readdir(tasks))) {
-		FILE *file;
+		_cleanup_(close_file) FILE *file = NULL;
 
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/%s", pid, entry->d_name, name);
 		file = fopen(path, "re");
-		if (!file)
-			continue;
-		is = fn(context, file);
-		fclose(file);
+		is = file && fn(context, file);
 	}
-	if (tasks)
-		closedir(tasks);
 	return is;
 }
 

@@ -230,6 +230,56 @@ def test_confined_process(measure, runner, compiled):
     process.exit()
 
 
+# Has a filter that allows all, and threads that begin and end all the time.
+CONFINED_THREADS = r"""
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+static void *allocate(void *context)
+{
+	void *volatile block = malloc(100);
+
+	free(block);
+	return context;
+}
+static void *begin_threads(void *context)
+{
+	for (pthread_t thread; !pthread_create(&thread, NULL, allocate, NULL); pthread_join(thread, NULL))
+		;
+	return context;
+}
+int main(void)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	struct sock_fprog program = { 1, code };
+	pthread_t thread;
+	char line[64];
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 4;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread, NULL, begin_threads, NULL);
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin))
+		;
+	return 0;
+}
+"""
+
+
+def test_threads_that_end_have_no_other_filters(run, allocprof, runner, compiled):
+    """The status of a thread that has just ended shows no filter. Taken for another one, that refuses every third measurement."""
+    process = Obedient(runner, [compiled(CONFINED_THREADS, "-pthread", name="confined_threads")])
+    for _ in range(10):
+        run([allocprof, "stat", "--engine=inside", "--duration", "10ms", "-p", process.pid], expect=0)
+    process.exit()
+
+
 # An allocator with a prefix, as a program in Rust has it, which only the program's own code calls.
 HIDDEN = r"""
 #include <stdio.h>
