@@ -126,7 +126,7 @@ enum check_growth check_result__growth(const struct check_result *result, size_t
 /* Returns whether the figure has a limit, or is compared. */
 bool check_result__shows(const struct check_result *result, size_t part, enum budget_figure figure);
 
-/* What a part selects; to outlive the options that point to it. */
+/* Holds what a part selects; it must outlive the options that point to it. */
 struct check_selection {
 	struct filter_rule rule;
 	struct filter_where where;

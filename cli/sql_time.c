@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Ends the process by a timer when SQL of the user takes too long: SQLite cannot stop within an instruction. */
 #include "sql_time.h"
 
 #include <signal.h>

@@ -200,7 +200,8 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 
 /*
  * Stores in *@figures what was counted in the region of this name by all threads of this process, or by this
- * thread if it is ALLOCPROF_THREAD, or in the process if it is a null pointer. Returns an enum allocprof_answer. It allocates nothing.
+ * thread if it is ALLOCPROF_THREAD, or in the process if it is a null pointer. Returns an enum allocprof_answer.
+ * It allocates nothing.
  */
 static inline int allocprof_read(const char *region, struct allocprof_figures *figures)
 {
@@ -239,8 +240,8 @@ static inline int allocprof_read(const char *region, struct allocprof_figures *f
 /* Asynchronous work: figures of its own, of what threads do between ALLOCPROF_ENTER() and ALLOCPROF_LEAVE(). To be
  * initialized with zeros. */
 struct allocprof_task {
-	/* Of the parts that were left so far, and what allocprof_read() answered in them: if not always the
-	 * same, ALLOCPROF_READ_INCOMPLETE. */
+	/* The sums of the parts that threads have left so far, and what allocprof_read() answered in them: if not
+	 * always the same, ALLOCPROF_READ_INCOMPLETE. */
 	struct allocprof_figures figures;
 	int answer;
 	int is_entered_;

@@ -133,12 +133,12 @@ struct allocator {
 	bool is_bypassed;
 	bool is_collected;  /* the allocator is a garbage collector, which frees blocks itself */
 	bool is_in_program; /* the file is a program, and no library */
-	/* Of an allocator in a program: what leads to its functions without the dynamic linker, by
-	 * ascending address. */
+	/* The instructions that lead to the functions of an allocator in a program without the dynamic
+	 * linker, by ascending address. */
 	struct allocator_reference *references;
 	size_t n_references;
-	/* Further bytes may lead to the functions: it could not be told whether they are
-	 * instructions, or are those of an address that the program has at its own choice. */
+	/* Further bytes may lead to the functions: data that looks like an instruction, a branch with a
+	 * displacement of one byte, or an instruction's number that may be an address. */
 	bool has_unclear_references;
 	/* File offsets of all return instructions of the functions with RETURNS_AT_INSTRUCTIONS. */
 	__u64 *return_offsets;

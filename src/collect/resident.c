@@ -29,8 +29,8 @@ struct accounting {
 	__u32 *stack_pages;	    /* by stack's id - 1: number of the last page on which it was */
 	__u32 n_pages;		    /* number of the page, from 1 */
 	bool *has_block;	    /* by mapping */
-	/* What calls of the process have mapped (--allocator mmap), by ascending addresses, and the
-	 * first of it that does not end before the page. */
+	/* The mappings that calls of the process have made (--allocator mmap), by ascending addresses, and
+	 * the first of them that does not end before the page. */
 	const struct profile_mapping *mapped;
 	size_t n_mapped, next_mapped;
 	struct resident_heaps *heaps;

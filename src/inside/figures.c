@@ -154,7 +154,8 @@ static void add_thread(struct counted *sum, const struct thread *thread)
 	add_words(sum->stats, thread->shared->stats, AP_STATS);
 }
 
-/* What a handler's calls did within another call of the thread, stand-ins have counted, and not by thread. */
+/* Returns whether the figures may lack calls that a signal handler made within another call of the thread: stand-ins
+ * have counted those, and not by thread. */
 static bool lacks_handlers(const char *region, bool is_live)
 {
 	return is_thread(region) && is_live && stand_ins__first();

@@ -2,7 +2,7 @@
 /*
  * Measures a running process with the library of src/inside: maps the library there, and has the
  * words through which the process's objects call the allocator lead to it, until allocprof leaves.
- * Of instructions only those are changed by which a program calls an allocator in its own file, and no code
+ * Only those instructions are changed by which a program calls an allocator in its own file, and no code
  * of the process's dynamic linker runs. See docs/inside.md.
  */
 #ifndef ALLOCPROF_PRELOAD_ATTACH_H
@@ -30,8 +30,9 @@ struct preload_attached {
 
 /*
  * Maps the library into process @pid, in which nothing has been changed yet, and moves the shared
- * memory of @preload to files that the process has mapped. @parser reads the program's file. The caller frees *@out. Returns -EPERM,
- * -EBUSY, -EOPNOTSUPP or another errno with *@error set; then the process is as it was.
+ * memory of @preload to files that the process has mapped. @parser reads the program's file. The caller
+ * frees *@out. Returns -EPERM, -EBUSY, -EOPNOTSUPP or another errno with *@error set; then the process is
+ * as it was.
  */
 int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pid,
 			struct preload_attach **out, struct error *error);

@@ -58,7 +58,6 @@ static int authorize(void *context, int action, const char *first, const char *s
 static int fail(struct data_query *query, struct error *error)
 {
 	sqlite3 *db = query->reader.db;
-
 	int err = sql_limits__fail(db, "query", DATA_QUERY_TIME_REMEDY, error);
 
 	if (err)

@@ -273,9 +273,9 @@ const struct data_table data_tables[] = {
 	  "With record --resident: what the resident memory of a process consists of, a row each. kind is blocks (live "
 	  "ones), slack (what else is on pages with live blocks), free (an allocator's pages without a live block), "
 	  "before (an allocator's pages that were resident before the recording began), mappings (other private "
-	  "anonymous mappings), inherited (of a forked process, without a live block of its own), stacks (of threads), data (of programs), files, shared (shared mappings, and pages that "
-	  "a fork shares), allocprof (what it has mapped there) or changed (counted and then gone). huge and highest are no parts of "
-	  "the sum: transparent huge pages among all of that, and the most that the process ever had.",
+	  "anonymous mappings), inherited (of a forked process, without a live block of its own), stacks (of threads), "
+	  "data (of programs), files, shared (shared mappings, and pages that a fork shares), allocprof (what it has mapped "
+	  "there) or changed (counted and then gone). huge and highest are no parts of the sum: transparent huge pages among all of that, and the most that the process ever had.",
 	  .columns = rss, .key = "process, kind", .may_lack = true },
 	{ "rss_samples",
 	  "With record --resident, of one run: the parts of rss of all processes together whenever a copy of the recording was "

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Bounds the functions, memory and processor time of SQL that a user gives. */
 #include "sql_limits.h"
 
 #include <errno.h>

@@ -30,7 +30,7 @@ bool sql_limits__allow_function(const char *function);
  * complete the sentence. Returns a negative errno, or 0 for another failure. */
 int sql_limits__fail(struct sqlite3 *db, const char *what, const char *remedy, struct error *error);
 
-/* What a sentence about time says after "the query". */
+/* Ends a sentence that begins with "the query". */
 #define SQL_OVER_TIME "was stopped when its processor time was over"
 
 #endif

@@ -31,7 +31,8 @@ struct advice {
 	 * realloc had to copy (ADVICE_RESERVE), live ones (ADVICE_BOUND), or what the allocator has
 	 * beside them (ADVICE_ONE_BLOCK, ADVICE_SIZES; 0: unknown). */
 	__u64 saved_calls, saved_bytes;
-	/* Of all allocations; of all live bytes (ADVICE_BOUND), with what is beside them (ADVICE_SIZES). */
+	/* These allocations, as a share of all; or these bytes, as a share of all live bytes (ADVICE_BOUND),
+	 * also of those that the allocator has beside them (ADVICE_SIZES). */
 	double share;
 	__u64 live, live_bytes;
 };

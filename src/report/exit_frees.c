@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds what programs freed because they ended, by the epochs at the end of a recording. */
 #include "exit_frees.h"
 
 #include <errno.h>

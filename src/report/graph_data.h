@@ -65,10 +65,10 @@ struct graph {
 };
 
 /*
- * Makes the time line of those lifetimes of @profile that are @selected (by index; NULL: all),
- * with a series for each of the @top stack groups with the greatest peaks or, where @choice is not NULL, for each of its
- * own. @profile and @choice must outlive it. Returns 0, or with @error set -ENODATA for a recording without --live, -EINVAL for a profile
- * that contradicts itself, -ENOMEM.
+ * Makes the time line of those lifetimes of @profile that are @selected (by index; NULL: all), with a series for each of
+ * the @top stack groups with the greatest peaks or, where @choice is not NULL, for each of its own. @profile and @choice
+ * must outlive it. Returns 0, or with @error set -ENODATA for a recording without --live, -EINVAL for a profile that
+ * contradicts itself, -ENOMEM.
  */
 int graph__new(const struct profile *profile, const struct stack_groups *groups,
 	       const bool *selected, const struct graph_choice *choice, size_t top,

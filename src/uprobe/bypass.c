@@ -199,7 +199,7 @@ static int note_internal(const struct bypass *bypass, const struct probed_code *
 {
 	int fd = bpf_map__fd(bypass->skeleton->maps.internal);
 	const struct allocator *allocator = code->allocator;
-	/* All code of a file is mapped at the same distance from where the file says. */
+	/* The kernel and the dynamic linker map all segments of a file at one distance from the addresses in it. */
 	const struct site *site = &allocator->sites[0];
 	__u64 bias = code->mapping->start - code->mapping->offset + site->entry_offset -
 		     site->entry_vaddr;

@@ -391,7 +391,7 @@ static void test_sample_after_the_end(void **state)
 	}
 }
 
-/* What an expression selects of the case study: blocks, and those of which it is unsure. */
+/* An expression selects these blocks of the case study, and is unsure of those. */
 static void test_where(void **state)
 {
 	static const struct {
@@ -512,7 +512,7 @@ static void test_where_refused(void **state)
 	}
 }
 
-/* What can only be seen by evaluating it ends with an error, too, within the limits. */
+/* An expression whose fault only its evaluation shows ends with an error, too, within the limits. */
 static void test_where_limits(void **state)
 {
 	static const struct {

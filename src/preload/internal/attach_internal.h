@@ -135,7 +135,7 @@ struct process_program {
  * another negative errno of reading. */
 int process__read_program(pid_t pid, struct process_program *out);
 
-/* What a program with an allocator of its own needs so that its calls lead to the library. */
+/* The allocator in a program's own file, and the instructions that lead to it. */
 struct attach_calls {
 	pid_t pid;
 	struct process_program program;

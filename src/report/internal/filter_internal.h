@@ -31,8 +31,9 @@ struct conditions {
 	size_t n, room;
 };
 
-/* Makes the conditions of @options for a duration of @end_ns, which is 0 if runs differ in it, and marks rules about threads, processes and functions that match as found. @groups:
- * as in filter__apply(). Returns 0 or a negative errno with @error set. The caller releases them. */
+/* Makes the conditions of @options for a duration of @end_ns, which is 0 if runs differ in it, and marks rules about
+ * threads, processes and functions that match as found. @groups: as in filter__apply(). Returns 0 or a negative errno
+ * with @error set. The caller releases them. */
 int conditions__make(struct conditions *conditions, const struct profile *profile,
 		     const struct stack_groups *groups, struct filter_options *options,
 		     __u64 end_ns, struct error *error);

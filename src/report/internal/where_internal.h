@@ -65,7 +65,7 @@ enum where_level {
 	WHERE_CELLS,  /* lifetimes */
 };
 
-/* What is asked. */
+/* The recording that a condition is evaluated on. */
 struct where_data {
 	const struct profile *profile;
 	const struct stack_groups *groups; /* NULL: no column of WHERE_GROUP_COLUMNS is asked for */
