@@ -263,8 +263,8 @@ void where_scan__take(struct where_scan *scan)
 		scan->answers[scan->index] = YES;
 }
 
-static int connect(sqlite3 *db, void *context, int n, const char *const *words, sqlite3_vtab **made,
-		   char **error)
+static int connect_table(sqlite3 *db, void *context, int n, const char *const *words,
+			 sqlite3_vtab **made, char **error)
 {
 	char sql[1024] = "CREATE TABLE blocks(";
 	struct table *table;
@@ -289,7 +289,7 @@ static int connect(sqlite3 *db, void *context, int n, const char *const *words, 
 	return SQLITE_OK;
 }
 
-static int disconnect(sqlite3_vtab *table)
+static int disconnect_table(sqlite3_vtab *table)
 {
 	sqlite3_free(table);
 	return SQLITE_OK;
@@ -357,8 +357,8 @@ static int close_cursor(sqlite3_vtab_cursor *cursor)
 	return SQLITE_OK;
 }
 
-static int begin(sqlite3_vtab_cursor *cursor, int number, const char *plan, int n,
-		 sqlite3_value **values)
+static int begin_scan(sqlite3_vtab_cursor *cursor, int number, const char *plan, int n,
+		      sqlite3_value **values)
 {
 	struct where_scan *scan = scan_of(cursor);
 
@@ -372,7 +372,7 @@ static int begin(sqlite3_vtab_cursor *cursor, int number, const char *plan, int 
 	return SQLITE_OK;
 }
 
-static int next(sqlite3_vtab_cursor *cursor)
+static int move_cursor(sqlite3_vtab_cursor *cursor)
 {
 	advance(scan_of(cursor), false);
 	return SQLITE_OK;
@@ -383,7 +383,7 @@ static int is_over(sqlite3_vtab_cursor *cursor)
 	return scan_of(cursor)->is_over;
 }
 
-static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id)
+static int get_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id)
 {
 	*id = scan_of(cursor)->index;
 	return SQLITE_OK;
@@ -483,16 +483,16 @@ static int get_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int
 int where_scan__define(struct where_scan *scan, struct sqlite3 *db)
 {
 	static const sqlite3_module module = {
-		.xConnect = connect,
+		.xConnect = connect_table,
 		.xBestIndex = choose_plan,
-		.xDisconnect = disconnect,
+		.xDisconnect = disconnect_table,
 		.xOpen = open_cursor,
 		.xClose = close_cursor,
-		.xFilter = begin,
-		.xNext = next,
+		.xFilter = begin_scan,
+		.xNext = move_cursor,
 		.xEof = is_over,
 		.xColumn = get_column,
-		.xRowid = rowid,
+		.xRowid = get_rowid,
 	};
 
 	return sqlite3_create_module(db, "blocks", &module, scan);
