@@ -175,9 +175,6 @@ enum cost check__cost(enum budget_figure figure);
 const char *check__outcome_name(enum check_outcome outcome);
 /* The same, or "updated". */
 const char *check_result__name(const struct check_result *result);
-/* Returns the figures that exceeded limits, such as "total_allocations 7,004 > 4,050". The caller
- * frees the text; NULL if there is no memory. */
-char *check_result__summary(const struct check_result *result);
 /* Sets the result's details: the differences from the base and from the baseline, if there are such. */
 void check_result__explain(struct check_result *result);
 /* Prints the line of the test and its details. */

@@ -207,7 +207,9 @@ static void print_room(const struct check_result *result, FILE *to)
 		fputc('\n', to);
 }
 
-char *check_result__summary(const struct check_result *result)
+/* Returns the figures that exceeded limits, such as "total_allocations 7,004 > 4,050". The caller
+ * frees the text; NULL if there is no memory. */
+static char *check_result__summary(const struct check_result *result)
 {
 	char *summary = NULL;
 	size_t size;

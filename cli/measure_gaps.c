@@ -50,7 +50,8 @@ void measure_gaps__visit(const struct profile *profile, bool of_regions, measure
 	say_number(GAP_UNDECIDED, profile__ledger(profile, "undecided"), say, context);
 }
 
-void measure_gaps__print(void *context, const char *sentence)
+/* A measure_gaps_say that prints the sentence as a message; @context is not used. */
+static void measure_gaps__print(void *context, const char *sentence)
 {
 	message__print("%s", sentence);
 }

@@ -14,8 +14,6 @@ typedef void (*measure_gaps_say)(void *context, const char *sentence);
  * blocks that are not followed. */
 void measure_gaps__visit(const struct profile *profile, bool of_regions, measure_gaps_say say,
 			 void *context);
-/* A measure_gaps_say that prints the sentence as a message; @context is not used. */
-void measure_gaps__print(void *context, const char *sentence);
 
 /* Reports all gaps on stderr. Unless the user asked for quiet, it also prints what the process had
  * beside the measured memory, and that the process goes on. */

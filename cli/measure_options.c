@@ -220,6 +220,30 @@ static int parse_processes(struct measure *measure, const char *arg, struct erro
 	return err;
 }
 
+/* Parses one of these options. Returns OPTIONS_UNKNOWN for any other key. */
+static int window_options__parse(struct window_options *options, int key, char *arg,
+				 struct error *error)
+{
+	switch (key) {
+	case OPT_WITHIN:
+		options->within = arg;
+		return 0;
+	case OPT_START_ON:
+		options->start_on = arg;
+		return 0;
+	case OPT_STOP_ON:
+		options->stop_on = arg;
+		return 0;
+	case OPT_DELAY:
+		return number__parse_duration(arg, &options->delay_ns, error);
+	case OPT_PAUSED:
+		options->paused = true;
+		return 0;
+	default:
+		return OPTIONS_UNKNOWN;
+	}
+}
+
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input)
 {
 	switch (key) {
@@ -404,6 +428,20 @@ static int check_target(const struct measure *measure, const char *command, stru
 	return 0;
 }
 
+/* Checks that the options go together. Returns 0, or -EINVAL with @error set. */
+static int window_options__check(const struct window_options *options, struct error *error)
+{
+	if (options->delay_ns && options->start_on)
+		return error__set(
+			error, -EINVAL,
+			"--delay and --start-on cannot be used together; give one beginning or the other");
+	if (options->delay_ns && options->paused)
+		return error__set(
+			error, -EINVAL,
+			"--delay and --paused cannot be used together; give one beginning or the other");
+	return 0;
+}
+
 int measure__check(struct measure *measure, const char *command, struct error *error)
 {
 	int err = check_target(measure, command, error);
@@ -427,41 +465,6 @@ int measure__check(struct measure *measure, const char *command, struct error *e
 	if (!err && measure->selected)
 		err = select_functions(measure, error);
 	return err ? err : window_options__check(&measure->session.window, error);
-}
-
-int window_options__parse(struct window_options *options, int key, char *arg, struct error *error)
-{
-	switch (key) {
-	case OPT_WITHIN:
-		options->within = arg;
-		return 0;
-	case OPT_START_ON:
-		options->start_on = arg;
-		return 0;
-	case OPT_STOP_ON:
-		options->stop_on = arg;
-		return 0;
-	case OPT_DELAY:
-		return number__parse_duration(arg, &options->delay_ns, error);
-	case OPT_PAUSED:
-		options->paused = true;
-		return 0;
-	default:
-		return OPTIONS_UNKNOWN;
-	}
-}
-
-int window_options__check(const struct window_options *options, struct error *error)
-{
-	if (options->delay_ns && options->start_on)
-		return error__set(
-			error, -EINVAL,
-			"--delay and --start-on cannot be used together; give one beginning or the other");
-	if (options->delay_ns && options->paused)
-		return error__set(
-			error, -EINVAL,
-			"--delay and --paused cannot be used together; give one beginning or the other");
-	return 0;
 }
 
 int window_options__status(const struct profile *profile)

@@ -215,12 +215,6 @@ enum {
 	{ "paused", OPT_PAUSED, NULL, 0, "Begin when `allocprof ctl start` says so", 0 }
 /* clang-format on */
 
-/* Parses one of these options. Returns OPTIONS_UNKNOWN for any other key. */
-int window_options__parse(struct window_options *options, int key, char *arg, struct error *error);
-
-/* Checks that the options go together. Returns 0, or -EINVAL with @error set. */
-int window_options__check(const struct window_options *options, struct error *error);
-
 /* Returns the exit status of a command that measured: that of an error also if nothing was
  * measured. */
 int window_options__status(const struct profile *profile);

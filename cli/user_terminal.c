@@ -49,21 +49,6 @@ static bool locale_is_utf8(void)
 	return false;
 }
 
-struct terminal terminal__of(FILE *to)
-{
-	int fd = to == stdout && pager__terminal_fd() >= 0 ? pager__terminal_fd() : fileno(to);
-	struct terminal terminal = { .to = to, .is_terminal = isatty(fd) };
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	if (!terminal.is_terminal)
-		return terminal;
-	terminal.redraws = term && strcmp(term, "dumb");
-	terminal.colour = !(no_color && *no_color) && terminal.redraws;
-	terminal.utf8 = locale_is_utf8();
-	terminal.columns = find_columns(fd);
-	return terminal;
-}
-
 static const int quiet_signals[] = { SIGINT, SIGQUIT, SIGPIPE };
 
 #define N_QUIET_SIGNALS (ARRAY_SIZE(quiet_signals))
@@ -75,6 +60,21 @@ static struct {
 	/* The original actions of the signals that are ignored meanwhile. */
 	struct sigaction actions[N_QUIET_SIGNALS];
 } running;
+
+struct terminal terminal__of(FILE *to)
+{
+	int fd = to == stdout && running.pid ? running.terminal_fd : fileno(to);
+	struct terminal terminal = { .to = to, .is_terminal = isatty(fd) };
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (!terminal.is_terminal)
+		return terminal;
+	terminal.redraws = term && strcmp(term, "dumb");
+	terminal.colour = !(no_color && *no_color) && terminal.redraws;
+	terminal.utf8 = locale_is_utf8();
+	terminal.columns = find_columns(fd);
+	return terminal;
+}
 
 /* Returns whether $PATH has the program that @command begins with. */
 static bool is_there(const char *command)
@@ -176,11 +176,6 @@ int pager__end(int err)
 		sigaction(quiet_signals[i], &running.actions[i], NULL);
 	running.pid = 0;
 	return err == -EPIPE ? 0 : err;
-}
-
-int pager__terminal_fd(void)
-{
-	return running.pid ? running.terminal_fd : -1;
 }
 
 #define MAX_ANCESTORS 64

@@ -25,9 +25,6 @@ void pager__begin(void);
  */
 int pager__end(int err);
 
-/* Returns a descriptor of the terminal that the pager writes to, or -1 if no pager runs. */
-int pager__terminal_fd(void);
-
 /*
  * The terminal devices that the user sees as one: the terminal of a descriptor, and the terminals
  * of allocprof's ancestors, because sudo and script give a command a pty of its own and copy its

@@ -28,7 +28,7 @@ int addresses__add(struct addresses *addresses, __u64 vaddr)
 	return 0;
 }
 
-int addresses__compare(const void *a, const void *b)
+static int addresses__compare(const void *a, const void *b)
 {
 	__u64 x = *(const __u64 *)a;
 	__u64 y = *(const __u64 *)b;
@@ -49,7 +49,7 @@ void addresses__sort(struct addresses *addresses)
 	addresses->n = n;
 }
 
-enum ap_function c_function_of(const char *name)
+static enum ap_function c_function_of(const char *name)
 {
 	int function;
 
@@ -124,8 +124,9 @@ struct site *allocator__site_at(struct allocator *allocator, __u64 vaddr)
 	return NULL;
 }
 
-int reader__add_site(struct allocator_reader *reader, enum ap_function function, const char *name,
-		     __u64 vaddr, __u64 size, struct error *error)
+/* reader__settle_sites() must follow. */
+static int reader__add_site(struct allocator_reader *reader, enum ap_function function,
+			    const char *name, __u64 vaddr, __u64 size, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	struct site *site;

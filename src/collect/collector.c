@@ -209,45 +209,6 @@ int collector__add_count(struct collector *collector, const struct ap_count_key 
 				    sum, count);
 }
 
-int collector__handle_record(struct collector *collector, const void *record, size_t size)
-{
-	const struct ap_stack_record *stack = record;
-	const struct ap_count_record *count = record;
-	const struct ap_dump_record *dump = record;
-	struct ap_count one;
-	__u32 id;
-
-	if (size < sizeof(__u32))
-		return 0;
-	switch (*(const __u32 *)record) {
-	case AP_RECORD_PROCESS:
-		return size < sizeof(struct ap_process_record)
-			       ? 0
-			       : collector__handle_process(collector, record);
-	case AP_RECORD_MODULE:
-		return size < sizeof(struct ap_module_record)
-			       ? 0
-			       : collector__handle_module(collector, record);
-	case AP_RECORD_STACK:
-		if (size < sizeof(*stack) || stack->n_frames > AP_MAX_DEPTH ||
-		    stack->end >= AP_STACK_ENDS ||
-		    size < sizeof(*stack) + stack->n_frames * sizeof(struct ap_frame))
-			return 0;
-		return collector__handle_stack(collector, stack);
-	case AP_RECORD_COUNT:
-		if (size < sizeof(*count))
-			return 0;
-		one = collector__count_one(collector, count->weight, count->size_bytes);
-		return collector__add_count(collector, &count->key, &one, &id);
-	case AP_RECORD_DUMP:
-		if (size < sizeof(*dump) || dump->n_bytes > AP_MAX_STACK_DUMP + 4096 ||
-		    dump->end >= AP_STACK_ENDS || size < sizeof(*dump) + dump->n_bytes)
-			return 0;
-		return collector__queue_dump(collector, dump, sizeof(*dump) + dump->n_bytes);
-	}
-	return 0;
-}
-
 int collector__name_jit_frames(struct collector *collector)
 {
 	return jit_names__apply(collector->jit_names, collector->profile);
@@ -361,7 +322,7 @@ static void end_program(struct collector *collector, const struct ap_process_rec
 				     record->time_ns, execed);
 }
 
-int collector__handle_process(struct collector *collector, const struct ap_process_record *record)
+static int handle_process(struct collector *collector, const struct ap_process_record *record)
 {
 	struct program *program, *parent;
 	char comm[AP_COMM_LEN + 1];
@@ -399,6 +360,44 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 	comm[AP_COMM_LEN] = '\0';
 	return profile__add_process(collector->profile, parent ? parent->process : 0, record->pid,
 				    record->time_ns, comm, &program->process);
+}
+
+int collector__handle_record(struct collector *collector, const void *record, size_t size)
+{
+	const struct ap_stack_record *stack = record;
+	const struct ap_count_record *count = record;
+	const struct ap_dump_record *dump = record;
+	struct ap_count one;
+	__u32 id;
+
+	if (size < sizeof(__u32))
+		return 0;
+	switch (*(const __u32 *)record) {
+	case AP_RECORD_PROCESS:
+		return size < sizeof(struct ap_process_record) ? 0
+							       : handle_process(collector, record);
+	case AP_RECORD_MODULE:
+		return size < sizeof(struct ap_module_record)
+			       ? 0
+			       : collector__handle_module(collector, record);
+	case AP_RECORD_STACK:
+		if (size < sizeof(*stack) || stack->n_frames > AP_MAX_DEPTH ||
+		    stack->end >= AP_STACK_ENDS ||
+		    size < sizeof(*stack) + stack->n_frames * sizeof(struct ap_frame))
+			return 0;
+		return collector__handle_stack(collector, stack);
+	case AP_RECORD_COUNT:
+		if (size < sizeof(*count))
+			return 0;
+		one = collector__count_one(collector, count->weight, count->size_bytes);
+		return collector__add_count(collector, &count->key, &one, &id);
+	case AP_RECORD_DUMP:
+		if (size < sizeof(*dump) || dump->n_bytes > AP_MAX_STACK_DUMP + 4096 ||
+		    dump->end >= AP_STACK_ENDS || size < sizeof(*dump) + dump->n_bytes)
+			return 0;
+		return collector__queue_dump(collector, dump, sizeof(*dump) + dump->n_bytes);
+	}
+	return 0;
 }
 
 /* Stores the profile's process of the kernel side's program @id in *@process, even if the

@@ -334,10 +334,56 @@ const char *elf_file__interpreter(const struct elf_file *file)
 	return file->interpreter;
 }
 
+/* Stores the first section of @type with its data. Returns false if there is none. */
+static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr *shdr,
+			 Elf_Data **data, size_t *index)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		if (!gelf_getshdr(scn, shdr) || shdr->sh_type != type)
+			continue;
+		*data = elf_getdata(scn, NULL);
+		if (index)
+			*index = elf_ndxscn(scn);
+		return *data != NULL;
+	}
+	return false;
+}
+
+/* Symbols with longer names are ignored: all symbols of a hostile table may share one of
+ * megabytes. */
+#define MAX_NAME_SIZE 16384
+
+/* Returns the number of entries, limited to the int that gelf takes as an index, since a file may
+ * be hostile. */
+static int entries(const Elf_Data *data, size_t entry_size)
+{
+	size_t n = data->d_size / entry_size;
+
+	return n > INT32_MAX ? INT32_MAX : (int)n;
+}
+
+static __u64 dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 missing)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	GElf_Dyn dyn;
+
+	if (!find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
+		return missing;
+	for (int i = 0; i < entries(data, sizeof(Elf64_Dyn)) && gelf_getdyn(data, i, &dyn); i++) {
+		if (dyn.d_tag == DT_NULL)
+			break;
+		if (dyn.d_tag == tag)
+			return dyn.d_un.d_val;
+	}
+	return missing;
+}
+
 static bool is_pie(const struct elf_file *file)
 {
-	return file->ehdr.e_type == ET_DYN &&
-	       elf_file__dynamic_value(file, DT_FLAGS_1, 0) & DF_1_PIE;
+	return file->ehdr.e_type == ET_DYN && dynamic_value(file, DT_FLAGS_1, 0) & DF_1_PIE;
 }
 
 bool elf_file__is_static(const struct elf_file *file)
@@ -357,8 +403,7 @@ bool elf_file__is_program(const struct elf_file *file)
 	if (elf_file__is_fixed(file) || is_pie(file))
 		return true;
 	/* Some linkers do not set DF_1_PIE. */
-	return file->interpreter[0] &&
-	       elf_file__dynamic_value(file, DT_SONAME, UINT64_MAX) == UINT64_MAX;
+	return file->interpreter[0] && dynamic_value(file, DT_SONAME, UINT64_MAX) == UINT64_MAX;
 }
 
 bool elf_file__is_go(const struct elf_file *file)
@@ -485,56 +530,9 @@ none:
 /* What the dynamic linker reads of an ELF file: dynamic symbols, their versions, needed libraries, and slots of
  * relocations. */
 
-/* Stores the first section of @type with its data. Returns false if there is none. */
-static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr *shdr,
-			 Elf_Data **data, size_t *index)
-{
-	Elf_Scn *scn = NULL;
-
-	while ((scn = elf_nextscn(file->elf, scn))) {
-		if (!gelf_getshdr(scn, shdr) || shdr->sh_type != type)
-			continue;
-		*data = elf_getdata(scn, NULL);
-		if (index)
-			*index = elf_ndxscn(scn);
-		return *data != NULL;
-	}
-	return false;
-}
-
-/* Symbols with longer names are ignored: all symbols of a hostile table may share one of
- * megabytes. */
-#define MAX_NAME_SIZE 16384
-
-/* Returns the number of entries, limited to the int that gelf takes as an index, since a file may
- * be hostile. */
-static int entries(const Elf_Data *data, size_t entry_size)
-{
-	size_t n = data->d_size / entry_size;
-
-	return n > INT32_MAX ? INT32_MAX : (int)n;
-}
-
-__u64 elf_file__dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 missing)
-{
-	GElf_Shdr shdr;
-	Elf_Data *data;
-	GElf_Dyn dyn;
-
-	if (!find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
-		return missing;
-	for (int i = 0; i < entries(data, sizeof(Elf64_Dyn)) && gelf_getdyn(data, i, &dyn); i++) {
-		if (dyn.d_tag == DT_NULL)
-			break;
-		if (dyn.d_tag == tag)
-			return dyn.d_un.d_val;
-	}
-	return missing;
-}
-
 const char *elf_file__soname(const struct elf_file *file)
 {
-	__u64 at = elf_file__dynamic_value(file, DT_SONAME, UINT64_MAX);
+	__u64 at = dynamic_value(file, DT_SONAME, UINT64_MAX);
 	const char *name = NULL;
 	Elf_Data *data;
 	GElf_Shdr shdr;

@@ -47,7 +47,8 @@ int elf_segments__vaddr_to_offset(const struct elf_segments *segments, __u64 vad
 	return -ENOENT;
 }
 
-int elf_segments__offset_to_vaddr(const struct elf_segments *segments, __u64 offset, __u64 *vaddr)
+static int elf_segments__offset_to_vaddr(const struct elf_segments *segments, __u64 offset,
+					 __u64 *vaddr)
 {
 	/* A page at a border may belong to two segments; then the one with code is taken. */
 	for (int executable = 1; executable >= 0; executable--) {

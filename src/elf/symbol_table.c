@@ -69,8 +69,10 @@ static size_t bare_size(const char *name)
 	return version ? (size_t)(version - name) : size;
 }
 
-int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symbol,
-		      GElf_Word section, const char *name, __u64 bias)
+/* Adds the symbol if it is code. @bias is subtracted from its address. @elf, which has its section
+ * and @name, must outlive the table. Returns 0 or -ENOMEM. */
+static int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symbol,
+			     GElf_Word section, const char *name, __u64 bias)
 {
 	int type = GELF_ST_TYPE(symbol->st_info);
 	GElf_Shdr header;

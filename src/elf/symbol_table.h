@@ -23,11 +23,6 @@ struct symbol_name {
 struct symbol_table *symbol_table__new(void);
 void symbol_table__free(struct symbol_table *table);
 
-/* Adds the symbol if it is code. @bias is subtracted from its address. @elf, which has its section
- * and @name, must outlive the table. Returns 0 or -ENOMEM. */
-int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symbol,
-		      GElf_Word section, const char *name, __u64 bias);
-
 /* Adds the symbols of the section of @type (SHT_SYMTAB or SHT_DYNSYM); *@found: whether there is
  * one. Skips damaged entries. Returns 0 or -ENOMEM. */
 int symbol_table__add_section(struct symbol_table *table, Elf *elf, GElf_Word type, bool *found);

@@ -7,6 +7,13 @@
 #include "export_internal.h"
 #include "folded.h"
 
+static int write_collapsed(const struct export_input *input, FILE *to)
+{
+	const struct folded_options options = { .cost = input->cost, .counts = input->counts };
+
+	return folded__write(input->profile, input->view, &options, to);
+}
+
 static const struct {
 	const char *name;
 	bool is_binary;
@@ -14,7 +21,7 @@ static const struct {
 } formats[EXPORT_FORMATS] = {
 	[EXPORT_PPROF] = { "pprof", true, export_pprof__write },
 	[EXPORT_SPEEDSCOPE] = { "speedscope", false, export_speedscope__write },
-	[EXPORT_COLLAPSED] = { "collapsed", false, export_collapsed__write },
+	[EXPORT_COLLAPSED] = { "collapsed", false, write_collapsed },
 	[EXPORT_JSON] = { "json", false, export_json__write },
 	[EXPORT_DHAT] = { "dhat", false, export_dhat__write },
 	[EXPORT_HEAPTRACK] = { "heaptrack", true, export_heaptrack__write },
@@ -56,11 +63,4 @@ int export__write(enum export_format format, const struct export_input *input, F
 	if (fflush(to) || ferror(to))
 		return errno ? -errno : -EIO;
 	return 0;
-}
-
-int export_collapsed__write(const struct export_input *input, FILE *to)
-{
-	const struct folded_options options = { .cost = input->cost, .counts = input->counts };
-
-	return folded__write(input->profile, input->view, &options, to);
 }

@@ -55,8 +55,9 @@ void protobuf__add(struct protobuf *message, unsigned int number, __u64 value)
 	protobuf__append(message, value);
 }
 
-void protobuf__add_bytes(struct protobuf *message, unsigned int number, const void *bytes,
-			 size_t size)
+/* Adds a field of type bytes or string, also if it is empty. */
+static void protobuf__add_bytes(struct protobuf *message, unsigned int number, const void *bytes,
+				size_t size)
 {
 	append_key(message, number, WIRE_LENGTH);
 	protobuf__append(message, size);

@@ -45,10 +45,6 @@ static inline void claim__end(struct claim *claim)
 	__atomic_store_n(&claim->sign, 0, __ATOMIC_RELEASE);
 }
 
-/* Returns whether the call whose claim is at @address, and which has not ended, will certainly
- * never go on. @now is a claim of the calling function. */
-bool claim__is_gone(__u64 address, const struct claim *now);
-
 /* The last call of a counted function, kept while an allocator's own functions are counted, too:
  * such a function may end in a jump to another one, which must not count again. */
 struct last_call {

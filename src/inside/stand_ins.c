@@ -40,7 +40,7 @@ static bool is_further_in(__u64 inner, __u64 outer)
  * handler, and come back. If a jump has left a call and nobody has used that part of the stack
  * since, the call is assumed to go on.
  */
-bool claim__is_gone(__u64 address, const struct claim *now)
+static bool claim__is_gone(__u64 address, const struct claim *now)
 {
 	__u64 return_address, frame;
 	struct claim claim;

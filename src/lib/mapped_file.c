@@ -81,8 +81,8 @@ static int shown_at(const void *address, struct file_identity *out)
 	return err < 0 ? err : err ? 0 : -ENOENT;
 }
 
-bool file_identities__have(const struct file_identities *identities,
-			   const struct file_identity *identity)
+static bool file_identities__have(const struct file_identities *identities,
+				  const struct file_identity *identity)
 {
 	for (size_t i = 0; i < identities->n; i++)
 		if (file_identity__is_same(&identities->of[i], identity))
@@ -90,8 +90,11 @@ bool file_identities__have(const struct file_identities *identities,
 	return false;
 }
 
-bool file_identity__has(int fd, const struct file_identity *wanted,
-			const struct file_identifier *identifier, struct file_identities *out)
+/* Returns whether @wanted is an identity of the open file. Collects the file's identities in
+ * *@out, cheapest source first, and stops at the one that matches. */
+static bool file_identity__has(int fd, const struct file_identity *wanted,
+			       const struct file_identifier *identifier,
+			       struct file_identities *out)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	void *mapped;

@@ -51,17 +51,9 @@ struct file_identities {
 	size_t n;
 };
 
-bool file_identities__have(const struct file_identities *identities,
-			   const struct file_identity *identity);
-
 /* Finds the identity by stat(2). Returns 0, -EINVAL if the file is not regular, or another
  * negative errno. */
 int file_identity__of(int fd, struct file_identity *out);
-
-/* Returns whether @wanted is an identity of the open file. Collects the file's identities in
- * *@out, cheapest source first, and stops at the one that matches. */
-bool file_identity__has(int fd, const struct file_identity *wanted,
-			const struct file_identifier *identifier, struct file_identities *out);
 
 /* A file that another process has mapped. */
 struct mapped_file {

@@ -65,15 +65,4 @@ struct diff_frame_lines {
 	bool has_more;
 };
 
-/*
- * Stores the lines of the @n frames @marks of the unpaired stack @entry in *@lines, which the
- * caller frees; NULL if the output has no lines. They come from AFTER if it has the stack. Returns
- * 0 or -ENOMEM.
- */
-int diff_lines__of(const struct diff_output *output, const struct diff_entry *entry,
-		   const struct diff_mark *marks, size_t n, struct diff_frame_lines **lines);
-
-/* Prints " (server.c:12, server.c:14)", or nothing. */
-void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct terminal *terminal);
-
 #endif

@@ -41,8 +41,13 @@ static void add_line(struct diff_frame_lines *lines, const char *text)
 		lines->has_more = true;
 }
 
-int diff_lines__of(const struct diff_output *output, const struct diff_entry *entry,
-		   const struct diff_mark *marks, size_t n, struct diff_frame_lines **lines)
+/*
+ * Stores the lines of the @n frames @marks of the unpaired stack @entry in *@lines, which the
+ * caller frees; NULL if the output has no lines. They come from AFTER if it has the stack. Returns
+ * 0 or -ENOMEM.
+ */
+static int diff_lines__of(const struct diff_output *output, const struct diff_entry *entry,
+			  const struct diff_mark *marks, size_t n, struct diff_frame_lines **lines)
 {
 	enum diff_side side = entry->stacks[DIFF_AFTER] ? DIFF_AFTER : DIFF_BEFORE;
 	const struct profile *profile = output->profiles[side];
@@ -74,7 +79,9 @@ int diff_lines__of(const struct diff_output *output, const struct diff_entry *en
 	return 0;
 }
 
-void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct terminal *terminal)
+/* Prints " (server.c:12, server.c:14)", or nothing. */
+static void diff_frame_lines__print(const struct diff_frame_lines *lines,
+				    const struct terminal *terminal)
 {
 	for (size_t i = 0; i < lines->n; i++) {
 		char text[256];

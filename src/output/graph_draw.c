@@ -75,8 +75,8 @@ static void draw_x_ticks(const struct ink *ink, const struct graph_panel *panel,
 			  "time since the start");
 }
 
-void graph_panel__frame(const struct ink *ink, const struct graph_panel *panel, const char *title,
-			bool x_labels)
+static void graph_panel__frame(const struct ink *ink, const struct graph_panel *panel,
+			       const char *title, bool x_labels)
 {
 	ink->cairo->set_line_width(ink->cr, 0.8);
 	ink__font(ink, 11, false);
@@ -90,7 +90,7 @@ void graph_panel__frame(const struct ink *ink, const struct graph_panel *panel, 
 	ink__text(ink, panel->left, panel->top - 11, INK_LEFT, title);
 }
 
-void graph_panel__fill(const struct ink *ink, unsigned int colour, bool stays)
+static void graph_panel__fill(const struct ink *ink, unsigned int colour, bool stays)
 {
 	double left, top, right, bottom;
 
@@ -286,8 +286,8 @@ static void band__release(struct band *band)
 	free(band->upper);
 }
 
-int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
-		       const struct graph *graph)
+static int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
+			      const struct graph *graph)
 {
 	struct band band;
 	int err = band__init(&band, graph);
@@ -303,8 +303,9 @@ int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
 	return err;
 }
 
-int graph_panel__numbers(const struct ink *ink, const struct graph_panel *panel,
-			 const struct graph *graph)
+/* Over what crosses the bands. Returns 0 or -ENOMEM. */
+static int graph_panel__numbers(const struct ink *ink, const struct graph_panel *panel,
+				const struct graph *graph)
 {
 	struct band band;
 	int err = band__init(&band, graph);
@@ -318,8 +319,8 @@ int graph_panel__numbers(const struct ink *ink, const struct graph_panel *panel,
 	return err;
 }
 
-void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
-		       const struct graph *graph)
+static void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
+			      const struct graph *graph)
 {
 	double start_ns = 0;
 
@@ -649,7 +650,6 @@ static void draw_parts_rows(struct page *page)
 	}
 }
 
-/* Draws the key that explains the fills. */
 static void draw_key(struct page *page)
 {
 	draw_swatch(page, LEFT - 44, 0x555555, true);

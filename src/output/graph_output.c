@@ -158,7 +158,8 @@ static json_object *notes_of(const struct graph_words *words)
 	return array;
 }
 
-int graph_json__write(const struct graph *graph, const struct graph_words *words, FILE *to)
+/* Writes the graph as JSON. Returns 0, -ENOMEM or the negative errno of the write. */
+static int graph_json__write(const struct graph *graph, const struct graph_words *words, FILE *to)
 {
 	json_object *root = json_object_new_object();
 	int err;

@@ -66,10 +66,6 @@ int report_output__json(const struct report_output *output);
 
 /* Returns the word for the selected blocks: "leaked", "still allocated", "freed", ... */
 const char *report_output__what(const struct report_output *output);
-/* The first function prints that --leaks shows what was live before the end freed it, the second
- * which stacks and functions still grew. */
-void report_output__exit_frees(const struct report_output *output);
-void report_output__growth(const struct report_output *output);
 /* Returns a number of bytes in the form for a sentence: "1.2 MiB", or "1,234,567 bytes" on paper
  * and for other programs, or if @exact. */
 struct number_text report_output__bytes(const struct report_output *output, __u64 bytes);

@@ -22,7 +22,7 @@
 
 /* Prints which stacks and functions still grew when the recording ended, and what the end freed. */
 
-void report_output__growth(const struct report_output *output)
+static void report_output__growth(const struct report_output *output)
 {
 	const struct report *report = output->report;
 	FILE *to = output->terminal.to;
@@ -67,7 +67,7 @@ void report_output__growth(const struct report_output *output)
 	}
 }
 
-void report_output__exit_frees(const struct report_output *output)
+static void report_output__exit_frees(const struct report_output *output)
 {
 	const struct report *report = output->report;
 

@@ -11,7 +11,9 @@
 #include "profile.h"
 #include "recording_text.h"
 
-void page__begin(const struct page *page, const char *title, FILE *to)
+/* Writes the page up to its data, for which page_data.h is used. page__end() reports errors of
+ * @to. */
+static void page__begin(const struct page *page, const char *title, FILE *to)
 {
 	errno = 0;
 	fputs(page->head, to);
@@ -19,7 +21,8 @@ void page__begin(const struct page *page, const char *title, FILE *to)
 	fputs(page->middle, to);
 }
 
-int page__end(const struct page *page, FILE *to)
+/* Writes the rest and flushes. 0 or the negative errno of a write. */
+static int page__end(const struct page *page, FILE *to)
 {
 	fputs(page->tail, to);
 	if (fflush(to) || ferror(to))

@@ -22,12 +22,6 @@ struct page {
 extern const struct page page_flamegraph; /* web/flamegraph.html */
 extern const struct page page_report;	  /* web/report.html */
 
-/* Writes the page up to its data, for which page_data.h is used. page__end() reports errors of
- * @to. */
-void page__begin(const struct page *page, const char *title, FILE *to);
-/* Writes the rest and flushes. 0 or the negative errno of a write. */
-int page__end(const struct page *page, FILE *to);
-
 /* Flame graphs for allocprof-flamegraph(1). */
 
 struct flamegraph_options {

@@ -17,7 +17,9 @@ static const char *const types[] = {
 	[PAGE_F64] = "f64", [PAGE_STRINGS] = "strings", [PAGE_JSON] = "json",
 };
 
-int page_block__open(struct page_block *block, const char *name, enum page_type type, FILE *to)
+/* Begins a block. Returns 0, or -ENOMEM; then it must not be closed. @name must be a literal. */
+static int page_block__open(struct page_block *block, const char *name, enum page_type type,
+			    FILE *to)
 {
 	block->to = to;
 	block->n_out = 0;
@@ -67,7 +69,8 @@ static void deflate_some(struct page_block *block, int flush)
 	} while (flush == Z_FINISH ? done == Z_OK : block->stream.avail_in);
 }
 
-void page_block__add(struct page_block *block, const void *bytes, size_t size)
+/* Adds @size bytes: whole elements, little-endian. */
+static void page_block__add(struct page_block *block, const void *bytes, size_t size)
 {
 	const unsigned char *at = bytes;
 
@@ -82,7 +85,7 @@ void page_block__add(struct page_block *block, const void *bytes, size_t size)
 	}
 }
 
-void page_block__close(struct page_block *block)
+static void page_block__close(struct page_block *block)
 {
 	deflate_some(block, Z_FINISH);
 	print_base64(block);

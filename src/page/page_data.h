@@ -33,12 +33,6 @@ struct page_block {
 	size_t n_out;
 };
 
-/* Begins a block. Returns 0, or -ENOMEM; then it must not be closed. @name must be a literal. */
-int page_block__open(struct page_block *block, const char *name, enum page_type type, FILE *to);
-/* Adds @size bytes: whole elements, little-endian. */
-void page_block__add(struct page_block *block, const void *bytes, size_t size);
-void page_block__close(struct page_block *block);
-
 /* Write a whole block of numbers, in the narrowest type that has all of them exactly. Return 0 or
  * -ENOMEM. */
 int page_data__u32(const char *name, const __u32 *values, size_t n, FILE *to);

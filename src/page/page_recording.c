@@ -364,7 +364,7 @@ static struct block_name name_of(const struct writer *writer, const char *name)
 	return made;
 }
 
-struct page_epochs page_recording__epochs(const struct page_recording *recording)
+static struct page_epochs page_recording__epochs(const struct page_recording *recording)
 {
 	const struct profile *profile = recording->input.profile;
 	struct page_epochs epochs = { .end_ns = recording->filtered->end_ns, .per = 1 };

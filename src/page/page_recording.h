@@ -49,8 +49,6 @@ struct page_epochs {
 	__u64 per;	/* number of the profile's epochs in one of the page's */
 };
 
-struct page_epochs page_recording__epochs(const struct page_recording *recording);
-
 /*
  * Writes the blocks "<prefix>.meta", "<prefix>.rows.*", "<prefix>.lifetimes.*",
  * "<prefix>.sizes.*", "<prefix>.ages.*" and "<prefix>.leaks.*". Returns 0 or a negative errno.

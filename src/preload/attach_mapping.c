@@ -112,8 +112,10 @@ static size_t end_of_segments(const struct library_file *file)
 	return end;
 }
 
-int mapped_library__map_segments(const struct mapped_library *library, struct remote *remote,
-				 __u32 flags)
+/* Has the thread map the library's segments that have @flags (PF_W, ...) anew. Returns 0 or a negative
+ * errno. */
+static int mapped_library__map_segments(const struct mapped_library *library, struct remote *remote,
+					__u32 flags)
 {
 	const Elf64_Phdr *segment;
 	long number;

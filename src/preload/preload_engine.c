@@ -112,7 +112,8 @@ int preload_engine__take_refused(struct preload_engine *engine)
 	return preload__take_refused(engine->preload, take_refused, engine);
 }
 
-int preload_engine__take_no_more(struct preload_engine *engine)
+/* Refuses to hand over any further process, also those that are waiting for the answer. */
+static int preload_engine__take_no_more(struct preload_engine *engine)
 {
 	int err = engine->others.take ? preload__hand_over(engine->preload, false) : 0;
 
@@ -136,7 +137,9 @@ static bool has_malloc(const struct preload_engine *engine, const char *path)
 	return has;
 }
 
-bool preload_engine__misses_malloc(struct preload_engine *engine, char *const argv[])
+/* Returns whether the command @argv has a malloc of its own, whose calls do not come to the library,
+ * and has another engine get ready for it, if there is one. */
+static bool preload_engine__misses_malloc(struct preload_engine *engine, char *const argv[])
 {
 	_cleanup_(free_ptr) char *path = NULL, *program = NULL;
 
@@ -148,7 +151,7 @@ bool preload_engine__misses_malloc(struct preload_engine *engine, char *const ar
 	return true;
 }
 
-void preload_engine__hand_over_command(struct preload_engine *engine)
+static void preload_engine__hand_over_command(struct preload_engine *engine)
 {
 	const struct handover process = {
 		.pid = engine->target->pid,

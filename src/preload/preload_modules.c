@@ -59,6 +59,19 @@ static int know(struct preload *preload, size_t n)
 	return 0;
 }
 
+/* Lets threads wait for the full time again, since allocprof is at work. Returns 0 or a negative
+ * errno. */
+static int preload__extend_waits(const struct preload *preload)
+{
+	const size_t at = offsetof(struct inside_header, waits.since_ns);
+	const __u64 none = 0;
+	__u64 since_ns;
+
+	if (fd__read_all_at(preload->memory_fd, &since_ns, sizeof(since_ns), at))
+		return -EIO;
+	return since_ns ? fd__write_all_at(preload->memory_fd, &none, sizeof(none), at) : 0;
+}
+
 int preload__take_modules(struct preload *preload, preload_module_fn fn, void *context)
 {
 	struct taking taking = { preload, fn, context };
@@ -80,18 +93,9 @@ int preload__take_modules(struct preload *preload, preload_module_fn fn, void *c
 	return err ? err : preload__extend_waits(preload);
 }
 
-int preload__extend_waits(const struct preload *preload)
-{
-	const size_t at = offsetof(struct inside_header, waits.since_ns);
-	const __u64 none = 0;
-	__u64 since_ns;
-
-	if (fd__read_all_at(preload->memory_fd, &since_ns, sizeof(since_ns), at))
-		return -EIO;
-	return since_ns ? fd__write_all_at(preload->memory_fd, &none, sizeof(none), at) : 0;
-}
-
-void preload__wake_waiting(const void *word)
+/* Wakes the threads that wait for a word of shared memory. The word may lie beyond the end of its
+ * file. */
+static void preload__wake_waiting(const void *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -32,8 +32,9 @@ static __u64 hash_of(const struct pid_programs *programs, __u64 pid_namespace, _
 	return hash_mix(hash_mix(programs->seed, pid_namespace), pid);
 }
 
-const struct pid_program *pid_programs__find(const struct pid_programs *programs,
-					     __u64 pid_namespace, __u32 pid)
+/* Returns NULL if no program was in the process. */
+static const struct pid_program *pid_programs__find(const struct pid_programs *programs,
+						    __u64 pid_namespace, __u32 pid)
 {
 	const struct pid_program key = { .pid_namespace = pid_namespace, .pid = pid };
 	__u32 id = hash_table__find(&programs->index, hash_of(programs, pid_namespace, pid),
@@ -42,8 +43,8 @@ const struct pid_program *pid_programs__find(const struct pid_programs *programs
 	return id ? &programs->list[id - 1] : NULL;
 }
 
-int pid_programs__add(struct pid_programs *programs, __u64 pid_namespace, __u32 pid, int program,
-		      bool has_exited)
+static int pid_programs__add(struct pid_programs *programs, __u64 pid_namespace, __u32 pid,
+			     int program, bool has_exited)
 {
 	struct pid_program *of_pid =
 		(struct pid_program *)pid_programs__find(programs, pid_namespace, pid);
@@ -63,7 +64,7 @@ int pid_programs__add(struct pid_programs *programs, __u64 pid_namespace, __u32 
 	return 0;
 }
 
-void pid_programs__release(struct pid_programs *programs)
+static void pid_programs__release(struct pid_programs *programs)
 {
 	hash_table__release(&programs->index);
 	free(programs->list);
@@ -356,6 +357,20 @@ static int take_thread(struct reader *reader, __u32 index, const void *element)
 	return 0;
 }
 
+/* Gives @results, which is a copy of another struct, regions of its own. Fails with -ENOMEM. */
+static int preload_results__copy_regions(struct preload_results *results)
+{
+	struct preload_regions *copy;
+
+	if (!results->regions)
+		return 0;
+	copy = malloc(sizeof(*copy));
+	if (copy)
+		*copy = *results->regions;
+	results->regions = copy;
+	return copy ? 0 : -ENOMEM;
+}
+
 int preload__read(const struct preload *preload, struct preload_results *out)
 {
 	struct reader reader = {
@@ -465,19 +480,6 @@ int preload_results__add_regions(struct preload_results *results, struct reader 
 			add_words((__u64 *)&results->regions->sets[set], (const __u64 *)&counts,
 				  sizeof(counts));
 	return 0;
-}
-
-int preload_results__copy_regions(struct preload_results *results)
-{
-	struct preload_regions *copy;
-
-	if (!results->regions)
-		return 0;
-	copy = malloc(sizeof(*copy));
-	if (copy)
-		*copy = *results->regions;
-	results->regions = copy;
-	return copy ? 0 : -ENOMEM;
 }
 
 int preload__read_regions(const struct preload *preload, struct inside_regions *out)

@@ -195,8 +195,9 @@ static int read_mappings(struct memory_mappings *memory, bool with_rss)
 	return err || memory->n ? err : -ESRCH;
 }
 
-const struct memory_mapping *memory_mappings__find(const struct memory_mappings *memory,
-						   __u64 address)
+/* Returns the mapping at @address, or NULL. */
+static const struct memory_mapping *memory_mappings__find(const struct memory_mappings *memory,
+							  __u64 address)
 {
 	size_t at = ARRAY_LOWER_BOUND(memory->n, i, memory->mappings[i].end <= address);
 

@@ -54,8 +54,4 @@ void memory_mappings__release(struct memory_mappings *memory);
 /* Returns whether the path is that of glibc's libc. */
 bool memory_mapping__is_c_library(const char *path);
 
-/* Returns the mapping at @address, or NULL. */
-const struct memory_mapping *memory_mappings__find(const struct memory_mappings *memory,
-						   __u64 address);
-
 #endif

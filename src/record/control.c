@@ -70,6 +70,18 @@ static bool is_taken(int directory, const char *name)
 	return fd >= 0;
 }
 
+/* Returns the pid in a socket's name, 0 if the name has another form. */
+static pid_t control_directory__pid(const char *name)
+{
+	char *end;
+	long pid;
+
+	if (*name < '1' || *name > '9')
+		return 0;
+	pid = strtol(name, &end, 10);
+	return !strcmp(end, ".sock") && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
 /* Removes sockets of recordings that were killed. */
 static void sweep(int directory)
 {
@@ -307,7 +319,9 @@ void control__close(struct control *control)
 	free(control);
 }
 
-char *control_directory__path(void)
+/* Returns /run/allocprof for root, a directory in XDG_RUNTIME_DIR for others, which the caller
+ * frees. NULL if there is none. */
+static char *control_directory__path(void)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char *path;
@@ -352,17 +366,6 @@ void control_directory__address(int directory, const char *name, struct sockaddr
 void control_directory__name(pid_t pid, char name[CONTROL_NAME_SIZE])
 {
 	snprintf(name, CONTROL_NAME_SIZE, "%d.sock", pid);
-}
-
-pid_t control_directory__pid(const char *name)
-{
-	char *end;
-	long pid;
-
-	if (*name < '1' || *name > '9')
-		return 0;
-	pid = strtol(name, &end, 10);
-	return !strcmp(end, ".sock") && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
 int control_directory__connect(int directory, const char *name)

@@ -19,10 +19,6 @@ struct error;
 /* Maximum length of an answer: "0 " (done) or "1 " (failed), and one line. */
 #define CONTROL_MAX_REPLY 8192
 
-/* Returns /run/allocprof for root, a directory in XDG_RUNTIME_DIR for others, which the caller
- * frees. NULL if there is none. */
-char *control_directory__path(void);
-
 /* Opens the directory; @make: creates it if needed. Returns a descriptor; -ENOENT; -EPERM with
  * *@error set if others could write to it. */
 int control_directory__open(bool make, struct error *error);
@@ -36,8 +32,6 @@ void control_directory__address(int directory, const char *name, struct sockaddr
 /* The name of a socket, "PID.sock". */
 #define CONTROL_NAME_SIZE 32
 void control_directory__name(pid_t pid, char name[CONTROL_NAME_SIZE]);
-/* Returns the pid in a socket's name, 0 if the name has another form. */
-pid_t control_directory__pid(const char *name);
 
 /* Returns a socket connected to @name. Fails with -ECONNREFUSED if the socket is stale; -ENOENT or
  * another errno. */

@@ -91,8 +91,11 @@ static void search_scope(const struct function_search *search, Dwarf_Die *scope,
 	} while (dwarf_die__next(&die, search->budget));
 }
 
-void dwarf_functions__find(Dwarf_Die *unit, struct query *query, size_t n,
-			   const struct code_ranges *code, struct dwarf_budget *budget, bool bodies)
+/* Sets the function of each query of one unit that has none. @bodies: also searches functions
+ * inside of functions, which is slower. */
+static void dwarf_functions__find(Dwarf_Die *unit, struct query *query, size_t n,
+				  const struct code_ranges *code, struct dwarf_budget *budget,
+				  bool bodies)
 {
 	const struct function_search search = { query, n, code, budget, bodies };
 
@@ -180,8 +183,12 @@ static int search_block(const struct inline_search *search, Dwarf_Die *block, st
 	return err;
 }
 
-int dwarf_functions__find_inlined(Dwarf_Die *function, struct query *query, size_t n,
-				  struct arena *arena, struct dwarf_budget *budget)
+/*
+ * Finds the functions inlined at @n queries, which are sorted by address and all in one function.
+ * Returns 0 or -ENOMEM.
+ */
+static int dwarf_functions__find_inlined(Dwarf_Die *function, struct query *query, size_t n,
+					 struct arena *arena, struct dwarf_budget *budget)
 {
 	const struct inline_search search = { arena, budget };
 

@@ -17,22 +17,26 @@
 
 /* A worker reads perf maps; these are its requests and replies. */
 
-void perf_map__put_queries(struct wire_writer *writer, const struct perf_map_query *queries,
-			   size_t n)
+/* Writes a request for @n queries, which are sorted by address. */
+static void perf_map__put_queries(struct wire_writer *writer, const struct perf_map_query *queries,
+				  size_t n)
 {
 	wire__put_u64(writer, n);
 	for (size_t i = 0; i < n; i++)
 		wire__put_u64(writer, queries[i].address);
 }
 
-int perf_map__get_names(struct wire_reader *reader, struct perf_map_query *queries, size_t n)
+/* Reads the names of these from a reply, which has to outlive them. Returns 0, or -EPROTO if it
+ * does not answer them. */
+static int perf_map__get_names(struct wire_reader *reader, struct perf_map_query *queries, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		queries[i].name = wire__get_string(reader, PERF_MAP_NAME_BYTES + 1);
 	return wire__is_read(reader) ? 0 : -EPROTO;
 }
 
-int perf_map__serve(struct worker_call *call)
+/* worker_options.serve: reads the map in the request's descriptor, and looks up its addresses. */
+static int perf_map__serve(struct worker_call *call)
 {
 	size_t n = wire__get_count(&call->request, sizeof(__u64));
 	_cleanup_(free_ptr) struct perf_map_query *queries = calloc(n + 1, sizeof(*queries));

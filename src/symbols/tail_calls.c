@@ -15,7 +15,7 @@
 #include "tail_call_search.h"
 #include "worker.h"
 
-void tail_call_pairs__release(struct tail_call_pairs *pairs)
+static void tail_call_pairs__release(struct tail_call_pairs *pairs)
 {
 	hash_table__release(&pairs->index);
 	free(pairs->list);

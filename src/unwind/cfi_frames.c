@@ -104,8 +104,14 @@ static int combine(__u8 op, __u64 b, __u64 a, __u64 *result)
 	return -EOPNOTSUPP;
 }
 
-int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
-		   const __u64 *initial, bool *is_location, __u64 *result)
+/*
+ * Runs the operations. *@is_location: *@result is the address of the value, not the value.
+ * @initial, or NULL, is on the stack at the start. Fails with -ENODATA if a register or word is
+ * unknown; -EINVAL if the expression is invalid; -EOPNOTSUPP if an operation or register is not
+ * supported.
+ */
+static int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
+			  const __u64 *initial, bool *is_location, __u64 *result)
 {
 	struct dwarf_cursor c = { ops, ops + size, false };
 	__u64 stack[64], number;

@@ -50,15 +50,6 @@ static bool match_plt(const __u8 *ops, size_t size, struct cfi_value *out)
 	return true;
 }
 
-const struct cfi_arch cfi_arch_x86_64 = {
-	.machine = EM_X86_64,
-	.registers = { [CFI_COLUMN_SP] = RSP, [CFI_COLUMN_FP] = RBP, [CFI_COLUMN_RA] = RIP },
-	.ra_in_register = false,
-	.find_go_switches = cfi_go__find_switches_x86_64,
-	.ends_thread = cfi_bare__ends_thread_x86_64,
-	.match_cfa = match_plt,
-};
-
 /* Finds the place of a function's return address from its instructions, where there is no call
  * frame information. */
 
@@ -243,8 +234,8 @@ static bool is_exit(const __u8 *code)
 	return HAS(code, "\x31\xc0\xb0\x3c\x0f\x05") || HAS(code, "\xb8\x3c\x00\x00\x00\x0f\x05");
 }
 
-bool cfi_bare__ends_thread_x86_64(const __u8 *code, size_t size, size_t at, __u64 vaddr,
-				  const struct cfi_bare *bare)
+static bool ends_thread(const __u8 *code, size_t size, size_t at, __u64 vaddr,
+			const struct cfi_bare *bare)
 {
 	const __u8 *next;
 	__s32 distance;
@@ -523,9 +514,8 @@ static void find_leaving(struct cfi_go *go, const struct go_code *code)
 		cfi_go__add_switch(go, address(code, begin), address(code, code->size), &rule);
 }
 
-void cfi_go__find_switches_x86_64(struct cfi_go *go, enum go_runtime which,
-				  const struct go_function *function, const __u8 *bytes,
-				  size_t size)
+static void find_go_switches(struct cfi_go *go, enum go_runtime which,
+			     const struct go_function *function, const __u8 *bytes, size_t size)
 {
 	const struct go_code code = { function, bytes, size };
 
@@ -550,3 +540,12 @@ void cfi_go__find_switches_x86_64(struct cfi_go *go, enum go_runtime which,
 		break;
 	}
 }
+
+const struct cfi_arch cfi_arch_x86_64 = {
+	.machine = EM_X86_64,
+	.registers = { [CFI_COLUMN_SP] = RSP, [CFI_COLUMN_FP] = RBP, [CFI_COLUMN_RA] = RIP },
+	.ra_in_register = false,
+	.find_go_switches = find_go_switches,
+	.ends_thread = ends_thread,
+	.match_cfa = match_plt,
+};

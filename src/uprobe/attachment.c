@@ -49,13 +49,21 @@ struct object_pin {
 /* BPF_F_UPROBE_MULTI_RETURN */
 #define MULTI_RETURN 1
 
-int uprobe_multi__attach_type(enum uprobe_kind kind)
+/* The attach type to load the link's programs with. */
+static int uprobe_multi__attach_type(enum uprobe_kind kind)
 {
 	return kind == UPROBE_SESSION ? ATTACH_TYPE_UPROBE_SESSION : ATTACH_TYPE_UPROBE_MULTI;
 }
 
-int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, const __u64 *offsets,
-		       const __u64 *cookies, const __u64 *semaphores, __u32 n, pid_t pid)
+/*
+ * Creates a link with @n probes at @offsets in the file at @path, with @cookies and, unless it is
+ * NULL, @semaphores (file offsets, 0: none), for the process @pid, or all if it is 0. The program
+ * must have been loaded with the kind's attach type. Returns a file descriptor, whose close
+ * detaches the probes, or a negative errno.
+ */
+static int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path,
+			      const __u64 *offsets, const __u64 *cookies, const __u64 *semaphores,
+			      __u32 n, pid_t pid)
 {
 	struct link_create attr = {
 		.prog_fd = prog_fd,
@@ -84,7 +92,12 @@ static int mount_bpf(void)
 	return fsmount(context, FSMOUNT_CLOEXEC, 0);
 }
 
-void uprobe_multi__leave(int link_fd)
+/*
+ * Closes the link. Where the kernel can, it detaches the probes by itself: their programs may run
+ * for a few more milliseconds, but this function does not wait for the grace periods that close(2)
+ * waits for.
+ */
+static void uprobe_multi__leave(int link_fd)
 {
 	/* A worker of the kernel releases a link if its file name is the last reference to it. */
 	_cleanup_(close_fd) int mount = mount_bpf();

@@ -184,7 +184,9 @@ __u32 kernel_types__function(const struct kernel_types *types, const char *name)
 	return find(types, name, BTF_KIND_FUNC);
 }
 
-__u32 kernel_types__tracepoint(const struct kernel_types *types, const char *name)
+/* Returns the id of the type with which programs of the tracepoint @name are loaded; 0: the kernel
+ * lacks it. */
+static __u32 kernel_types__tracepoint(const struct kernel_types *types, const char *name)
 {
 	char type_name[128];
 

@@ -16,7 +16,8 @@
 /* How many values are kept ready at most; otherwise half of those in use. */
 #define MOST_AHEAD 262144
 
-void live_pool__init(struct live_pool *pool, const struct live_pool_options *options)
+/* options->shared->max must have been set. Makes no values ready yet. */
+static void live_pool__init(struct live_pool *pool, const struct live_pool_options *options)
 {
 	*pool = (struct live_pool){ .options = *options };
 }
@@ -33,7 +34,7 @@ static size_t chunk_bytes(const struct live_pool *pool)
 	return ((value_stride(pool) << pool->options.chunk_bits) + page - 1) & ~(page - 1);
 }
 
-void live_pool__release(struct live_pool *pool)
+static void live_pool__release(struct live_pool *pool)
 {
 	for (__u32 i = 0; i < pool->n_chunks; i++) {
 		munmap(pool->chunks[i].values, chunk_bytes(pool));
@@ -116,7 +117,9 @@ static void refill_queue(struct live_pool *pool)
 	}
 }
 
-int live_pool__keep_ready(struct live_pool *pool)
+/* Adds arrays so that programs find room. If the kernel refuses more, the pool keeps its size.
+ * Fails with -ENOMEM, or an errno of bpf(2), if it has no array yet. */
+static int live_pool__keep_ready(struct live_pool *pool)
 {
 	__u32 used = __atomic_load_n(&pool->options.shared->n, __ATOMIC_RELAXED);
 	__u32 ahead = pool->options.ahead, bits = pool->options.chunk_bits;
@@ -144,7 +147,8 @@ int live_pool__keep_ready(struct live_pool *pool)
 	return 0;
 }
 
-void *live_pool__get(const struct live_pool *pool, __u32 index)
+/* Returns the value of @index, which programs may change concurrently; NULL if there is none. */
+static void *live_pool__get(const struct live_pool *pool, __u32 index)
 {
 	__u32 bits = pool->options.chunk_bits, at = index & ((1U << bits) - 1);
 
@@ -153,7 +157,9 @@ void *live_pool__get(const struct live_pool *pool, __u32 index)
 	return pool->chunks[index >> bits].values + at * value_stride(pool);
 }
 
-int live_pool__give_back(struct live_pool *pool, __u32 index)
+/* Zeroes the value of @index, which no program can reach, and returns the index to the programs.
+ * Fails with -ENOMEM. */
+static int live_pool__give_back(struct live_pool *pool, __u32 index)
 {
 	void *value = live_pool__get(pool, index);
 
@@ -167,7 +173,8 @@ int live_pool__give_back(struct live_pool *pool, __u32 index)
 	return 0;
 }
 
-__u64 live_pool__used(const struct live_pool *pool)
+/* Returns the number of values in use, which programs have taken and not given back. */
+static __u64 live_pool__used(const struct live_pool *pool)
 {
 	__u64 n = __atomic_load_n(&pool->options.shared->n, __ATOMIC_RELAXED);
 	__s32 queued = __atomic_load_n(&pool->options.shared->n_free, __ATOMIC_RELAXED);
@@ -176,7 +183,8 @@ __u64 live_pool__used(const struct live_pool *pool)
 	return n > unused ? n - unused : 0;
 }
 
-__u64 live_pool__bytes(const struct live_pool *pool)
+/* Returns how many bytes of kernel memory the arrays occupy. */
+static __u64 live_pool__bytes(const struct live_pool *pool)
 {
 	return (__u64)pool->n_chunks * chunk_bytes(pool);
 }

@@ -36,7 +36,8 @@
  * program that is executed before allocprof has read the event is killed nevertheless.
  */
 
-void probes__watch_contents(struct probes *probes, struct probed_allocator *entry, int fd)
+/* Watches the contents of the file, whose probes were set. */
+static void probes__watch_contents(struct probes *probes, struct probed_allocator *entry, int fd)
 {
 	char path[64];
 	int watch;

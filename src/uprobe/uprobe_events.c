@@ -74,7 +74,8 @@ int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error)
 	return 0;
 }
 
-void uprobe__look_for_unprobed(struct uprobe *uprobe)
+/* Finds such programs that still run. To be called before probes are detached. */
+static void uprobe__look_for_unprobed(struct uprobe *uprobe)
 {
 	if (uprobe__finds_unprobed(uprobe) &&
 	    uprobe__iterate(uprobe->skeleton->progs.look_at_processes))

@@ -177,7 +177,8 @@ static void serve_one(const struct worker_options *options)
 }
 
 /* The first packet tells the parent whether the worker could confine itself. */
-void worker__serve(const struct worker_options *options, int socket, pid_t parent)
+static void __attribute__((noreturn))
+worker__serve(const struct worker_options *options, int socket, pid_t parent)
 {
 	const struct confinement confinement = {
 		.kind = CONFINE_PARSER,

@@ -152,17 +152,11 @@ struct way {
 int addresses__add(struct addresses *addresses, __u64 vaddr);
 /* Sorts the addresses and removes duplicates. */
 void addresses__sort(struct addresses *addresses);
-int addresses__compare(const void *a, const void *b);
 
-/* Returns the number of the C library function @name, or AP_C_FUNCTIONS if there is none. */
-enum ap_function c_function_of(const char *name);
 struct site *allocator__site_at(struct allocator *allocator, __u64 vaddr);
 bool site__frees(const struct site *site);
 
 /* Functions of allocator_symbols.c, which finds sites by symbols. */
-/* Adds a site with these values, and zeroes elsewhere; reader__settle_sites() must follow. */
-int reader__add_site(struct allocator_reader *reader, enum ap_function function, const char *name,
-		     __u64 vaddr, __u64 size, struct error *error);
 int reader__choose_symbols(struct allocator_reader *reader);
 /* Returns whether the file defines the malloc and free of @family. */
 bool reader__has_family(const struct allocator_reader *reader, enum interface_family family);

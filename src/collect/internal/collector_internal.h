@@ -105,8 +105,6 @@ void collector__know_mappings(struct collector *collector, __u64 time_ns);
  * memory. @id comes from a 32-bit counter, so the number of forks limits it. */
 struct program *collector__get_program(struct collector *collector, __u32 id);
 
-int collector__handle_process(struct collector *collector, const struct ap_process_record *record);
-
 int collector__key_thread(struct collector *collector, const struct ap_count_key *key,
 			  __u32 *thread);
 

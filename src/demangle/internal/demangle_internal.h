@@ -22,17 +22,6 @@ struct slice {
 	size_t len;
 };
 
-/* Returns how many of the @n arguments of template @name are kept when trailing arguments with
- * their default values are dropped; possibly 0. All are in their simple form. */
-size_t template_defaults__kept(struct slice name, const struct slice *args, size_t n);
-
-/* Returns the typedef for template @name with the single argument @arg, such as "std::string", or
- * NULL. If @arg has the length 0, no argument is left. */
-const char *template_defaults__alias(struct slice name, struct slice arg);
-
-/* Returns whether @name is an inline namespace that its library hides: std::@name::string. */
-bool template_defaults__is_inline_namespace(struct slice name);
-
 /* Longest demangled name. A mangled name of 100 bytes can expand to gigabytes; names that would be
  * longer stay mangled. */
 #define DEMANGLED_SIZE 8192

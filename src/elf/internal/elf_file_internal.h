@@ -33,7 +33,6 @@ int elf_segments__add(struct elf_segments *segments, const Elf64_Phdr *header, _
 
 /* Translates an address. Returns 0, or -ENOENT if no segment contains it. */
 int elf_segments__vaddr_to_offset(const struct elf_segments *segments, __u64 vaddr, __u64 *offset);
-int elf_segments__offset_to_vaddr(const struct elf_segments *segments, __u64 offset, __u64 *vaddr);
 
 /* Reads bytes to which the file's headers refer. Returns 0; -ENOEXEC if the file ends before them;
  * or the error of pread(2). */
@@ -68,8 +67,5 @@ struct elf_file {
 	char interpreter[256];
 	char build_id[2 * MAX_BUILD_ID + 1];
 };
-
-/* Returns the value of the dynamic entry @tag, or @missing. */
-__u64 elf_file__dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 missing);
 
 #endif

@@ -19,7 +19,6 @@ struct export_input;
  * The caller checks @to for further errors, and flushes it. */
 int export_pprof__write(const struct export_input *input, FILE *to);
 int export_speedscope__write(const struct export_input *input, FILE *to);
-int export_collapsed__write(const struct export_input *input, FILE *to);
 int export_json__write(const struct export_input *input, FILE *to);
 int export_dhat__write(const struct export_input *input, FILE *to);
 int export_firefox__write(const struct export_input *input, FILE *to);

@@ -28,9 +28,6 @@ struct protobuf {
 /* Adds the field @number of any integer type but sint. A @value of 0 is the default and takes no
  * bytes. */
 void protobuf__add(struct protobuf *message, unsigned int number, __u64 value);
-/* Adds a field of type bytes or string, also if it is empty. */
-void protobuf__add_bytes(struct protobuf *message, unsigned int number, const void *bytes,
-			 size_t size);
 /* Adds the message @inner, and empties @inner. */
 void protobuf__add_message(struct protobuf *message, unsigned int number, struct protobuf *inner);
 /* Appends an element to a packed list, which is added like a message. */

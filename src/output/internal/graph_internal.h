@@ -85,18 +85,6 @@ struct graph_panel {
 	struct graph_axis x, y;
 };
 
-/* Draws the grid, ticks with labels on the left, and @title above; with @x_labels also the labels
- * of time. */
-void graph_panel__frame(const struct ink *ink, const struct graph_panel *panel, const char *title,
-			bool x_labels);
-
-/* Draws blocks that stay live at the bottom and freed ones above. Returns 0 or -ENOMEM. */
-int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
-		       const struct graph *graph);
-/* Draws the bands' numbers where there is room, over what crosses the bands. Returns 0 or -ENOMEM. */
-int graph_panel__numbers(const struct ink *ink, const struct graph_panel *panel,
-			 const struct graph *graph);
-
 /* Draws resident memory as a line. */
 void graph_panel__rss(const struct ink *ink, const struct graph_panel *panel,
 		      const struct graph *graph);
@@ -119,12 +107,6 @@ bool graph_part__text(const struct graph *graph, size_t part, struct graph_part 
 /* Returns the sample with the greatest sum, or NULL. */
 const struct profile_rss_sample *graph__highest_rss(const struct graph *graph);
 
-/* Draws allocations per second as a step area. */
-void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
-		       const struct graph *graph);
-
-/* Fills and clears the current path in the style of blocks that stay live, or that are freed. */
-void graph_panel__fill(const struct ink *ink, unsigned int colour, bool stays);
 /* Strokes and clears the current path in the style of resident memory. */
 void graph_panel__dash(const struct ink *ink);
 
@@ -146,8 +128,5 @@ int graph_label__new(const struct stack_groups *groups, const struct graph *grap
 void graph_label__free(struct graph_label *labels, size_t n);
 
 /* The data of `allocprof graph` as JSON (allocprof-graph(1)). */
-
-/* Writes the graph as JSON. Returns 0, -ENOMEM or the negative errno of the write. */
-int graph_json__write(const struct graph *graph, const struct graph_words *words, FILE *to);
 
 #endif

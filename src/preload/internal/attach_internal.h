@@ -71,11 +71,6 @@ int mapped_library__map(struct library_file *file, pid_t pid, struct remote *rem
  * have addresses of stubs. Returns 0 or a negative errno. */
 int mapped_library__map_data(const struct mapped_library *library, struct remote *remote);
 
-/* Has the thread map the library's segments that have @flags (PF_W, ...) anew. Returns 0 or a negative
- * errno. */
-int mapped_library__map_segments(const struct mapped_library *library, struct remote *remote,
-				 __u32 flags);
-
 /*
  * Has the thread make a file in memory, of the process's own: the process may belong to another user, or
  * be in another mount namespace, and cannot open files of this allocprof's directory. It is mapped there,

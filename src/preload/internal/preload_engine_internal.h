@@ -109,12 +109,6 @@ static inline struct preload_engine *preload_engine__of(const struct engine *eng
 /* preload_engine.c: processes that another engine measures. This function answers the processes
  * that wait to be handed over. */
 int preload_engine__take_refused(struct preload_engine *engine);
-/* Refuses to hand over any further process, also those that are waiting for the answer. */
-int preload_engine__take_no_more(struct preload_engine *engine);
-/* Returns whether the command @argv has a malloc of its own, whose calls do not come to the library,
- * and has another engine get ready for it, if there is one. */
-bool preload_engine__misses_malloc(struct preload_engine *engine, char *const argv[]);
-void preload_engine__hand_over_command(struct preload_engine *engine);
 /* Returns whether another engine follows the process of program number @program. */
 bool preload_engine__is_followed_by_other(const struct preload_engine *engine, size_t program,
 					  struct followed_by_other *out);

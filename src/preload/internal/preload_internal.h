@@ -53,14 +53,6 @@ __u64 preload__room_bytes(int fd);
  * negative errno. */
 int preload__move(struct preload *preload, int *memory_fd, int *tables_fd);
 
-/* Lets threads wait for the full time again, since allocprof is at work. Returns 0 or a negative
- * errno. */
-int preload__extend_waits(const struct preload *preload);
-
-/* Wakes the threads that wait for a word of shared memory. The word may lie beyond the end of its
- * file. */
-void preload__wake_waiting(const void *word);
-
 /* The programs that were in one process. */
 struct pid_program {
 	/* Inode of the PID namespace in which @pid is valid; 0 if it is not known. */
@@ -79,14 +71,6 @@ struct pid_programs {
 	struct pid_program *list;
 	size_t n, room;
 };
-
-/* Returns NULL if no program was in the process. */
-const struct pid_program *pid_programs__find(const struct pid_programs *programs,
-					     __u64 pid_namespace, __u32 pid);
-/* -ENOMEM. */
-int pid_programs__add(struct pid_programs *programs, __u64 pid_namespace, __u32 pid, int program,
-		      bool has_exited);
-void pid_programs__release(struct pid_programs *programs);
 
 /* The state of a reader of the processes' shared memory, who checks all of it. */
 struct reader {
@@ -151,8 +135,6 @@ void preload_results__add_thread(struct preload_results *results,
 /* Adds the thread's counters by region to @results. Fails with -ENOMEM. */
 int preload_results__add_regions(struct preload_results *results, struct reader *reader,
 				 const struct inside_thread *thread);
-/* Gives @results, which is a copy of another struct, regions of its own. Fails with -ENOMEM. */
-int preload_results__copy_regions(struct preload_results *results);
 
 /* Returns sum + n, which saturates at AP_MAX_SUM. */
 __u64 reader__add(__u64 sum, __u64 n);

@@ -102,19 +102,6 @@ size_t query__first(const struct query *query, size_t n, __u64 vaddr);
 int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct query *query, size_t n,
 			struct dwarf_budget *budget, Dwarf_Off **bare, size_t *n_bare);
 
-/* Sets the function of each query of one unit that has none. @bodies: also searches functions
- * inside of functions, which is slower. */
-void dwarf_functions__find(Dwarf_Die *unit, struct query *query, size_t n,
-			   const struct code_ranges *code, struct dwarf_budget *budget,
-			   bool bodies);
-
-/*
- * Finds the functions inlined at @n queries, which are sorted by address and all in one function.
- * Returns 0 or -ENOMEM.
- */
-int dwarf_functions__find_inlined(Dwarf_Die *function, struct query *query, size_t n,
-				  struct arena *arena, struct dwarf_budget *budget);
-
 /* Returns the end of the code section that contains @start; 0 if there is none. */
 __u64 code_ranges__limit(const struct code_ranges *code, __u64 start);
 

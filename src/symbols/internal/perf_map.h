@@ -36,13 +36,4 @@ struct wire_reader;
 struct wire_writer;
 struct worker_call;
 
-/* worker_options.serve: reads the map in the request's descriptor, and looks up its addresses. */
-int perf_map__serve(struct worker_call *call);
-/* Writes a request for @n queries, which are sorted by address. */
-void perf_map__put_queries(struct wire_writer *writer, const struct perf_map_query *queries,
-			   size_t n);
-/* Reads the names of these from a reply, which has to outlive them. Returns 0, or -EPROTO if it
- * does not answer them. */
-int perf_map__get_names(struct wire_reader *reader, struct perf_map_query *queries, size_t n);
-
 #endif

@@ -43,7 +43,6 @@ struct tail_call_pairs {
 	__u64 seed;
 };
 
-void tail_call_pairs__release(struct tail_call_pairs *pairs);
 /* Returns the entry with the frames and the function of @wanted; NULL if there is none. */
 const struct tail_call_pair *tail_call_pairs__find(const struct tail_call_pairs *pairs,
 						   const struct tail_call_pair *wanted);

@@ -24,15 +24,6 @@ struct dwarf_machine {
 	void *context;
 };
 
-/*
- * Runs the operations. *@is_location: *@result is the address of the value, not the value.
- * @initial, or NULL, is on the stack at the start. Fails with -ENODATA if a register or word is
- * unknown; -EINVAL if the expression is invalid; -EOPNOTSUPP if an operation or register is not
- * supported.
- */
-int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
-		   const __u64 *initial, bool *is_location, __u64 *result);
-
 /* The complete rules of a file's call frame information, for stacks that unwind tables cannot
  * express: for one address at a time, and in a limited amount of memory whatever the file has. */
 

@@ -272,15 +272,8 @@ int cfi_bare__entries(const struct cfi_bare *bare, struct cfi_entries *out);
 int cfi_bare__run(const struct cfi_bare *bare, const struct cfi_fde *fde, cfi_rule_fn rule,
 		  void *ctx);
 
-bool cfi_bare__ends_thread_x86_64(const __u8 *code, size_t size, size_t at, __u64 vaddr,
-				  const struct cfi_bare *bare);
-
 /* Returns how many bytes the function has pushed at @pc; -1: unknown. */
 __s64 go_function__depth(const struct go_function *function, __u64 pc);
-
-void cfi_go__find_switches_x86_64(struct cfi_go *go, enum go_runtime which,
-				  const struct go_function *function, const __u8 *code,
-				  size_t size);
 
 /* Converts a DWARF row to a rule, CFA_UNSUPPORTED if none can express it. */
 struct unwind_rule cfi_state__rule(const struct cfi_arch *arch, const struct cfi_state *state,

@@ -25,25 +25,6 @@ enum uprobe_kind {
 	UPROBE_SESSION, /* at both, with one program */
 };
 
-/*
- * Creates a link with @n probes at @offsets in the file at @path, with @cookies and, unless it is
- * NULL, @semaphores (file offsets, 0: none), for the process @pid, or all if it is 0. The program
- * must have been loaded with the kind's attach type. Returns a file descriptor, whose close
- * detaches the probes, or a negative errno.
- */
-int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, const __u64 *offsets,
-		       const __u64 *cookies, const __u64 *semaphores, __u32 n, pid_t pid);
-
-/*
- * Closes the link. Where the kernel can, it detaches the probes by itself: their programs may run
- * for a few more milliseconds, but this function does not wait for the grace periods that close(2)
- * waits for.
- */
-void uprobe_multi__leave(int link_fd);
-
-/* The attach type to load the link's programs with. */
-int uprobe_multi__attach_type(enum uprobe_kind kind);
-
 /* Returns whether the kernel supports session links. */
 bool uprobe_session__supported(void);
 

@@ -18,10 +18,6 @@ void kernel_types__free(struct kernel_types *types);
 /* Returns the id of the function @name; 0: the kernel lacks it. */
 __u32 kernel_types__function(const struct kernel_types *types, const char *name);
 
-/* Returns the id of the type with which programs of the tracepoint @name are loaded; 0: the kernel
- * lacks it. */
-__u32 kernel_types__tracepoint(const struct kernel_types *types, const char *name);
-
 /* Returns the number of parameters of a tracepoint's programs, or 0 if the kernel lacks the
  * tracepoint. */
 int kernel_types__tracepoint_parameters(const struct kernel_types *types, const char *name);

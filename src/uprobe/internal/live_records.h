@@ -36,27 +36,6 @@ struct live_pool {
 	bool is_full; /* the kernel refused another array */
 };
 
-/* Initialises a pool. options->shared->max must have been set. Makes no values ready yet. */
-void live_pool__init(struct live_pool *pool, const struct live_pool_options *options);
-void live_pool__release(struct live_pool *pool);
-
-/* Adds arrays so that programs find room. If the kernel refuses more, the pool keeps its size.
- * Fails with -ENOMEM, or an errno of bpf(2), if it has no array yet. */
-int live_pool__keep_ready(struct live_pool *pool);
-
-/* Returns the value of @index, which programs may change concurrently; NULL if there is none. */
-void *live_pool__get(const struct live_pool *pool, __u32 index);
-
-/* Zeroes the value of @index, which no program can reach, and returns the index to the programs.
- * Fails with -ENOMEM. */
-int live_pool__give_back(struct live_pool *pool, __u32 index);
-
-/* Returns the number of values in use, which programs have taken and not given back. */
-__u64 live_pool__used(const struct live_pool *pool);
-
-/* Returns how many bytes of kernel memory the arrays occupy. */
-__u64 live_pool__bytes(const struct live_pool *pool);
-
 struct collector;
 struct live_collector;
 struct live_records;

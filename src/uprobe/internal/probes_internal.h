@@ -46,9 +46,6 @@ int probes__describe_sites(struct probes *probes, const struct allocator *alloca
 int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		   struct error *error);
 
-/* Watches the contents of the file, whose probes were set. */
-void probes__watch_contents(struct probes *probes, struct probed_allocator *entry, int fd);
-
 /* Lists a file that is not probed; @gap says why. */
 void probes__add_unprobed(struct probes *probes, int fd, const char *path, const char *gap);
 

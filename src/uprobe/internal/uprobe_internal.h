@@ -219,8 +219,6 @@ enum measuring_engine uprobe__measuring_engine(const struct uprobe *uprobe, pid_
 bool uprobe__finds_unprobed(const struct uprobe *uprobe);
 void uprobe__choose_unprobed(struct uprobe *uprobe);
 int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error);
-/* Finds such programs that still run. To be called before probes are detached. */
-void uprobe__look_for_unprobed(struct uprobe *uprobe);
 /* If page faults are counted: notes what the kernel has counted for each thread, and finds which of
  * these faults no program saw. */
 void uprobe__look_at_faults(struct uprobe *uprobe);

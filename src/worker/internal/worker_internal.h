@@ -29,8 +29,4 @@ int worker_request__status(int fd, struct stat *out);
  * length or a negative errno. Async-signal-safe. */
 ssize_t worker_request__name(int fd, char *path, size_t size);
 
-/* Runs the worker in the forked child, and does not return. */
-void worker__serve(const struct worker_options *options, int socket, pid_t parent)
-	__attribute__((noreturn));
-
 #endif
