@@ -239,6 +239,24 @@ def check_sentences():
                 yield f"{path.relative_to(SOURCE)} says '{part}', which is for src/output/gap_text.c to say"
 
 
+def check_private():
+    """A function that headers declare is called by another file than its own."""
+    texts = {path: re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(errors="replace"), flags=re.S)
+             for folder in ("abi", "bpf", "src", "cli", "tests", "bench") for path in (SOURCE / folder).rglob("*")
+             if path.suffix in (".c", ".h", ".cpp", ".py", ".in")}
+    uses = collections.defaultdict(collections.Counter)
+    for path, text in texts.items():
+        for name in re.findall(r"\w+", text):
+            uses[name][path] += 1
+    for path in files():
+        if path.suffix != ".h" or folder_of(path) is None and path.parent.name == "bpf":
+            continue
+        for name in re.findall(r"^(?!static|extern|typedef)[a-z_][\w *]*?\b(\w+)\([^;{}]*\)[^;{}]*;", texts[path], re.M):
+            others = {other for other in uses[name] if other != path or uses[name][path] > 1}
+            if len(others) < 2:
+                yield f"{path.relative_to(SOURCE)} declares {name}(), which only its own file calls: it can be static"
+
+
 def check_length():
     for path in [*files(), *sorted((SOURCE / "src/page/web").glob("*.*"))]:
         lines = path.read_text().count("\n")
@@ -259,7 +277,7 @@ def main():
     allowed = folders()
     failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name),
                 *check_streams(), *check_programs(), *check_calls(), *check_jobs(), *check_cited(),
-                *check_sentences(), *check_length(), *check_tests()]
+                *check_sentences(), *check_private(), *check_length(), *check_tests()]
     for failure in failures:
         print(f"structure: {failure}")
     if failures:
