@@ -316,6 +316,47 @@ def test_table_by_keyboard(opened, page, case_study, totals):
     assert "cache_insert" not in table(page)
 
 
+def test_small_rows_are_one(opened, page, fixture_data):
+    """What has less than a hundredth of its caller's is summed up below the others, and unfolded by Enter; bars begin at one edge."""
+    fill(fixture_data, [f"main f{i}" for i in range(1, 7)])
+    opened(fixture_data, "--cost=bytes")
+    cells = "[...document.querySelectorAll('.flame-tree tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))"
+    rows = page.evaluate(cells)
+
+    def functions():
+        return [name for name in page.texts(".flame-tree tbody .name") if name.startswith("f")]
+    assert functions() == ["f6", "f5"]
+    assert rows[-1][0].endswith("4 smaller") and rows[-1][1:3] == ["10.8 KiB", "1.0 %"]
+    edges = page.evaluate("[...document.querySelectorAll('.flame-tree .bar span')].map((bar) => bar.getBoundingClientRect().left)")
+    assert len(edges) == len(rows) and len(set(edges)) == 1
+    page.evaluate("document.querySelector('.flame-tree tbody tr').focus()")
+    page.keys("End", "Enter")
+    assert functions() == ["f6", "f5", "f4", "f3", "f2", "f1"]
+
+
+@in_chromium
+@pytest.mark.parametrize("layout", ["icicle", "flame"])
+def test_details_leave_what_comes_next(opened, page, fixture_data, layout):
+    """They are on the side of the callers, where the window has room; a key shows them as the pointer does."""
+    fill(fixture_data, DEEP)
+    picture = opened(fixture_data, f"--layout={layout}")
+    middle = picture.height / ROW // 2
+    page.point(picture.x + 300, picture.y + (middle + 0.5) * ROW)
+    row = picture.y + middle * ROW
+
+    def edges():
+        _, y, _, height = page.area(".flame-tip")
+        return y, y + height
+    assert picture.details() is not None
+    assert edges()[1] <= row if layout == "icicle" else edges()[0] >= row + ROW
+    page.point(1, 1)
+    page.evaluate("document.querySelector('.flame-canvas').focus()")
+    page.keys(*["Down" if layout == "icicle" else "Up"] * 15)
+    row = picture.y + (15 * ROW if layout == "icicle" else picture.height - 16 * ROW)
+    assert picture.details()[0] == "f12"
+    assert edges()[1] <= row if layout == "icicle" else edges()[0] >= row + ROW
+
+
 @in_chromium
 def test_base(opened, page, story, run):
     before, after = story

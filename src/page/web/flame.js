@@ -120,6 +120,11 @@ export class FlameGraph {
 			this.scroll.scrollTop = this.rowY(box.depth) - (this.options.layout === "flame" ? this.scroll.clientHeight - 3 * rowHeight : 2 * rowHeight);
 	}
 
+	/** As show(), of a node of the given trie. */
+	showOf(node) {
+		this.show(this.derived ? this.derived.map[node] : node);
+	}
+
 	reset() {
 		this.zoomTo(0);
 	}
@@ -270,6 +275,8 @@ export class FlameGraph {
 			this.layOutRows();
 		this.focused = kept === undefined ? null : this.boxOf(kept) ?? null;
 		this.hovered = null;
+		if (!this.focused)
+			this.details.hide();
 		this.controls.showZoom(this.root !== 0);
 		this.controls.showBase(this.baseTotal !== null);
 		this.restyle();
@@ -421,7 +428,7 @@ export class FlameGraph {
 			this.paint();
 		}
 		if (box)
-			this.details.show(this, box, event.clientX, event.clientY, 12);
+			this.details.show(this, box, event.clientX, this.topOf(box), rowHeight);
 		else
 			this.showFocus();
 	}
@@ -449,8 +456,12 @@ export class FlameGraph {
 			this.details.hide();
 			return;
 		}
-		const area = this.canvas.getBoundingClientRect();
-		this.details.show(this, box, area.left + Math.max(box.x, 0), area.top + this.rowY(box.depth) - this.scroll.scrollTop, rowHeight);
+		this.details.show(this, box, this.canvas.getBoundingClientRect().left + Math.max(box.x, 0), this.topOf(box), rowHeight);
+	}
+
+	/** Where the box begins in the viewport. */
+	topOf(box) {
+		return this.canvas.getBoundingClientRect().top + this.rowY(box.depth) - this.scroll.scrollTop;
 	}
 
 	scrollTo(box) {

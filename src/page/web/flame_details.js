@@ -69,17 +69,21 @@ export class FlameDetails {
 		this.element.hidden = true;
 	}
 
-	/** @x and @y are in the viewport, beside what the details are of; @height: of that, to be left visible. */
+	/**
+	 * @x and @y are in the viewport, where that begins which the details are of; @height: of that, to be left visible, as is what
+	 * comes next of it where there is room on the other side.
+	 */
 	show(graph, box, x, y, height) {
 		this.element.replaceChildren(...(box.hidden ? this.partsOfHidden(graph, box) : this.parts(graph, box.node)));
 		this.element.hidden = false;
 		const area = this.container.getBoundingClientRect();
 		const { offsetWidth, offsetHeight } = this.element;
 		const left = Math.max(Math.min(x - area.left + 12, area.width - offsetWidth), 0);
-		const below = y + height + 8;
-		const isRoom = below + offsetHeight < innerHeight || y - offsetHeight - 8 < 0;
+		const [above, below] = [y - offsetHeight - 8, y + height + 8];
+		const isRoom = { above: above >= 0, below: below + offsetHeight < innerHeight };
+		const isBelow = graph.options.layout === "flame" ? isRoom.below || !isRoom.above : !isRoom.above;
 		this.element.style.left = `${left}px`;
-		this.element.style.top = `${(isRoom ? below : y - offsetHeight - 8) - area.top}px`;
+		this.element.style.top = `${(isBelow ? below : above) - area.top}px`;
 	}
 
 	/** Reads the box out to those who cannot see it. */

@@ -7,8 +7,9 @@ import { formatChange, formatCount, formatShare, formatValue } from "./format.js
 import { placeOf } from "./flame_details.js";
 import { baseName, showName } from "./names.js";
 
-/** Children of a node that are shown at once. */
+/** Children of a node that are shown at once: those that have this share of what it has. */
 const childrenAtOnce = 40;
+const leastShown = 0.01;
 /** A chain of functions is unfolded together, as long as each has nearly all of its caller's. */
 const longestChain = 200;
 const nearlyAll = 0.95;
@@ -36,8 +37,9 @@ export class FlameTree {
 			this.unfoldChain(0);
 			this.limits = new Map();
 		}
-		const columns = ["Function", graph.unitTitle, "of all", "by itself", ...(graph.baseTotal ? ["before", "change"] : [])];
-		this.head.replaceChildren(...columns.map((text) => element("th", { textContent: text, role: "columnheader", scope: "col" })));
+		const columns = ["Function", graph.unitTitle, "of all", null, "by itself", ...(graph.baseTotal ? ["before", "change"] : [])];
+		this.head.replaceChildren(...columns.map((text) => (text === null ? element("td", { "aria-hidden": "true" })
+			: element("th", { textContent: text, role: "columnheader", scope: "col" }))));
 		const rows = [];
 		this.addRows(rows, 0, 1);
 		this.body.replaceChildren(...rows);
@@ -74,17 +76,38 @@ export class FlameTree {
 			rows.push(this.row(node, depth, children.length > 0));
 			if (!this.unfolded.has(node))
 				continue;
-			const limit = this.limits.get(node) ?? childrenAtOnce;
+			const limit = this.limitOf(node, children);
 			if (children.length > limit)
-				pending.push([node, depth + 1, children.length - limit]);
+				pending.push([node, depth + 1, children.slice(limit)]);
 			for (const child of children.slice(0, limit).reverse())
 				pending.push([child, depth + 1]);
 		}
 	}
 
+	/** How many of the children are shown; those that are smaller are one row, unless that would be of one alone. */
+	limitOf(node, children) {
+		const { weight } = this.graph;
+		const nGreat = children.filter((child) => weight[child] >= leastShown * weight[node]).length;
+		const limit = this.limits.get(node) ?? Math.min(nGreat, childrenAtOnce);
+		return children.length - limit === 1 ? children.length : limit;
+	}
+
+	/** The cells of numbers: the total, its share, a bar of that, the node's own and, to compare with, the total of before. */
+	cells(total, own, before) {
+		const { whole, unit } = this.graph;
+		const cell = (text, more = "") => element(`td.number${more}`, { role: "gridcell" }, text);
+		const bar = element("span");
+		bar.style.width = `${whole ? (100 * total) / whole : 0}%`;
+		const cells = [cell(formatValue(total, unit)), cell(formatShare(total, whole), ".share"),
+			element("td.bar", { "aria-hidden": "true" }, bar), cell(own ? formatValue(own, unit) : "")];
+		if (before !== null)
+			cells.push(cell(formatValue(before, unit)), cell(total === before ? "" : formatChange(total - before, unit)));
+		return cells;
+	}
+
 	row(node, level, hasChildren) {
 		const { graph } = this;
-		const { trie, total, own, whole, unit, baseTotal } = graph;
+		const { trie, total, own, baseTotal } = graph;
 		const frame = trie.frame[node];
 		const isUnfolded = this.unfolded.has(node);
 		const name = node ? showName(trie.frames.name[frame]) : "all stacks";
@@ -96,28 +119,23 @@ export class FlameTree {
 			element("span", { className: "place", textContent: [place && baseName(place), module].filter(Boolean).join(", ") }));
 		// Deep trees would leave the page.
 		first.style.setProperty("--level", Math.min(level - 1, 40));
-		const bar = element("span", { className: "bar", "aria-hidden": true });
-		bar.style.width = `${whole ? (100 * total[node]) / whole : 0}%`;
 		const row = element("tr", { role: "row", tabIndex: -1, "aria-level": level }, first,
-			element("td", { role: "gridcell", className: "number", textContent: formatValue(total[node], unit) }),
-			element("td", { role: "gridcell", className: "number share" }, bar, element("span", { textContent: formatShare(total[node], whole) })),
-			element("td", { role: "gridcell", className: "number", textContent: own[node] ? formatValue(own[node], unit) : "" }));
-		if (baseTotal)
-			row.append(element("td", { role: "gridcell", className: "number", textContent: formatValue(baseTotal[node], unit) }),
-				element("td", { role: "gridcell", className: "number", textContent: total[node] === baseTotal[node] ? ""
-					: formatChange(total[node] - baseTotal[node], unit) }));
+			...this.cells(total[node], own[node], baseTotal && baseTotal[node]));
 		if (hasChildren)
 			row.setAttribute("aria-expanded", isUnfolded);
 		row.dataset.node = node;
 		return row;
 	}
 
-	restRow(node, level, count) {
-		const cell = element("td", { role: "gridcell", colSpan: 6, className: "function" },
+	restRow(node, level, children) {
+		const { total, own, baseTotal } = this.graph;
+		const sum = (values) => children.reduce((all, child) => all + values[child], 0);
+		const cell = element("td", { role: "gridcell", className: "function" },
 			element("span", { className: "fold", textContent: "\u25b8", "aria-hidden": true }),
-			element("span", { className: "place", textContent: `${formatCount(count)} more` }));
+			element("span", { className: "place", textContent: `${formatCount(children.length)} smaller` }));
 		cell.style.setProperty("--level", Math.min(level - 1, 40));
-		const row = element("tr", { role: "row", tabIndex: -1, "aria-level": level, className: "rest" }, cell);
+		const row = element("tr", { role: "row", tabIndex: -1, "aria-level": level, className: "rest" }, cell,
+			...this.cells(sum(total), sum(own), baseTotal && sum(baseTotal)));
 		row.dataset.rest = node;
 		return row;
 	}
@@ -147,7 +165,8 @@ export class FlameTree {
 	showMore(row) {
 		const node = Number(row.dataset.rest);
 		const before = row.previousElementSibling;
-		this.limits.set(node, (this.limits.get(node) ?? childrenAtOnce) * 4);
+		const children = this.childrenOf(node);
+		this.limits.set(node, Math.max(this.limitOf(node, children), childrenAtOnce / 4) * 4);
 		const kept = before.dataset.node;
 		this.update(false);
 		this.focusRow(this.body.querySelector(`[data-node="${kept}"]`));
