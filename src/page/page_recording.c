@@ -523,6 +523,7 @@ static int write_rows(const struct writer *writer)
 /* Blocks of one row with the same epochs. */
 struct cell {
 	__u32 row, born, died;
+	__u32 left; /* 1: they were left by a process that ended then, not freed */
 	double blocks, bytes;
 };
 
@@ -534,7 +535,9 @@ static int compare_cells(const void *left, const void *right)
 		return a->row < b->row ? -1 : 1;
 	if (a->born != b->born)
 		return a->born < b->born ? -1 : 1;
-	return a->died < b->died ? -1 : a->died > b->died;
+	if (a->died != b->died)
+		return a->died < b->died ? -1 : 1;
+	return a->left < b->left ? -1 : a->left > b->left;
 }
 
 /* Collects the cells, sorted, with each row and pair of epochs once, which takes less room in the
@@ -562,6 +565,7 @@ static int collect_cells(const struct writer *writer, const struct page_epochs *
 			.born = lifetime.born / epochs->per,
 			/* the epoch after the last one, if the block was never freed */
 			.died = end == PROFILE_LIVE ? epochs->n : end / epochs->per,
+			.left = end != lifetime.died,
 			.blocks = lifetime.blocks,
 			.bytes = lifetime.size_bytes,
 		};
@@ -606,6 +610,8 @@ static int write_lifetimes(const struct writer *writer, const struct page_epochs
 	WRITE_COLUMN(u32, numbers, row);
 	WRITE_COLUMN(u32, numbers, born);
 	WRITE_COLUMN(u32, numbers, died);
+	if (has_exits(writer->recording->input.profile))
+		WRITE_COLUMN(u32, numbers, left);
 	WRITE_COLUMN(f64, sums, blocks);
 	WRITE_COLUMN(f64, sums, bytes);
 #undef WRITE_COLUMN

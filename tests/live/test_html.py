@@ -209,13 +209,95 @@ def test_moments(page, recorded, written, said):
         time = shown.title()
         matching = [alive[j] for j, ns in enumerate(graph["times_ns"]) if time_of(time) == rounded(ns, time)]
         assert matching and shown.cards()["alive"][0] in matching, time
-    shown.browser.click("#choose-end")
+    shown.browser.evaluate("document.querySelector('#timeline canvas').focus()")
+    shown.browser.keys("End")
     assert shown.cards() == {"alive": (graph["live_bytes"], graph["live"])}
+    shown.browser.click("#choose-end")
+    assert shown.title() == "At the end"
     assert shown.functions() == by_function(said("report", data), "live_bytes")
 
 
+def shown_bands(browser):
+    """[(name, number)] of the legend, to the last byte."""
+    found = browser.evaluate("[...document.querySelectorAll('#bands .band')].map((band) => "
+                             "[band.querySelector('.code').textContent, band.title])")
+    return [(name, number_of(title)) for name, title in found]
+
+
+@in_chromium
+def test_bands_are_the_graphs(page, recorded, written, said):
+    """What stays and what is freed later of each stack at each moment of the table is what `graph` draws there."""
+    data = recorded("study")
+    graph = said("graph", data)
+    pairs = [list(zip(series["stays_bytes"], series["freed_bytes"])) for series in graph["series"]]
+    alive = [sum(map(sum, moment)) for moment in zip(*pairs)]
+    # Stacks that could not be seen are among the others.
+    own = [i for i, series in enumerate(graph["series"]) if series["stack"] and series["peak_bytes"] >= 0.005 * max(alive)]
+    others = [tuple(map(sum, zip(*moment))) for moment in zip(*(pairs[i] for i in range(len(pairs)) if i not in own))]
+    bands = [pairs[i] for i in own] + ([others] if others else [])
+    assert any(stays for band in bands for stays, _ in band) and any(freed for band in bands for _, freed in band)
+    shown = page(written(data))
+    shown.browser.choose("#bands-by", "stack")
+    assert [number for _, number in shown_bands(shown.browser)] == [max(map(sum, band)) for band in bands]
+    shown.browser.click("#moments summary")
+    shown.browser.wait_until("document.querySelector('#moments-table tbody') !== null")
+    rows = shown.browser.evaluate("[...document.querySelectorAll('#moments-table tbody tr')].map((row) => "
+                                  "[...row.cells].slice(1, -1).map((cell) => cell.title))")
+    n = len(alive) - 1
+    points = sorted({int(i * n / min(20, n) + 0.5) for i in range(min(20, n) + 1)} | {alive.index(max(alive))})
+    assert len(rows) == len(points)
+    for row, point in zip(rows, points):
+        assert number_of(row[0]) == alive[point]
+        assert [tuple(number_of(part) for part in title.split(", of which ")) for title in row[1:]] == [
+            (sum(band[point]), band[point][0]) for band in bands]
+
+
+def test_bands_by_thread(page, recorded, written, said):
+    """Of each thread the legend says what `report` does; it is used by keyboard, and a click shows that thread alone."""
+    data = recorded("phases", command=("phases",))
+    database = sqlite3.connect(data)
+    shown = page(written(data))
+    browser = shown.browser
+    browser.choose("#bands-by", "thread")
+    browser.click("#choose-end")
+    found = dict(shown_bands(browser))
+    assert found == {name: said("report", data, f"--thread={name}")["selected"]["live_bytes"] for name in ("phases", "worker")}
+    browser.click("#choose-peak")
+    assert browser.evaluate("[...document.querySelectorAll('#time-tools [aria-pressed=true]')].map((one) => one.textContent)") == ["Peak"]
+    browser.choose("#chart", "allocated")
+    most = dict(database.execute("""SELECT name, max(bytes) FROM (SELECT threads.name AS name, sum(lifetimes.bytes) AS bytes FROM lifetimes
+        JOIN counts ON counts.id = count JOIN threads ON threads.id = thread GROUP BY threads.name, born) GROUP BY name"""))
+    assert dict(shown_bands(browser)) == most
+    browser.evaluate("document.querySelector('#bands .band').focus()")
+    browser.keys("Enter")
+    name = shown_bands(browser)[0][0]
+    assert browser.text("#only").startswith(f"only phases (") and f", {name}" in browser.text("#only")
+    assert shown_bands(browser) == [(name, most[name])]
+    browser.click("#only")
+    browser.choose("#bands-by", "function")
+    browser.click("#bands button.band")
+    assert browser.text(".sandwich h3") == shown_bands(browser)[0][0]
+    browser.evaluate("history.back()")
+    browser.wait_until("document.querySelector('.sandwich').hidden")
+    assert browser.evaluate("document.querySelector('#chart').value") == "allocated"
+
+
+def test_bands_of_a_zoom(page, recorded, written):
+    """Where the flame graph is zoomed, the bands are of that part alone; a finding zooms to the function that it names."""
+    shown = page(written(recorded("phases", command=("phases",))))
+    browser = shown.browser
+    assert len(shown_bands(browser)) > 1
+    name, number = next((name, number) for name, number in shown_bands(browser) if name == "keep")
+    browser.click("#flame .flame-search")
+    browser.type("keep")
+    browser.keys("Enter")
+    browser.evaluate("document.querySelector('#flame canvas').focus()")
+    browser.keys("Enter")
+    assert shown_bands(browser) == [(name, number)]
+
+
 def test_resident_memory(page, recorded, written, said):
-    """The table has what the data file has, to the byte, and the time line says what its dotted line is."""
+    """The table has what the data file has, to the byte, and the time line says what its dashed line is."""
     data = recorded("resident", ("--resident",), ("resident", "retained"))
     samples = said("graph", data)["rss_samples"]
     shown = page(written(data))
@@ -228,7 +310,7 @@ def test_resident_memory(page, recorded, written, said):
         parts = [value for name, value in sample.items() if name not in ("time_ns", "torn_ms")]
         assert number_of(row[1]) == sum(parts) == sum(map(number_of, row[2:]))
         assert number_of(row[heads.index("Allocator's, without a live block")]) == sample["free"] > 50 << 20
-    assert "The dotted line is resident memory" in shown.browser.text("#timeline-help")
+    assert "The dashed line is resident memory" in shown.browser.text("#timeline-help")
 
 
 def test_zoom_stands_out(page, recorded, written):
@@ -239,7 +321,8 @@ def test_zoom_stands_out(page, recorded, written):
     def said_of_end():
         return browser.evaluate("document.querySelector('#timeline canvas').getAttribute('aria-valuetext')")
 
-    browser.click("#choose-end")
+    browser.evaluate("document.querySelector('#timeline canvas').focus()")
+    browser.keys("End")
     assert "zoomed" not in said_of_end()
     for is_reversed in False, True:
         if is_reversed:
@@ -289,6 +372,9 @@ def test_what_processes_left(page, recorded, written, said):
     shown.choose_card("live")
     assert "What ended processes left is among them." in shown.browser.text("#balance")
     shown.browser.click("#choose-end")
+    assert shown.browser.evaluate("document.querySelector('.card input:checked').value") == "live"
+    shown.browser.evaluate("document.querySelector('#timeline canvas').focus()")
+    shown.browser.keys("End")
     assert shown.cards() == {"alive": (400000, 2)}
     assert "What processes left that had ended by then is not." in shown.browser.text("#balance")
     shown.choose_span(0, said("graph", data)["end_ns"])
@@ -383,13 +469,68 @@ def test_histograms(page, recorded, written, said):
         assert [int(n.replace(",", "")) for n in blocks if n != "0"] == [bucket["blocks"] for bucket in report[key]]
 
 
+def thread_rows(browser):
+    """[(name, own)] of the rows that are unfolded, to the last byte."""
+    return [(name, number_of(title)) for name, title in browser.evaluate(
+        "[...document.querySelectorAll('.threads tbody tr')].map((row) => [row.querySelector('.code').textContent, row.cells[1].title])")]
+
+
+@in_chromium
+def test_programs(page, recorded, written, said):
+    """Processes are below their program, whose sum stands beside it; a program is left out with all of its processes, by keyboard."""
+    data = recorded("leaves", command=("leaves",))
+    shown = page(written(data))
+    browser = shown.browser
+    shown.show("threads")
+    found = dict(thread_rows(browser))
+    report = said("report", data)["selected"]["bytes"]
+    database = sqlite3.connect(data)
+    (processes,), = database.execute("SELECT count(DISTINCT process) FROM threads")
+    assert found["leaves"] == report and processes > 1
+    assert f"{processes} processes" in browser.text(".threads tbody tr .name-cell")
+    ofs = [value for name, value in found.items() if name.startswith("leaves (")]
+    assert len(ofs) == processes and sum(ofs) == report
+    browser.evaluate("document.querySelector('.threads .fold[aria-expanded]').focus()")
+    browser.keys("Enter")
+    assert thread_rows(browser) == [("leaves", report)]
+    assert browser.evaluate("document.activeElement.getAttribute('aria-expanded')") == "false"
+    browser.keys("Space")
+    assert dict(thread_rows(browser)) == found
+    pid = re.search(r"\((\d+)\)", next(name for name in found if name.startswith("leaves (")))[1]
+    browser.evaluate(f"document.querySelector('.threads [aria-label=\"Show leaves ({pid})\"]').focus()")
+    browser.keys("Space")
+    assert browser.evaluate("document.querySelector('.threads .shown').indeterminate")
+    assert shown.cards()["allocated"][0] == report - found[f"leaves ({pid})"]
+    browser.evaluate("document.querySelector('.threads .shown').click()")
+    assert shown.cards()["allocated"][0] == report
+
+
+@in_chromium
+def test_tables_say_what_they_are_of(page, recorded, written):
+    """A table either follows the moment and the span, or says that it does not."""
+    data = recorded("study")
+    shown = page(written(data))
+    browser = shown.browser
+    for key, words in (("End", "not of the moment"), ("Shift+Left", "not of the span alone")):
+        browser.evaluate("document.querySelector('#timeline canvas').focus()")
+        browser.keys(key)
+        for name in browser.evaluate("[...document.querySelectorAll('[role=tab]')].map((tab) => tab.id)"):
+            browser.click(f"#{name}")
+            assert (words in browser.text("#of-whole")) == (name not in ("tab-functions", "tab-stacks", "tab-threads")), name
+    browser.click("#choose-all")
+    browser.click("#tab-leaks")
+    assert browser.evaluate("document.querySelector('#of-whole').hidden")
+
+
 @in_chromium
 def test_threads(page, recorded, written, said):
     """What is left is what report says of that thread."""
     data = recorded("phases", command=("phases",))
     shown = page(written(data))
     shown.show("threads")
-    assert {row[4]: number_of(row[1]) for row in shown.all_rows("threads")} == {
+    whole, *rows = thread_rows(shown.browser)
+    assert whole[0].startswith("phases (") and whole[1] == said("report", data)["selected"]["bytes"]
+    assert dict(rows) == {
         name: said("report", data, f"--thread={name}")["selected"]["bytes"] for name in ("phases", "worker")}
     shown.browser.click("#panel-threads input[aria-label$='worker']")
     assert shown.cards() == figures(said("report", data, "--thread=phases")["selected"])
@@ -397,7 +538,7 @@ def test_threads(page, recorded, written, said):
     shown.show("threads")
     shown.browser.click("#panel-threads .filter input")
     shown.browser.type("work")
-    assert len(shown.all_rows("threads")) == 1
+    assert [name for name, _ in thread_rows(shown.browser)[1:]] == ["worker"]
     shown.browser.click("#panel-threads .filter button:nth-of-type(2)")
     assert shown.cards() == figures(said("report", data, "--thread=worker")["selected"])
     shown.browser.click("#panel-threads .filter button:nth-of-type(1)")
@@ -615,6 +756,7 @@ def test_function_between_callers_and_callees(page, recorded, written, said):
         """What is said of the first box so many rows from the function."""
         x, y, width, height = browser.area(f".sandwich canvas[aria-label^='{side}']")
         at = height - 10 - 20 * from_root if side == "Callers" else 10 + 20 * from_root
+        browser.point(1, 1)
         browser.point(x + width / 4, y + at)
         return browser.evaluate("[...document.querySelectorAll('.sandwich .flame-tip')].find((one) => !one.hidden)?.innerText")
 
@@ -754,7 +896,7 @@ def test_print(page, recorded, written, said, tmp_path):
                           stdout=subprocess.PIPE).stdout.decode()
     for word in ("Live memory over time", "The whole recording", f"{report['all']['allocations']:,} blocks", "mixture"):
         assert word in text, text
-    for word in ("Click for a moment", "Callers ", "Whole recording"):
+    for word in ("Click for a moment", "Callers ", "by function"):
         assert word not in text, text
 
 
@@ -821,9 +963,10 @@ def test_comparison(page, recorded, written, said):
     shown.show("threads")
     total, change = shown.browser.text(".card[data-card=live] .value").split(" +")
     assert [row[1:] for row in shown.all_rows_of("#panel-threads tbody tr")] == [
-        [total, "100.0 %", f"+{change}", "case_study", "case_study", "Only"]]
+        [total, "100.0 %", f"+{change}", "Only", "case_study"]]
     # Beyond the end of the shorter one its end is what is compared.
-    shown.browser.click("#choose-end")
+    shown.browser.evaluate("document.querySelector('#timeline canvas').focus()")
+    shown.browser.keys("End")
     change = shown.browser.text(".card .change").strip()
     assert change.startswith("+") and number_in_units(change) == pytest.approx(
         new["all"]["live_bytes"] - old["all"]["live_bytes"], rel=0.01)

@@ -2,6 +2,7 @@
 // The page of `allocprof html`: one choice of a part of the recording, and all that is shown of it.
 
 import { formatDuration, formatTime } from "./axis.js";
+import { BandPanel } from "./band_panel.js";
 import { readData } from "./data.js";
 import { byId, element } from "./elements.js";
 import { FlameGraph } from "./flame.js";
@@ -11,10 +12,11 @@ import { FunctionTable } from "./functions.js";
 import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
 import { showName } from "./names.js";
 import { groupThreads, knowsCost, readRecording } from "./recording.js";
-import { AdvicePanel, findingLink, HistogramPanel, LeakPanel, ledgerPanel, momentTable, remarkList, residentTable, TemporaryPanel, ThreadPanel } from "./report_panels.js";
+import { AdvicePanel, findingLink, HistogramPanel, LeakPanel, ledgerPanel, momentTable, remarkList, residentTable, TemporaryPanel } from "./report_panels.js";
 import { classOfChange, FunctionPanel, StackPanel } from "./report_tables.js";
 import { readState, writeState } from "./state.js";
 import { themeButton } from "./theme.js";
+import { ThreadPanel } from "./threads.js";
 import { TimeLine } from "./timeline.js";
 import { kinds, readTrie } from "./trie.js";
 
@@ -30,6 +32,10 @@ const cards = {
 	moment: [["alive", "Alive then"]],
 	span: [["allocated", "Allocated in it"], ["kept", "Of that, alive at its end"], ["freed", "Freed in it"]],
 };
+/** Tables of what is chosen; the others are of the whole recording. */
+const followingPanels = new Set(["functions", "stacks", "threads"]);
+/** Cards of what was alive at a moment. */
+const momentCards = new Set(["peak", "live"]);
 const explanations = {
 	"all allocated": "All blocks that were allocated.",
 	"all requested": "All calls that asked for memory. Whether they got it, and what was freed, is not recorded.",
@@ -96,6 +102,8 @@ class ReportPage {
 	buildUnits() {
 		const show = (unit) => {
 			this.unit = unit;
+			if (this.hasTime)
+				this.updateBands();
 			this.update();
 			this.remember();
 		};
@@ -112,28 +120,61 @@ class ReportPage {
 			return;
 		}
 		byId("time").hidden = byId("moments").hidden = false;
+		this.bands = new BandPanel(byId("time-tools"), byId("bands"), this.after, this.functionTable, () => {
+			this.updateBands();
+			this.updateTime();
+			this.remember();
+		}, (by, key) => this.pick(by, key));
 		this.timeLine = new TimeLine(byId("timeline"), this.after, Math.max(...this.sides.map(({ endNs }) => endNs)), (choice) => this.choose(choice));
 		if (this.after.meta.resident.some(([, bytes]) => bytes))
-			byId("timeline-help").prepend("The dotted line is resident memory: anonymous pages of all processes. ");
+			byId("timeline-help").prepend("The dashed line is resident memory: anonymous pages of all processes. ");
+		if (this.timeLine.copies().length)
+			byId("timeline-help").prepend("Triangles are copies of the recording; the table Resident memory has what each found. ");
 		if (this.hasBase)
-			byId("timeline-help").prepend(`The dashed line is ${showName(this.before.meta.file)}, at the same times. `);
-		byId("choose-all").addEventListener("click", () => {
-			if (this.card.all === "peak")
-				this.card.all = "allocated";
-			this.choose({ kind: "all" });
-		});
-		byId("choose-end").addEventListener("click", () => this.choose({ kind: "moment", point: this.after.nEpochs }));
+			byId("timeline-help").prepend(`The dotted line is ${showName(this.before.meta.file)}, at the same times. `);
+		byId("choose-all").addEventListener("click", () => this.chooseAll(momentCards.has(this.card.all) ? "allocated" : this.card.all));
+		byId("choose-end").addEventListener("click", () => this.chooseAll("live"));
 		byId("choose-peak").addEventListener("click", () => {
 			if (this.has("peak"))
-				this.card.all = "peak";
-			this.choose(this.has("peak") ? { kind: "all" }
-				: { kind: "moment", point: highestPoint(this.lines.whole.alive[this.unit]) });
+				this.chooseAll("peak");
+			else
+				this.choose({ kind: "moment", point: highestPoint(this.lines.whole.alive[this.unit]) });
 		});
 		byId("moments").addEventListener("toggle", () => this.updateMoments());
 		byId("show-help").addEventListener("click", ({ target }) => {
 			byId("timeline-help").hidden = !byId("timeline-help").hidden;
 			target.setAttribute("aria-expanded", String(!byId("timeline-help").hidden));
 		});
+	}
+
+	chooseAll(card) {
+		this.card.all = card;
+		this.choose({ kind: "all" });
+	}
+
+	/** The point of the time line at which is what the whole recording's card shows, or null. */
+	markedPoint() {
+		const { choice } = this;
+		if (choice.kind === "moment")
+			return choice.point;
+		if (choice.kind !== "all" || !momentCards.has(this.card.all))
+			return null;
+		return this.card.all === "live" ? this.after.nEpochs : highestPoint(this.lines.whole.alive.bytes);
+	}
+
+	/** Shows more of a band: of a function what calls it and what it calls, of a stack its boxes, else these threads alone. */
+	pick(by, key) {
+		if (by === "lost") {
+			this.showPanel("ledger");
+			this.panel.tab.focus();
+		} else if (by === "function") {
+			this.showPanel("functions");
+			this.functions.choose(key);
+		} else if (by === "stack") {
+			this.flame.showOf(key);
+		} else {
+			this.threads.only([...this.groups.keys()].filter((group) => this.groups[group].threads[0].some((thread) => key.has(thread))));
+		}
 	}
 
 	has(cost) {
@@ -174,7 +215,7 @@ class ReportPage {
 			["threads", "Processes and threads", this.threads, (panel) => panel.update(this.sides.map((_, at) => this.valuesByGroup(at)), this.unit)],
 			["ledger", "Ledger", { container: element("div.two", {}, ...this.sides.map(ledgerPanel)) }, () => {}]);
 		this.panels = panels.map(([name, title, panel, update]) => ({
-			name, panel, update,
+			name, panel, update, isOfWhole: !followingPanels.has(name),
 			tab: element("button", {
 				type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, click: () => this.showPanel(name),
 			}, title),
@@ -211,6 +252,14 @@ class ReportPage {
 		this.remember();
 	}
 
+	/** Says of a table of the whole recording that it is, where something else is chosen. */
+	updateWhole() {
+		const isOther = this.panel.isOfWhole && this.choice.kind !== "all";
+		byId("of-whole").hidden = !isOther;
+		byId("of-whole").textContent = !isOther ? "" : `This is of the whole recording, not ${this.choice.kind === "span"
+			? "of the span alone" : "of the moment"}.`;
+	}
+
 	updatePanel() {
 		for (const { tab, box } of this.panels) {
 			const isShown = tab === this.panel.tab;
@@ -218,6 +267,7 @@ class ReportPage {
 			tab.tabIndex = isShown ? 0 : -1;
 			box.hidden = !isShown;
 		}
+		this.updateWhole();
 		this.panel.update(this.panel.panel);
 	}
 
@@ -244,22 +294,30 @@ class ReportPage {
 	select() {
 		this.selected = this.sides.map((side, at) => selectRows(side, this.included[at], null));
 		if (this.hasTime) {
-			this.lines = { whole: timeLine(this.after, this.selected[0]), part: this.zoomedLine(), base: null };
+			this.lines = { whole: timeLine(this.after, this.selected[0]), part: null, base: null };
 			this.baseLine = this.hasBase ? timeLine(this.before, this.selected[1]) : null;
+			this.updateZoomed();
 		}
 		this.update();
 	}
 
-	/** The time line of the stacks that the flame graph is zoomed to, or null. */
-	zoomedLine() {
+	/** Works out the time line of the stacks that the flame graph is zoomed to, and the bands, which are of these alone then. */
+	updateZoomed() {
 		const nodes = this.flame.zoomedNodes();
-		return nodes && timeLine(this.after, selectRows(this.after, this.included[0], nodes));
+		this.drawn = nodes ? selectRows(this.after, this.included[0], nodes) : this.selected[0];
+		this.lines.part = nodes && timeLine(this.after, this.drawn);
+		this.updateBands();
+	}
+
+	updateBands() {
+		this.made = this.bands.make(this.drawn, this.unit);
+		byId("time-title").textContent = this.made.what === "alive" ? "Live memory over time" : "Allocations over time";
 	}
 
 	zoomed() {
 		if (!this.hasTime)
 			return;
-		this.lines.part = this.zoomedLine();
+		this.updateZoomed();
 		this.updateTime();
 	}
 
@@ -280,7 +338,7 @@ class ReportPage {
 			span: choice.kind === "span" ? [choice.from, choice.until] : undefined,
 			card: card === cards[choice.kind][0][0] ? undefined : card,
 			panel: panel === panels[0] ? undefined : panel.name,
-			function: this.functions.selected ?? undefined,
+			function: this.functions.selected ?? undefined, ...this.bands?.state(),
 			threads: isOn.size === this.groups.length ? undefined : [...isOn],
 		};
 	}
@@ -294,9 +352,10 @@ class ReportPage {
 	}
 
 	/** Shows what readState() returned, as far as there is such a thing here. */
-	restore({ at, span, card, unit, panel, threads, function: number, ...ofFlame }) {
+	restore({ at, span, card, unit, panel, threads, function: number, chart, bands, ...ofFlame }) {
 		const { nEpochs } = this.after;
 		this.isRestoring = true;
+		this.bands?.restore({ chart, bands });
 		this.choice = { kind: "all" };
 		if (this.hasTime && at <= nEpochs)
 			this.choice = { kind: "moment", point: at };
@@ -376,7 +435,7 @@ class ReportPage {
 			const length = timeOfPoint(this.after, choice.until) - timeOfPoint(this.after, choice.from);
 			return `From ${this.timeOf(choice.from)} to ${this.timeOf(choice.until)}, ${formatDuration(length)}`;
 		}
-		return this.card.all === "peak" ? "At the peak" : "The whole recording";
+		return { peak: "At the peak", live: "At the end" }[this.card.all] ?? "The whole recording";
 	}
 
 	/** Shows what is chosen. */
@@ -490,13 +549,13 @@ class ReportPage {
 		const base = this.baseLine && Array.from(this.baseLine.alive[unit], (value, point) =>
 			({ timeNs: timeOfPoint(this.before, point), value }));
 		this.timeLine.choice = this.choice;
-		this.timeLine.marksPeak = this.choice.kind === "all" && this.card.all === "peak";
-		this.timeLine.setLines({ ...this.lines, base }, peak, unit);
-		const isPeak = this.choice.kind === "all" && this.card.all === "peak";
-		byId("choose-all").setAttribute("aria-pressed", String(this.choice.kind === "all" && !isPeak));
-		byId("choose-peak").setAttribute("aria-pressed", String(isPeak));
-		byId("choose-end").setAttribute("aria-pressed",
-			String(this.choice.kind === "moment" && this.choice.point === this.after.nEpochs));
+		const point = this.markedPoint();
+		this.timeLine.marked = point === null ? [] : [point];
+		this.timeLine.setLines({ ...this.lines, base }, peak, unit, this.made);
+		this.bands.update(point);
+		const pressed = this.choice.kind !== "all" ? null : { peak: "peak", live: "end" }[this.card.all] ?? "all";
+		for (const name of ["all", "peak", "end"])
+			byId(`choose-${name}`).setAttribute("aria-pressed", String(name === pressed));
 		this.updateMoments();
 	}
 
@@ -508,7 +567,7 @@ class ReportPage {
 		const points = new Set(Array.from({ length: n + 1 }, (_, i) => Math.round((i * nEpochs) / n)));
 		points.add(highestPoint(this.lines.whole.alive[this.unit]));
 		byId("moments-table").replaceChildren(momentTable([...points].sort((a, b) => a - b), (point) => this.timeOf(point),
-			this.lines.whole.alive[this.unit], this.unit, (point) => this.choose({ kind: "moment", point })));
+			this.lines.whole.alive[this.unit], this.unit, (point) => this.choose({ kind: "moment", point }), this.made));
 	}
 }
 

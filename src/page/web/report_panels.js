@@ -178,92 +178,6 @@ export class HistogramPanel {
 	}
 }
 
-/** Threads by process, each of which can be left out of the page. */
-export class ThreadPanel {
-	/** @onSelect gets the groups' indices that are selected, as a Set. */
-	constructor(groups, hasBase, onSelect) {
-		this.groups = groups;
-		this.onSelect = onSelect;
-		this.isOn = new Set(groups.keys());
-		this.search = element("input", {
-			type: "search", placeholder: "Search processes and threads", input: () => this.list(),
-			"aria-label": "Search processes and threads",
-		});
-		this.status = element("span.soft", { role: "status" });
-		this.table = new DataTable([
-			{
-				title: "Shown", cell: ({ at }) => element("input", {
-					type: "checkbox", checked: this.isOn.has(at), change: (event) => this.set([at], event.target.checked),
-					"aria-label": `Show ${this.nameOf(at)}`,
-				}),
-			},
-			valueColumn("Own", (row) => row.unit, (row) => row.value),
-			shareColumn((row) => row.value, () => this.whole),
-			...hasBase ? [changeColumn("Change", (row) => row.unit, (row) => row.value - row.base)] : [],
-			{ title: "Process", className: "process-cell", cell: ({ at }) => element("span.code.clip", {}, this.processOf(at)), order: ({ at }) => this.processOf(at) },
-			{ title: "Thread", className: "name-cell", cell: ({ at }) => element("span.code.clip", {}, showName(groups[at].thread)) },
-			{ title: "Only", cell: ({ at }) => element("button.only", { type: "button", click: () => this.only([at]), "aria-label": `Only ${this.nameOf(at)}` }, "Only") },
-		], "What the page shows, by thread, of all threads. Those that are not shown are in nothing else on this page.", 1);
-		this.container = element("div", {},
-			element("div.filter", {}, this.search,
-				element("button", { type: "button", click: () => this.showAll() }, "Show all"),
-				element("button", { type: "button", click: () => this.only(this.found.map(({ at }) => at)) }, "Only these"), this.status),
-			this.table.container);
-	}
-
-	/** "only http", or null where all are shown. */
-	selection() {
-		const { length } = this.groups;
-		if (this.isOn.size === length)
-			return null;
-		return this.isOn.size === 1 ? `only ${this.nameOf([...this.isOn][0])}`
-			: `only ${formatCount(this.isOn.size)} of ${formatCount(length)} threads`;
-	}
-
-	showAll() {
-		this.only(this.groups.keys());
-	}
-
-	processOf(at) {
-		const { process, pid, nProcesses } = this.groups[at];
-		const more = nProcesses > 1 ? ` (${formatCount(nProcesses)} processes)` : "";
-		return showName(process) + (pid === null ? more : ` (${pid})`);
-	}
-
-	nameOf(at) {
-		return `${this.processOf(at)}, ${showName(this.groups[at].thread)}`;
-	}
-
-	set(list, isOn) {
-		for (const at of list)
-			if (isOn)
-				this.isOn.add(at);
-			else
-				this.isOn.delete(at);
-		this.onSelect(this.isOn);
-	}
-
-	only(list) {
-		this.isOn = new Set(list);
-		this.list();
-		this.onSelect(this.isOn);
-	}
-
-	/** @values: one number for each group, in @unit; @base: of the recording that this one is compared with. */
-	update([values, base], unit) {
-		this.whole = values.reduce((a, b) => a + b, 0);
-		this.rows = this.groups.map((_, at) => ({ at, value: values[at], base: base?.[at], unit }));
-		this.list();
-	}
-
-	list() {
-		const wanted = this.search.value.toLowerCase();
-		this.found = this.rows.filter(({ at }) => !wanted || this.nameOf(at).toLowerCase().includes(wanted));
-		this.status.textContent = `${this.isOn.size} of ${this.groups.length} shown`;
-		this.table.setRows([...this.found]);
-	}
-}
-
 function factsOf({ meta, endNs, epochNs, nEpochs }) {
 	const facts = [
 		["Recorded", meta.title], ["File", meta.file], ["Started", meta.startTime],
@@ -318,13 +232,18 @@ export function residentTable(recording, timeOf) {
 			...parts.map(([name]) => cell(sample[name] ?? 0))))));
 }
 
-/** The time line as a table of so many moments, with a button for each. */
-export function momentTable(points, timeOf, alive, unit, onChoose) {
+/** The time line as a table of so many moments, with a button for each, and what was alive of each band. */
+export function momentTable(points, timeOf, alive, unit, onChoose, { what, list, names }) {
 	const heading = (text) => element("th.number", { scope: "col" }, text);
+	const bands = what === "alive" ? list : [];
+	const cell = (value, title) => element("td.number", { title }, formatValue(value, unit));
 
 	return element("table.data", {},
-		element("thead", {}, element("tr", {}, heading("Time"), heading("Alive"), element("th", { "aria-hidden": "true" }))),
+		element("thead", {}, element("tr", {}, heading("Time"), heading("Alive"), ...bands.map((_, i) => heading(names[i])),
+			element("th", { "aria-hidden": "true" }))),
 		element("tbody", {}, ...points.map((point) => element("tr", {},
-			element("td.number", {}, timeOf(point)), element("td.number", {}, formatValue(alive[point], unit)),
+			element("td.number", {}, timeOf(point)), cell(alive[point], formatExactly(alive[point], unit)),
+			...bands.map(({ stays, freed }) => cell(stays[point] + freed[point],
+				`${formatExactly(stays[point] + freed[point], unit)}, of which ${formatExactly(stays[point], unit)} stays`)),
 			element("td.name-cell", {}, element("button", { type: "button", click: () => onChoose(point), "aria-label": `Show ${timeOf(point)}` }, "Show"))))));
 }

@@ -2,7 +2,7 @@
 // What a page shows, as the fragment of its address: so that Back undoes, and a link shows the same.
 
 const switches = ["regexp", "folded", "reversed", "merged"];
-const texts = ["card", "unit", "panel", "find", "layout", "order", "colour"];
+const texts = ["card", "unit", "panel", "find", "layout", "order", "colour", "chart", "bands"];
 const numbers = ["at", "zoom", "function"];
 
 /** The fragment for a state, without "#". What is not in it is as the page begins. */

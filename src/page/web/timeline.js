@@ -2,6 +2,7 @@
 // The time line of a recording, on which one chooses a moment or a span.
 
 import { formatTime, timeTicks, valueTicks } from "./axis.js";
+import { hatchOf, paintBands } from "./band_paint.js";
 import { formatValue } from "./format.js";
 import { highestPoint, pointAt, timeOfPoint } from "./moments.js";
 
@@ -14,6 +15,9 @@ const leastDrag = 4;
 const pageStep = 10;
 /** Resident memory is drawn where the most of it is at most so many times what was ever alive. */
 const mostResident = 4;
+const markSize = 5;
+/** The line of resident memory has a gap where the next sample is so many usual distances away. */
+const longestPause = 8;
 
 export class TimeLine {
 	/**
@@ -34,12 +38,14 @@ export class TimeLine {
 
 	/**
 	 * @lines.whole is what is drawn, of timeLine(); @lines.part a part of it that stands out, or null; @lines.base the
-	 * same of another recording, [{ timeNs, value }], or null. @peak is what was alive at the recorded peak, or null.
+	 * same of another recording, [{ timeNs, value }], or null. @peak is what was alive at the recorded peak, or null. @bands are
+	 * drawn in place of the part, or of the whole: { what, list, colours, names }, of makeBands() and colourBands().
 	 */
-	setLines(lines, peak, unit) {
+	setLines(lines, peak, unit, bands) {
 		this.lines = lines;
-		this.peak = peak;
+		this.peak = bands.what === "alive" ? peak : null;
 		this.unit = unit;
+		this.bands = bands;
 		this.draw();
 		this.describe();
 	}
@@ -239,25 +245,27 @@ export class TimeLine {
 		context.setTransform(ratio, 0, 0, ratio, 0, 0);
 		context.clearRect(0, 0, width, height);
 		context.font = `12px ${getComputedStyle(canvas).fontFamily}`;
-		const { alive } = this.lines.whole;
-		const base = this.lines.base ?? [];
-		this.most = Math.max(alive[this.unit][highestPoint(alive[this.unit])], this.peak ?? 0,
+		const isAlive = this.bands.what === "alive";
+		const values = this.lines.whole[this.bands.what][this.unit];
+		const base = isAlive ? this.lines.base ?? [] : [];
+		this.most = Math.max(values[highestPoint(values)], this.peak ?? 0,
 			base.reduce((most, { value }) => Math.max(most, value), 0), 1) * 1.06;
-		const resident = this.resident().reduce((most, [, bytes]) => Math.max(most, bytes), 0) * 1.06;
+		const resident = isAlive ? this.resident().reduce((most, [, bytes]) => Math.max(most, bytes), 0) * 1.06 : 0;
 		this.hasResident = resident > 0 && resident <= this.most * mostResident;
 		if (this.hasResident)
 			this.most = Math.max(this.most, resident);
 		this.drawAxes(width);
 		this.drawChosenSpan();
-		this.drawArea(alive[this.unit], this.lines.part ? 0.16 : 0.24, 1.5);
-		if (this.lines.part)
-			this.drawArea(this.lines.part.alive[this.unit], 0.55, 1.5);
-		if (this.lines.base)
+		if (this.lines.part && isAlive)
+			this.drawArea(values, 0.16);
+		this.drawBands();
+		if (base.length)
 			this.drawBase();
 		if (this.hasResident)
 			this.drawResident();
 		this.drawPeak();
 		this.drawStrip();
+		this.drawCopies();
 		this.drawCursors();
 	}
 
@@ -297,12 +305,12 @@ export class TimeLine {
 			context.lineTo(this.xOfPoint(point), this.y(values[point]));
 	}
 
-	drawArea(values, opacity, width) {
+	drawArea(values, opacity) {
 		const { context } = this;
-		const colour = this.colour("--accent");
+		const colour = this.colour("--soft");
 		this.trace(values);
 		context.strokeStyle = colour;
-		context.lineWidth = width;
+		context.lineWidth = 1;
 		context.lineJoin = "round";
 		context.stroke();
 		context.lineTo(this.xOfPoint(values.length - 1), chartHeight);
@@ -313,6 +321,16 @@ export class TimeLine {
 		context.globalAlpha = 1;
 	}
 
+	drawBands() {
+		const { context, recording } = this;
+		const { what, list, colours, names } = this.bands;
+		const hatches = new Map(colours.map((colour) => [colour, hatchOf(context, colour)]));
+		paintBands(context, list, {
+			xs: Array.from({ length: recording.nEpochs + 1 }, (_, point) => this.xOfPoint(point)), isStepped: what === "allocated",
+			yOf: (value) => this.y(value), colours, names, style: { ink: this.colour("--ink"), paper: this.colour("--paper"), hatches },
+		});
+	}
+
 	drawBase() {
 		const { context } = this;
 		context.beginPath();
@@ -320,7 +338,7 @@ export class TimeLine {
 			context.lineTo(this.x(timeNs), this.y(value));
 		context.strokeStyle = this.colour("--soft");
 		context.lineWidth = 1.5;
-		context.setLineDash([5, 4]);
+		context.setLineDash([1.5, 3]);
 		context.stroke();
 		context.setLineDash([]);
 	}
@@ -336,12 +354,17 @@ export class TimeLine {
 
 	drawResident() {
 		const { context } = this;
+		const samples = this.resident();
+		const longest = (longestPause * this.endNs) / samples.length;
+		let before = -Infinity;
 		context.beginPath();
-		for (const [time, bytes] of this.resident())
-			context.lineTo(this.x(time), this.y(bytes));
+		for (const [time, bytes] of samples) {
+			context[time - before > longest ? "moveTo" : "lineTo"](this.x(time), this.y(bytes));
+			before = time;
+		}
 		context.strokeStyle = this.colour("--ink");
 		context.lineWidth = 1.5;
-		context.setLineDash([1.5, 3]);
+		context.setLineDash([5, 3]);
 		context.stroke();
 		context.setLineDash([]);
 	}
@@ -386,6 +409,25 @@ export class TimeLine {
 		line(context, gutter, bottom + 0.5, gutter + this.chartWidth, bottom + 0.5);
 	}
 
+	/** When copies of the recording were made before it ended, as far as it has what they found. */
+	copies() {
+		return this.recording.meta.residentParts.map((sample) => sample.time_ns).slice(0, -1);
+	}
+
+	drawCopies() {
+		const { context } = this;
+		const bottom = chartHeight + stripHeight;
+		context.fillStyle = this.colour("--mark");
+		for (const time of this.copies()) {
+			const x = this.x(time);
+			context.beginPath();
+			context.moveTo(x, bottom - 1);
+			context.lineTo(x - markSize, bottom + markSize);
+			context.lineTo(x + markSize, bottom + markSize);
+			context.fill();
+		}
+	}
+
 	drawChosenSpan() {
 		const { context } = this;
 		const span = this.preview ?? this.choice;
@@ -409,11 +451,12 @@ export class TimeLine {
 		}
 		context.strokeStyle = context.fillStyle = this.colour("--mark");
 		context.lineWidth = 1.5;
-		const whole = this.marksPeak ? [highestPoint(this.lines.whole.alive.bytes)] : [];
-		const points = { all: whole, moment: [span.point], span: [span.from, span.until] }[span.kind];
+		const points = { all: this.marked ?? [], moment: [span.point], span: [span.from, span.until] }[span.kind];
 		for (const point of points) {
 			const x = this.xOfPoint(point);
 			line(context, x, 0, x, bottom);
+			if (this.bands.what !== "alive")
+				continue;
 			context.beginPath();
 			context.arc(x, this.y(this.alive(point)), 4, 0, 2 * Math.PI);
 			context.fill();
