@@ -14,7 +14,7 @@
 
 /* Whether a call of a defined allocator counts together with the allocator calls made beneath it. */
 enum ap_nesting {
-	AP_NESTING_NONE, /* not a defined allocator */
+	AP_NESTING_NONE, /* not a defined allocator, or a function of which each call counts, whoever makes it */
 	/* Calls beneath a call of the definition do not count, except calls of AP_NESTING_BESIDE
 	 * definitions. */
 	AP_NESTING_OUTERMOST,
@@ -23,8 +23,9 @@ enum ap_nesting {
 
 /* Namespace of a defined allocator's block addresses: malloc's; one of its own (definition + 1),
  * so that one address may be a block in several; or none, in which case its blocks are not
- * followed. */
+ * followed. Functions that are only counted hand out nothing. */
 #define AP_BLOCKS_OF_MALLOC 0
+#define AP_ONLY_COUNTED	    0xfe
 #define AP_NO_BLOCKS	    0xff
 
 /* The result of a function that allocates: its return value, or the place of the block. */
@@ -211,7 +212,7 @@ struct ap_site {
 	__u8 own;	/* 1: the allocator's own maintenance, no request of the application */
 	__u8 behind;	/* mask of AP_BEHIND_: arguments that point to the value */
 	__u8 nesting;	/* enum ap_nesting */
-	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or definition + 1 */
+	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_ONLY_COUNTED, AP_NO_BLOCKS, or definition + 1 */
 	/* 1: it frees blocks only if the name in its first argument says so (mallctl). */
 	__u8 by_name;
 	/* How many words of 8 bytes SP is below its value at the function's entry. */

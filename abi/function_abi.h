@@ -78,6 +78,12 @@ enum ap_defined_kind {
 /* Maximum number of defined allocators per run, so that a mask of all functions fits in 64 bits. */
 #define AP_MAX_DEFINITIONS 13
 
+/* Returns the definition of the function, whose number is AP_DEFINED or greater. */
+static inline __u32 ap_function__definition(__u32 function)
+{
+	return (function - AP_DEFINED) / AP_DEFINED_KINDS;
+}
+
 #define AP_FUNCTIONS (AP_DEFINED + AP_MAX_DEFINITIONS * AP_DEFINED_KINDS)
 
 /* Masks of all functions, and of the first of every defined allocator (each AP_DEFINED_KINDS-th bit). */

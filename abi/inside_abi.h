@@ -26,7 +26,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 14
+#define INSIDE_VERSION 15
 
 /* File name of the library as it is installed. */
 #define INSIDE_FILE "liballocprof-inside.so"
@@ -94,6 +94,30 @@ struct inside_settings {
 	__u64 recorded; /* bit mask of the functions whose calls are counted by stack */
 	/* Sampling, as sampling__configure() sets it up. Only the members for sampling are used. */
 	struct ap_config sampling;
+};
+
+/* How many functions may only be counted, and room for the names of one and of its variables. */
+#define INSIDE_COUNTED	  64
+#define INSIDE_NAME_BYTES 160
+/* Room for the names of the files that a definition is about. */
+#define INSIDE_FILES_BYTES 512
+
+/* A function whose calls are only counted. allocprof writes all but @is_found. */
+struct inside_counted {
+	__u32 function; /* AP_DEFINED and so on */
+	__u32 is_found; /* 1: an object that a process has loaded exports it */
+	char name[INSIDE_NAME_BYTES];
+	/* The variable by whose value the function goes on, and one whose byte has to be 1 for that; "": none. */
+	char word[INSIDE_NAME_BYTES], flag[INSIDE_NAME_BYTES];
+};
+
+struct inside_all_counted {
+	__u32 n;
+	__u32 pad; /* 0 */
+	struct inside_counted list[INSIDE_COUNTED];
+	/* By definition: names of files with the shell's '*' and '?', each terminated, and an empty one behind the
+	 * last. Without any the functions of all files count. */
+	char files[AP_MAX_DEFINITIONS][INSIDE_FILES_BYTES];
 };
 
 /* Table n of a program's live blocks has 1 << (INSIDE_FIRST_BLOCKS + n) slots. */
@@ -166,6 +190,8 @@ struct inside_thread {
 	/* Indexed by enum ap_function. @internal counts calls that the allocator made by a
 	 * function's name, which are fewer than a probe would see. */
 	struct ap_site_counts functions[AP_DEFINED];
+	__u64 counted
+		[AP_MAX_DEFINITIONS]; /* calls of functions that are only counted, by definition */
 	/* Offset of a table of struct inside_count, with log2 of its room in the bits
 	 * INSIDE_SHIFT; 0: there is none yet. */
 	__u64 counts;
@@ -187,7 +213,8 @@ struct inside_thread_regions {
 /* Counters of a thread for the time during which a set of regions is open. */
 struct inside_region_counts {
 	struct ap_site_counts functions[AP_DEFINED];
-	__u64 stats[AP_STATS]; /* LIVE: counted as the programs of bpf/ do by set */
+	__u64 counted[AP_MAX_DEFINITIONS]; /* as in struct inside_thread */
+	__u64 stats[AP_STATS];		   /* LIVE: counted as the programs of bpf/ do by set */
 };
 
 /* Stored in place of the offset of a struct inside_thread whose process has ended, when allocprof
@@ -322,6 +349,8 @@ enum inside_gap {
 	INSIDE_GAP_COLLECTED,
 	/* Processes that mapped other memory over the library's, and are not counted any more. */
 	INSIDE_GAP_REPLACED,
+	/* Functions that are only counted, and may be called, or have been, by no word that was changed in time. */
+	INSIDE_GAP_COUNTED,
 	INSIDE_GAPS,
 };
 
@@ -523,6 +552,7 @@ struct inside_header {
 	struct inside_live live __attribute__((aligned(64)));
 	struct inside_waits waits __attribute__((aligned(64)));
 	struct inside_regions regions;
+	struct inside_all_counted counted;
 	/* Number of programs that processes executed with the library in LD_PRELOAD, and number of
 	 * programs in which it began, both including the command. A program between execve(2) and
 	 * the start of its dynamic linker counts only in the first. */

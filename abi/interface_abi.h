@@ -29,6 +29,8 @@ enum interface_kind {
 	INTERFACE_THROUGH,
 	INTERFACE_OWN,	   /* calls functions of the table, for the allocator's own purposes */
 	INTERFACE_IGNORED, /* neither allocates nor frees */
+	INTERFACE_COUNTED, /* it is in no table: a definition says that its calls are only counted */
+	INTERFACE_LOOKUP,  /* dlsym(3), in no table either: it finds the function of a name */
 };
 
 struct interface_function {

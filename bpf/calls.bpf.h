@@ -174,6 +174,8 @@ static __noinline __maybe_unused bool call__may_end(struct process *process, con
 	__u64 id = bpf_get_current_pid_tgid();
 	struct ap_thread *thread;
 
+	if (hit->blocks == AP_ONLY_COUNTED)
+		return false;
 	if (moves && blocks__has(&key))
 		return true;
 	thread = bpf_map_lookup_elem(&threads, &id);

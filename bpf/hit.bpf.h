@@ -366,6 +366,8 @@ static __noinline int hit__read_described(struct hit *hit, const struct ap_site 
 					  const struct pt_regs *regs)
 {
 	hit__read_described_arguments(hit, site, regs);
+	if (site->blocks == AP_ONLY_COUNTED && site->nesting == AP_NESTING_NONE)
+		return 0;
 	hit__classify_described(hit, site, arch__ip(regs));
 	if (!config.outermost || site->nesting == AP_NESTING_BESIDE)
 		return 0;

@@ -26,6 +26,8 @@ static __always_inline bool live__follow(struct pt_regs *ctx, struct process *pr
 		record__count(record, hit);
 		regions__count(hit);
 	}
+	if (hit->blocks == AP_ONLY_COUNTED)
+		return false;
 	if (hit->blocks == AP_NO_BLOCKS) {
 		count_untracked(record, hit, AP_UNTRACKED_POOL);
 		return false;

@@ -100,6 +100,8 @@ static __always_inline void source__follow(struct pt_regs *regs, struct process 
 		record__count(record, hit);
 		regions__count(hit);
 	}
+	if (hit->blocks == AP_ONLY_COUNTED)
+		return;
 	if (hit->blocks == AP_NO_BLOCKS) {
 		count_untracked(record, hit, AP_UNTRACKED_POOL);
 		return;

@@ -22,7 +22,7 @@ static const char *unit_of(int figure)
 {
 	bool is_bytes = cost__is_bytes(check__cost(figure)) && figure != BUDGET_LOST_ALLOCATIONS;
 
-	return is_bytes ? "bytes" : "allocations";
+	return is_bytes ? "bytes" : figure == BUDGET_CALLS ? "calls" : "allocations";
 }
 
 static json_object *name_of(const struct check_result *result, size_t part, int figure)

@@ -32,6 +32,7 @@ static const struct {
 	[BUDGET_REMAINING_BYTES] = { STAT_LIVE_BYTES, COST_LIVE_BYTES },
 	[BUDGET_PEAK_BYTES] = { STAT_PEAK_BYTES, COST_PEAK },
 	[BUDGET_TEMPORARY_ALLOCATIONS] = { STAT_TEMPORARY, COST_TEMPORARY },
+	[BUDGET_CALLS] = { STAT_TOTAL_ALLOCATIONS, COST_ALLOCATIONS },
 	/* These are of stacks alone. */
 	[BUDGET_LOST_ALLOCATIONS] = { .of_stack = COST_LOST },
 	[BUDGET_LOST_BYTES] = { .of_stack = COST_LOST },
@@ -138,7 +139,10 @@ int check__select(const struct budget_part *part, struct check_selection *select
 		options->n_where = 1;
 		return filter_where__parse(&selection->where, part->name, error);
 	}
-	selection->rule = (struct filter_rule){ .kind = FILTER_THROUGH, .text = part->name };
+	selection->rule = (struct filter_rule){
+		.kind = part->kind == BUDGET_COUNT ? FILTER_FUNCTION : FILTER_THROUGH,
+		.text = part->name,
+	};
 	options->rules = &selection->rule;
 	options->n_rules = 1;
 	return 0;
@@ -177,6 +181,21 @@ static bool is_of_stacks(const struct budget_part *part)
 	return part->kind != BUDGET_REGION && !part->is_off;
 }
 
+/* Reports that nobody counts a function that has a limit. */
+static void check_counted(struct check_runs *runs, const struct profile *profile,
+			  const struct budget_part *part)
+{
+	int function = definition_names__find(&profile->definitions, part->name);
+
+	if (part->kind != BUDGET_COUNT ||
+	    (function >= 0 && definition_names__counts(&profile->definitions, function)))
+		return;
+	error__set(
+		&runs->missing, -ENOENT,
+		"no `count` line counts '%.64s'; name the definition that has it with --allocator",
+		part->name);
+}
+
 /* Takes the figures of functions and expressions. */
 static int take_functions(struct check_runs *runs, struct profile *profile, struct error *error)
 {
@@ -184,8 +203,10 @@ static int take_functions(struct check_runs *runs, struct profile *profile, stru
 	int err = 0;
 
 	for (size_t i = 0; i < test->n_parts && !err; i++)
-		if (is_of_stacks(&test->parts[i]))
+		if (is_of_stacks(&test->parts[i])) {
+			check_counted(runs, profile, &test->parts[i]);
 			err = add_stacks(runs, i + 1, 0, profile, &test->parts[i], error);
+		}
 	return err;
 }
 

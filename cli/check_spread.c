@@ -126,7 +126,8 @@ static __u64 *count_calls(const struct profile *all, const struct stack_groups *
 		const struct profile_count *count = &all->counts[i];
 		__u32 run = profile__count_run(all, count);
 
-		if (count->stack && run <= n && !profile__function_frees(count->function))
+		if (count->stack && run <= n && !profile__function_frees(count->function) &&
+		    !definition_names__counts(&all->definitions, count->function))
 			calls[groups->by_stack[count->stack - 1] * n + run - 1] += count->calls;
 	}
 	return calls;

@@ -71,6 +71,8 @@ static struct stat_totals add_up(const struct measure *measure, const struct pro
 
 		if (!stat_totals__shows(measure, profile, i))
 			continue;
+		if (definition_names__counts(&profile->definitions, i))
+			continue;
 		totals.internal += counts->internal;
 		/* Allocators hand out the memory that they map, so calls that map memory are not
 		 * added: bytes would count twice. */

@@ -33,6 +33,8 @@ static json_object *functions_object(const struct measure *measure, const struct
 		json__add(functions, definition_names__function(&measure->definitions.names, i),
 			  entry);
 		json__add(entry, "calls", json__count(counts->calls));
+		if (definition_names__counts(&profile->definitions, i))
+			continue;
 		if (!region)
 			json__add(entry, "internal", json__count(counts->internal));
 		json__add(entry, "bytes", json__count(counts->size_bytes));

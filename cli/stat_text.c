@@ -185,7 +185,8 @@ static void print_functions(const struct measure *measure, const struct profile 
 		const struct table_cell cells[] = {
 			{ number__count(counts->calls) },
 			table__word(definition_names__function(&measure->definitions.names, i)),
-			profile__function_frees(i)
+			profile__function_frees(i) ||
+					definition_names__counts(&profile->definitions, i)
 				? table__word("")
 				: (struct table_cell){ number__count(counts->size_bytes) },
 			{ number__count(counts->internal) },

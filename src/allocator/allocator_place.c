@@ -405,6 +405,10 @@ int reader__find_definition_ends(struct allocator_reader *reader, struct error *
 	bool is_outermost = definition->nesting == AP_NESTING_OUTERMOST, any_unknown = false;
 	int err;
 
+	if (definition__only_counts(definition)) {
+		spoil(allocator);
+		return 0;
+	}
 	for (size_t i = 0; i < allocator->n_sites; i++) {
 		struct site *site = &allocator->sites[i];
 		bool is_seen = !reader->leaves_unseen[i],

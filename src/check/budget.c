@@ -28,6 +28,7 @@ static const char *const figure_names[BUDGET_FIGURES] = {
 	[BUDGET_REMAINING_BYTES] = "remaining_bytes",
 	[BUDGET_PEAK_BYTES] = "peak_bytes",
 	[BUDGET_TEMPORARY_ALLOCATIONS] = "temporary_allocations",
+	[BUDGET_CALLS] = "calls",
 	[BUDGET_LOST_ALLOCATIONS] = "lost_allocations",
 	[BUDGET_LOST_BYTES] = "lost_bytes",
 };
@@ -69,6 +70,7 @@ static const struct {
 } kinds[] = {
 	[BUDGET_REGION] = { "region", "region", "in region" },
 	[BUDGET_THROUGH] = { "through", "function", "through" },
+	[BUDGET_COUNT] = { "count", "counted function", "of" },
 	[BUDGET_WHERE] = { "where", "expression", "where" },
 };
 
@@ -204,6 +206,8 @@ static int read_runs(const struct budget_context *context, json_object *value, _
 /* Returns whether parts of the kind have the figure. */
 static bool part_has(enum budget_part_kind kind, int figure)
 {
+	if (kind == BUDGET_COUNT || figure == BUDGET_CALLS)
+		return kind == BUDGET_COUNT && figure == BUDGET_CALLS;
 	return kind == BUDGET_THROUGH || figure <= BUDGET_REMAINING_BYTES;
 }
 
@@ -217,9 +221,10 @@ static int read_part(const struct budget_context *at, json_object *object, struc
 	context.part_kind = part->kind;
 	context.key = NULL;
 	if (!json_object_is_type(object, json_type_object))
-		return fail(
-			&context,
-			"it has to be an object, such as {\"total_allocations\": {\"max\": 1000}}");
+		return fail(&context, "it has to be an object, such as {\"%s\": {\"max\": 1000}}",
+			    budget__figure_name(part->kind == BUDGET_COUNT
+							? BUDGET_CALLS
+							: BUDGET_TOTAL_ALLOCATIONS));
 	json_object_object_foreach(object, key, value)
 	{
 		int figure = figure_by_name(key);
@@ -229,6 +234,9 @@ static int read_part(const struct budget_context *at, json_object *object, struc
 			err = read_limit(&context, value, &part->limits[figure]);
 		else if (!strcmp(key, "comment"))
 			err = read_text(&context, value, &ignored);
+		else if (part->kind == BUDGET_COUNT)
+			err = fail(&context,
+				   "unknown key; a counted function has calls and comment");
 		else
 			err = fail(&context,
 				   "unknown key; a %s has total_allocations, "
@@ -306,8 +314,10 @@ static int read_shared_key(const struct budget_context *context, json_object *va
 	int figure = figure_by_name(context->key);
 	const char *ignored;
 
-	if (figure >= 0)
+	if (figure >= 0 && figure != BUDGET_CALLS)
 		return read_limit(context, value, &limits[figure]);
+	if (!strcmp(context->key, "counts"))
+		return read_parts(context, value, BUDGET_COUNT, test);
 	if (!strcmp(context->key, "regions"))
 		return read_parts(context, value, BUDGET_REGION, test);
 	if (!strcmp(context->key, "through"))
@@ -344,7 +354,7 @@ static int read_when(const struct budget_context *at, json_object *object, struc
 			err = fail(&context,
 				   "unknown key; here are machine, system, libc, compiler and "
 				   "library, which are regular expressions, limits of figures, "
-				   "regions, through, where and comment");
+				   "regions, through, counts, where and comment");
 		if (err)
 			return err;
 	}
@@ -400,7 +410,7 @@ static int read_key(const struct budget_context *context, json_object *value,
 	return fail(
 		context,
 		"unknown key; a test has command, runs, warmup, percentile, directory, regions, "
-		"through, where, when, comment, total_allocations, total_allocated_bytes, "
+		"through, counts, where, when, comment, total_allocations, total_allocated_bytes, "
 		"remaining_allocations, remaining_bytes, peak_bytes, temporary_allocations, "
 		"lost_allocations and lost_bytes");
 }

@@ -21,6 +21,7 @@ enum budget_figure {
 	BUDGET_REMAINING_BYTES,
 	BUDGET_PEAK_BYTES,
 	BUDGET_TEMPORARY_ALLOCATIONS,
+	BUDGET_CALLS, /* of a function that is only counted; BUDGET_COUNT alone has it, and nothing else */
 	/* What was left that no pointer leads to, also indirectly; the last ones. */
 	BUDGET_LOST_ALLOCATIONS,
 	BUDGET_LOST_BYTES,
@@ -54,10 +55,11 @@ struct budget_when {
 enum budget_part_kind {
 	BUDGET_REGION,	/* a region that the program marks, allocprof-targets(7) */
 	BUDGET_THROUGH, /* stacks through a function, whose name is a pattern */
+	BUDGET_COUNT,	/* calls of a function that is only counted, allocprof-allocators(5) */
 	BUDGET_WHERE,	/* blocks of which an expression holds, allocprof-where(7) */
 };
 
-/* Limits for a part of what the command allocates. Only BUDGET_THROUGH has figures behind BUDGET_REMAINING_BYTES. */
+/* Limits for a part of what the command does. Only BUDGET_THROUGH has figures behind BUDGET_REMAINING_BYTES. */
 struct budget_part {
 	enum budget_part_kind kind;
 	const char *name;

@@ -200,8 +200,10 @@ int budget_part__update(struct budget_part *part,
 
 	for (int i = 0; i < BUDGET_FIGURES; i++)
 		owners[i] = part->object;
-	return update_limits(owners, part->limits, measured, 1U << BUDGET_TOTAL_ALLOCATIONS,
-			     changed);
+	return update_limits(
+		owners, part->limits, measured,
+		1U << (part->kind == BUDGET_COUNT ? BUDGET_CALLS : BUDGET_TOTAL_ALLOCATIONS),
+		changed);
 }
 
 static int fail_to_write(struct error *error, int err, const char *path)

@@ -172,7 +172,7 @@ static int parse_number(struct cursor *cursor, __u32 *number)
 static int set_number(struct cursor *cursor, struct interface_function *interface)
 {
 	struct value_location location = { interface->size, interface->behind & AP_BEHIND_SIZE };
-	__u32 number;
+	__u32 number = 0;
 	int err = parse_number(cursor, &number);
 
 	if (err)
@@ -317,9 +317,16 @@ static size_t take_name(struct cursor *cursor, const char **name)
 }
 
 /* Checks that a definition has only functions or only USDT probes, since these are found in
- * different ways. */
-static int check_kind(const struct definition *definition, const struct cursor *cursor)
+ * different ways, and either is an allocator's or only counts. */
+static int check_kind(const struct definition *definition, bool only_counts,
+		      const struct cursor *cursor)
 {
+	if (definition->n_functions && definition__only_counts(definition) != only_counts)
+		return error__set(
+			cursor->error, -EINVAL,
+			"%s: definition '%s' has functions of an allocator, and such as are only "
+			"counted; define two definitions",
+			cursor->where, definition->name);
 	if (!definition->n_functions || definition->is_usdt == cursor->is_usdt)
 		return 0;
 	return error__set(
@@ -329,25 +336,53 @@ static int check_kind(const struct definition *definition, const struct cursor *
 		cursor->where, definition->name);
 }
 
+/* Adds a function, whose name has @len bytes. */
+static int add_function(struct definition *definition, const char *name, size_t len,
+			struct interface_function *interface, const struct cursor *cursor)
+{
+	struct definition_function *grown;
+	enum interface_family family;
+	char *copy = strndup(name, len);
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	grown = interface__find(copy, &family) || definition__find(definition, copy) ||
+				definition->n_functions == MAX_FUNCTIONS
+			? NULL
+			: reallocarray(definition->functions, definition->n_functions + 1,
+				       sizeof(*grown));
+	if (!grown) {
+		err = error__set(cursor->error, -EINVAL,
+				 "%s: %s is known already, or is one too many", cursor->where,
+				 copy);
+		free(copy);
+		return err;
+	}
+	definition->functions = grown;
+	definition->is_usdt = cursor->is_usdt;
+	interface->name = copy;
+	grown[definition->n_functions++] =
+		(struct definition_function){ .name = copy, .interface = *interface };
+	return 0;
+}
+
 /* Parses "pool_get(size=arg0) -> ret". */
 static int parse_function(struct definition *definition, enum ap_defined_kind kind,
 			  struct cursor *cursor)
 {
 	struct interface_function interface = { .function = definition__function(definition->index,
 										 kind) };
-	struct definition_function *grown;
-	enum interface_family family;
 	const char *name;
 	size_t len = take_name(cursor, &name);
-	char *copy;
-	int err = 0;
+	int err;
 
 	if (!len || !cursor__take(cursor, "("))
 		return error__set(cursor->error, -EINVAL,
 				  "%s: '%s' is no function; it has to be such as "
 				  "pool_get(size=arg0)",
 				  cursor->where, name);
-	err = check_kind(definition, cursor);
+	err = check_kind(definition, false, cursor);
 	if (err)
 		return err;
 	if (!cursor__take(cursor, ")")) {
@@ -368,26 +403,52 @@ static int parse_function(struct definition *definition, enum ap_defined_kind ki
 		err = check_function(cursor, kind, &interface);
 	if (err)
 		return err;
-	copy = strndup(name, len);
-	if (!copy)
-		return -ENOMEM;
-	grown = interface__find(copy, &family) || definition__find(definition, copy) ||
-				definition->n_functions == MAX_FUNCTIONS
-			? NULL
-			: reallocarray(definition->functions, definition->n_functions + 1,
-				       sizeof(*grown));
-	if (!grown) {
-		err = error__set(cursor->error, -EINVAL,
-				 "%s: %s is known already, or is one too many", cursor->where,
-				 copy);
-		free(copy);
-		return err;
+	return add_function(definition, name, len, &interface, cursor);
+}
+
+/* Parses "retain" or "retain through _retain". */
+static int parse_count(struct definition *definition, struct cursor *cursor)
+{
+	struct interface_function interface = { .function = definition__function(definition->index,
+										 0) };
+	const char *name, *word = NULL;
+	size_t len = take_name(cursor, &name), word_len = 0;
+	int err;
+
+	if (cursor__take(cursor, "through ")) {
+		word_len = cursor__take_word(cursor, &word);
+		len = cursor->is_usdt || !word_len ? 0 : len;
 	}
-	definition->functions = grown;
-	definition->is_usdt = cursor->is_usdt;
-	interface.name = copy;
-	grown[definition->n_functions++] = (struct definition_function){ copy, interface };
-	return 0;
+	cursor__skip(cursor);
+	if (!len || *cursor->at)
+		return error__set(
+			cursor->error, -EINVAL,
+			"%s: '%s' is no function to count; it has to be such as pool_lock, or "
+			"pool_lock through pool_hook",
+			cursor->where, name);
+	err = check_kind(definition, true, cursor);
+	if (!err)
+		err = add_function(definition, name, len, &interface, cursor);
+	if (err)
+		return err;
+	definition->blocks = AP_ONLY_COUNTED;
+	if (!word)
+		return 0;
+	definition->functions[definition->n_functions - 1].word = strndup(word, word_len);
+	return definition->functions[definition->n_functions - 1].word ? 0 : -ENOMEM;
+}
+
+static int parse_switch(struct definition *definition, struct cursor *cursor)
+{
+	const char *word;
+	size_t len = cursor__take_word(cursor, &word);
+
+	cursor__skip(cursor);
+	if (!len || *cursor->at || definition->switch_name)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: switch takes the name of one variable", cursor->where);
+	definition->switch_name = strndup(word, len);
+	return definition->switch_name ? 0 : -ENOMEM;
 }
 
 int definition__add_module(struct definition *definition, const char *module)
@@ -449,14 +510,14 @@ static int parse_setting(struct definition *definition, const char *key, const c
 		choice = choose(key, value, returns, cursor);
 		if (choice >= 0)
 			definition->returns_probed = choice;
-	} else if (!strcmp(key, "blocks")) {
+	} else if (!strcmp(key, "blocks") && !definition__only_counts(definition)) {
 		choice = choose(key, value, blocks, cursor);
 		if (choice >= 0)
 			definition->blocks = block_values[choice];
 	} else {
 		choice = error__set(cursor->error, -EINVAL,
-				    "%s: '%s' is not known; it takes alloc, realloc, free, "
-				    "modules, nesting, returns and blocks",
+				    "%s: '%s' is not known; it takes alloc, realloc, free, count, "
+				    "modules, nesting, returns, blocks and switch",
 				    cursor->where, key);
 	}
 	return choice < 0 ? choice : 0;
@@ -480,6 +541,10 @@ int definition__parse_line(struct definition *definition, char *line, const char
 	for (int kind = 0; kind < AP_DEFINED_KINDS; kind++)
 		if (!strcmp(key, defined_kind__name(kind)))
 			return parse_function(definition, kind, &cursor);
+	if (!strcmp(key, DEFINITION_COUNT))
+		return parse_count(definition, &cursor);
+	if (!strcmp(key, "switch"))
+		return parse_switch(definition, &cursor);
 	if (!strcmp(key, "modules"))
 		return parse_modules(definition, equals + 1, &cursor);
 	return parse_setting(definition, key, cursor.at, &cursor);

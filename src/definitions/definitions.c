@@ -71,6 +71,20 @@ static int end_definition(struct definition *definition, const char *where, stru
 				  "%s: definition '%s' has no function; it needs a line such as "
 				  "alloc = pool_get(size=arg0)",
 				  where, definition->name);
+	if (definition__only_counts(definition)) {
+		if (definition->nesting != AP_NESTING_NONE || definition->returns_probed)
+			return error__set(
+				error, -EINVAL,
+				"%s: definition '%s' only counts calls, all of them: leave out "
+				"nesting and returns",
+				where, definition->name);
+		definition->nesting = AP_NESTING_BESIDE;
+		return 0;
+	}
+	if (definition->switch_name)
+		return error__set(error, -EINVAL,
+				  "%s: definition '%s' has a switch and no count line", where,
+				  definition->name);
 	if (definition->is_usdt && definition->nesting == AP_NESTING_OUTERMOST)
 		return error__set(
 			error, -EINVAL,
@@ -99,6 +113,16 @@ static char *next_line(char *text, char **next)
 	if (*text == '#' || *text == ';')
 		*text = '\0';
 	return text;
+}
+
+static int parse_line(struct definitions *definitions, struct definition *definition, char *line,
+		      const char *where, struct error *error)
+{
+	int err = definition__parse_line(definition, line, where, error);
+
+	if (!err && definition__only_counts(definition))
+		definition_names__count_only(&definitions->names, definition->index);
+	return err;
 }
 
 /* Parses the sections of a definition; modifies @text. @path is for messages. */
@@ -130,7 +154,7 @@ static int parse_file(struct definitions *definitions, char *text, const char *p
 					 "line such as [pool]",
 					 where, line);
 		} else {
-			err = definition__parse_line(definition, line, where, error);
+			err = parse_line(definitions, definition, line, where, error);
 		}
 	}
 	if (err)
@@ -213,11 +237,17 @@ static enum ap_nesting take_nesting(char *name)
 }
 
 /* Sets the nesting. With nesting = beside, blocks that were malloc's become the definition's own. */
-static void set_nesting(struct definition *definition, enum ap_nesting nesting)
+static int set_nesting(struct definition *definition, enum ap_nesting nesting, struct error *error)
 {
+	if (definition__only_counts(definition))
+		return error__set(
+			error, -EINVAL,
+			"definition '%s' only counts calls, all of them: leave out its nesting",
+			definition->name);
 	definition->nesting = nesting;
 	if (nesting == AP_NESTING_BESIDE && definition->blocks == AP_BLOCKS_OF_MALLOC)
 		definition->blocks = definition->index + 1;
+	return 0;
 }
 
 /* Sets @flag, that of the pseudo definition @name. */
@@ -249,7 +279,7 @@ static int add_file(struct definitions *definitions, char *name, struct error *e
 	if (!err)
 		err = parse_file(definitions, text, name, error);
 	for (size_t i = first; i < definitions->n && nesting && !err; i++)
-		set_nesting(&definitions->list[i], nesting);
+		err = set_nesting(&definitions->list[i], nesting, error);
 	return err;
 }
 
@@ -329,7 +359,7 @@ int definitions__add_probe(struct definitions *definitions, const char *text,
 			definition = err ? NULL : &definitions->list[definitions->n - 1];
 		}
 		if (!err && !is_name)
-			err = definition__parse_line(definition, trim(line), "--probe", error);
+			err = parse_line(definitions, definition, trim(line), "--probe", error);
 		line = end + 1;
 	}
 	for (; !err && !definition->n_modules && modules && *modules; modules++)
@@ -387,10 +417,13 @@ void definitions__release(struct definitions *definitions)
 
 		for (size_t j = 0; j < definition->n_modules; j++)
 			free(definition->modules[j]);
-		for (size_t j = 0; j < definition->n_functions; j++)
+		for (size_t j = 0; j < definition->n_functions; j++) {
 			free(definition->functions[j].name);
+			free(definition->functions[j].word);
+		}
 		free(definition->modules);
 		free(definition->functions);
+		free(definition->switch_name);
 		free(definition->text);
 	}
 	*definitions = (struct definitions){ 0 };
@@ -422,6 +455,19 @@ bool definitions__any_usdt(const struct definitions *definitions)
 		if (definitions->list[i].is_usdt)
 			return true;
 	return false;
+}
+
+bool definition__only_counts(const struct definition *definition)
+{
+	return definition->blocks == AP_ONLY_COUNTED;
+}
+
+bool definitions__only_count(const struct definitions *definitions)
+{
+	for (size_t i = 0; i < definitions->n; i++)
+		if (!definition__only_counts(&definitions->list[i]))
+			return false;
+	return definitions->n && !definitions->mappings && !definitions->faults;
 }
 
 bool definitions__any_outermost(const struct definitions *definitions)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Allocators that the user defines besides the known ones: pools, a program's own allocators
- * (allocprof-allocators(5)). Their functions have rows like those of interface.h.
+ * (allocprof-allocators(5)). Their functions have rows like those of interface.h. Functions that are
+ * only counted are defined in the same way.
  */
 #ifndef ALLOCPROF_DEFINITIONS_H
 #define ALLOCPROF_DEFINITIONS_H
@@ -22,6 +23,8 @@ struct error;
 
 struct definition_function {
 	char *name; /* symbol name, or "provider:name" */
+	/* Of a function that is only counted: the exported variable through which it goes on, or NULL. */
+	char *word;
 	struct interface_function interface;
 };
 
@@ -30,7 +33,8 @@ struct definition {
 	char *text;	  /* owns @name */
 	__u32 index;	  /* its index in definitions.names */
 	enum ap_nesting nesting;
-	__u8 blocks;	     /* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or index + 1 */
+	__u8 blocks; /* AP_BLOCKS_OF_MALLOC, AP_ONLY_COUNTED, AP_NO_BLOCKS, or index + 1 */
+	char *switch_name; /* exported byte that has to be 1 for functions to go through their words, or NULL */
 	bool is_usdt;	     /* its functions are USDT probes, "provider:name" */
 	bool returns_probed; /* return probes are allowed: nothing unwinds through its functions */
 	char **modules;	     /* patterns of file names or SONAMEs, or paths; none: any file */
@@ -78,6 +82,10 @@ bool definitions__has_faults(const struct definitions *definitions);
 /* Returns whether something counts in every program, whether it has an allocator or not. */
 bool definitions__count_in_all(const struct definitions *definitions);
 bool definitions__any_usdt(const struct definitions *definitions);
+
+/* Returns whether functions are only counted, and nothing else is defined. */
+bool definitions__only_count(const struct definitions *definitions);
+bool definition__only_counts(const struct definition *definition);
 
 /* Returns whether some definition has AP_NESTING_OUTERMOST. */
 bool definitions__any_outermost(const struct definitions *definitions);

@@ -99,6 +99,26 @@ struct live_mark call__enter_within(struct thread *thread, struct call call, con
 				   weight };
 }
 
+void call__count_only(enum ap_function function, const __u64 *frame)
+{
+	struct thread *thread = thread__current();
+	struct inside_region_counts *of_set;
+	__u32 definition = ap_function__definition(function);
+
+	if (unlikely(!thread || process.header->gate != INSIDE_OPEN ||
+		     definition >= AP_MAX_DEFINITIONS))
+		return;
+	if (unlikely(process.within) &&
+	    !is_within(thread, (struct call){ .function = function }, frame))
+		return;
+	counter__add(&thread->shared->counted[definition], 1);
+	of_set = unlikely(thread->regions) ? regions__at_call(thread, (__u64)&frame[1]) : NULL;
+	if (of_set)
+		counter__add(&of_set->counted[definition], 1);
+	if (process.recorded >> function & 1)
+		call__record(thread, function, 0, 1, frame);
+}
+
 /* How many bytes a function that ends in a jump to another one may round the size down. It may
  * round it up by any number. */
 #define JUMP_BYTES_LOST 1

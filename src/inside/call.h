@@ -42,6 +42,9 @@ struct live_mark call__stay_outside(struct thread *thread, struct call call);
 /* Counts the call if a function of --within has made it. */
 struct live_mark call__enter_within(struct thread *thread, struct call call, const __u64 *frame);
 
+/* Counts a call of a function that is only counted. */
+void call__count_only(enum ap_function function, const __u64 *frame);
+
 /* Returns whether one of an allocator's own functions has made the call. @number is the number of
  * the called function. */
 bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 *frame,
@@ -129,7 +132,8 @@ call__enter(struct call call, const __u64 *frame, __u32 number)
 		counter__add(&thread->shared->functions[call.function].internal, 1);
 		return mark_internal;
 	}
-	if (unlikely(own_functions.n) && call__is_of_allocator(thread, call, frame, number)) {
+	if (unlikely(own_functions.n_allocating) &&
+	    call__is_of_allocator(thread, call, frame, number)) {
 		counter__add(&thread->shared->functions[call.function].internal, 1);
 		return mark_internal;
 	}

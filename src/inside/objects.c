@@ -220,6 +220,11 @@ bool object__defines(const struct object *object, const char *name, struct defin
 	return find_in(object, name, symbol_name__gnu_hash(name), true, out);
 }
 
+bool object__defines_variable(const struct object *object, const char *name, struct definition *out)
+{
+	return find_in(object, name, symbol_name__gnu_hash(name), false, out);
+}
+
 /* Finds the first definition in the objects from @object up to, not including, @end. */
 static bool find_from(const struct object *object, const struct object *end, const char *name,
 		      bool function, struct definition *out)
@@ -509,6 +514,60 @@ bool objects__span(__u64 address, struct object_span *out)
 	struct segments wanted = { address, out };
 
 	return &dl_iterate_phdr && each_object(take_span, &wanted) == 1;
+}
+
+static bool code_leads_to(__u64 start, __u64 bytes, __u64 address)
+{
+	for (__u64 at = start; at + sizeof(__s32) <= start + bytes; at++) {
+		__s32 distance;
+
+		__builtin_memcpy(&distance, (const void *)at, sizeof(distance));
+		if (at + sizeof(distance) + distance == address)
+			return true;
+	}
+	return false;
+}
+
+static bool data_leads_to(__u64 start, __u64 bytes, __u64 address)
+{
+	const __u64 *word = (const __u64 *)((start + 7) & ~7ULL);
+
+	for (; (__u64)(word + 1) <= start + bytes; word++)
+		if (*word == address)
+			return true;
+	return false;
+}
+
+struct leading {
+	__u64 dynamic, address;
+};
+
+static int look_for_address(struct object_info *info, size_t size, void *context)
+{
+	const struct leading *leading = context;
+	const Elf64_Phdr *segments = info->segments;
+	bool leads = false;
+
+	if (!holds(info, leading->dynamic))
+		return 0;
+	for (int i = 0; i < info->n_segments && !leads; i++) {
+		__u64 start = info->bias + segments[i].p_vaddr;
+
+		if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & PF_R))
+			continue;
+		if (segments[i].p_flags & PF_X)
+			leads = code_leads_to(start, segments[i].p_filesz, leading->address);
+		else if (segments[i].p_flags & PF_W)
+			leads = data_leads_to(start, segments[i].p_filesz, leading->address);
+	}
+	return leads ? 1 : 2;
+}
+
+bool objects__lead_to(const struct object_span *span, __u64 address)
+{
+	struct leading leading = { span->dynamic, address };
+
+	return &dl_iterate_phdr && each_object(look_for_address, &leading) == 1;
 }
 
 static int take_unloaded(struct object_info *info, size_t size, void *unloaded)

@@ -57,6 +57,10 @@ struct definition {
 	const struct object *object;
 };
 
+/* Finds the object's own definition of the variable. Returns false if it has none. */
+bool object__defines_variable(const struct object *object, const char *name,
+			      struct definition *out);
+
 /* Finds the first definition of the function in the objects behind this library, or in all objects
  * if the dynamic linker has not loaded it. Returns false if there is none. */
 bool objects__find_next(const char *name, struct definition *out);
@@ -123,6 +127,10 @@ struct object_span {
 
 /* Finds the object that contains @address. */
 bool objects__span(__u64 address, struct object_span *out);
+
+/* Returns whether the object at @span has code that may lead to the address: four bytes that are the distance to it;
+ * or data that may: a word with that value. */
+bool objects__lead_to(const struct object_span *span, __u64 address);
 
 /* Works like objects__find_function(), for variables. Returns the address, or NULL if there is
  * none. */

@@ -5,6 +5,7 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
+#include "counted.h"
 #include "inside_abi.h"
 #include "interface_abi.h"
 #include "memory.h"
@@ -132,12 +133,25 @@ static __u32 find_function(const void *address, const struct interface_function 
 	return OWN_FUNCTIONS;
 }
 
+/* Adds a function of which calls come to a stub. Returns its number; OWN_FUNCTIONS: there is no room. */
+static __u32 add_own(const void *address, __u64 size, const struct interface_function *row)
+{
+	__u32 n = own_functions.n;
+
+	if (n == OWN_FUNCTIONS) {
+		memory__add_gap(INSIDE_GAP_FUNCTIONS);
+		return n;
+	}
+	own_functions.list[n] = (struct own_function){ (void *)address, size, row, NULL };
+	__atomic_store_n(&own_functions.n, n + 1, __ATOMIC_RELEASE);
+	return n;
+}
+
 static void add_function(void *context, const char *name, const struct definition *definition)
 {
 	const __u32 *families = context;
 	const struct interface_function *row;
 	enum interface_family family;
-	__u32 n = own_functions.n;
 
 	if (is_ours(name))
 		return;
@@ -149,13 +163,8 @@ static void add_function(void *context, const char *name, const struct definitio
 	if ((row && !(*families >> family & 1)) ||
 	    find_function(definition->address, row) != OWN_FUNCTIONS)
 		return;
-	if (n == OWN_FUNCTIONS) {
-		memory__add_gap(INSIDE_GAP_FUNCTIONS);
-		return;
-	}
-	own_functions.list[n] =
-		(struct own_function){ definition->address, definition->size, row, NULL };
-	__atomic_store_n(&own_functions.n, n + 1, __ATOMIC_RELEASE);
+	if (add_own(definition->address, definition->size, row) != OWN_FUNCTIONS)
+		own_functions.n_allocating++;
 }
 
 static bool is_known(const struct object *object)
@@ -244,9 +253,10 @@ static void find_allocators(void)
 	}
 }
 
-/* Finds the definition to which the dynamic linker binds @name, if it is an allocator's. Returns
- * false if it is not, or this is not certain. */
-static bool resolve(const struct object *caller, const char *name, struct definition *out)
+/* Finds the definition to which the dynamic linker binds @name. Returns false if there is none, or this is not
+ * certain. */
+static bool find_bound(const struct object *caller, const char *name, enum inside_gap gap,
+		       struct definition *out)
 {
 	const struct object *object = objects__first();
 	struct definition other;
@@ -257,16 +267,20 @@ static bool resolve(const struct object *caller, const char *name, struct defini
 			found = true;
 			is_sure = is_first;
 		} else if (found && !is_sure && object__defines(object, name, &other)) {
-			memory__add_gap(INSIDE_GAP_FUNCTIONS);
+			memory__add_gap(gap);
 			return false;
 		}
 		if (object == known.last)
 			is_first = false;
 	}
-	if (!found)
-		return false;
-	if (out->object != caller && object__is_symbolic(caller) &&
-	    object__defines(caller, name, &other))
+	return found && !(out->object != caller && object__is_symbolic(caller) &&
+			  object__defines(caller, name, &other));
+}
+
+/* Works like find_bound(), and returns false if the definition is not an allocator's. */
+static bool resolve(const struct object *caller, const char *name, struct definition *out)
+{
+	if (!find_bound(caller, name, INSIDE_GAP_FUNCTIONS, out))
 		return false;
 	for (__u32 i = 0; i < known.n_allocators; i++)
 		if (known.allocators[i].object == out->object)
@@ -277,8 +291,82 @@ static bool resolve(const struct object *caller, const char *name, struct defini
 struct patching {
 	const struct object *object;
 	struct object_span span;
-	bool is_late;
+	bool is_late, is_settled;
 };
+
+/* Returns the object that has the address, or NULL. */
+static const struct object *object_at(__u64 address)
+{
+	const struct object *object = objects__first();
+	struct object_span span;
+
+	if (!objects__span(address, &span))
+		return NULL;
+	while (object && (__u64)object->dynamic != span.dynamic)
+		object = object->next;
+	return object;
+}
+
+/* Has the word lead to the stub of a function that it leads to, and that is only counted. */
+static void lead_to_stub(const struct patching *patching, __u64 *word, const void *address,
+			 __u64 size, const struct interface_function *row)
+{
+	__u32 index = find_function(address, row);
+
+	if (index == OWN_FUNCTIONS)
+		index = add_own(address, size, row);
+	if (index == OWN_FUNCTIONS)
+		return;
+	if (!words__write(&patching->span, word,
+			  (__u64)allocprof_stubs + index * INSIDE_STUB_BYTES) ||
+	    patching->is_late)
+		memory__add_gap(INSIDE_GAP_COUNTED);
+}
+
+static void patch_counted(const struct patching *patching, const struct interface_function *row,
+			  const char *name, __u64 *slot, bool is_lazy)
+{
+	const struct object_span *span = &patching->span;
+	__u64 value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	struct definition found = { .address = (void *)value };
+
+	if (!value || value - (__u64)__ehdr_start < (__u64)_end - (__u64)__ehdr_start)
+		return;
+	if (is_lazy && value >= span->start && value < span->end) {
+		if (!find_bound(patching->object, name, INSIDE_GAP_COUNTED, &found))
+			return;
+	} else if (!(found.object = object_at(value))) {
+		return;
+	}
+	if (row->kind == INTERFACE_COUNTED &&
+	    (!counted__is_in(row, found.object) || counted__has_word(row, found.object)))
+		return;
+	lead_to_stub(patching, slot, found.address, found.size, row);
+}
+
+/* Has functions that the object exports, and that are only counted, go on by a stub. Notes those that the object may
+ * call itself. */
+static void patch_exports(const struct patching *patching)
+{
+	struct counted_export export;
+
+	for (__u32 i = 0; counted__export(patching->object, i, &export); i++) {
+		if (!export.row)
+			continue;
+		if (!export.word) {
+			if (patching->is_settled &&
+			    objects__lead_to(&patching->span, (__u64) export.function.address))
+				memory__add_gap(INSIDE_GAP_COUNTED);
+			continue;
+		}
+		/* The word may not be relocated yet. */
+		if (*export.word - (__u64)__ehdr_start >= (__u64)_end - (__u64)__ehdr_start &&
+		    object_at(*export.word))
+			lead_to_stub(patching, export.word, (void *)*export.word, 0, export.row);
+		if (export.flag)
+			*export.flag = 1;
+	}
+}
 
 static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 {
@@ -290,10 +378,17 @@ static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 	__u64 stub, value;
 	__u32 index;
 
+	if ((__u64)slot < span->start || (__u64)slot >= span->end)
+		return;
+	row = counted__any() ? counted__row(name) : NULL;
+	if (row) {
+		patch_counted(patching, row, name, slot, is_lazy);
+		return;
+	}
+	if (!own_functions.n_allocating)
+		return;
 	row = interface__find_row(name, &family);
 	if ((!row && !interface__looks_alike(name)) || is_ours(name))
-		return;
-	if ((__u64)slot < span->start || (__u64)slot >= span->end)
 		return;
 	value = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	index = find_function((void *)value, row);
@@ -325,6 +420,7 @@ bool own__take(const struct inside_function *functions, __u64 n)
 					      NULL };
 		if (i >= own_functions.n)
 			__atomic_store_n(&own_functions.n, i + 1, __ATOMIC_RELEASE);
+		own_functions.n_allocating = own_functions.n;
 		known.n_programs = i + 1;
 	}
 	note_returning();
@@ -357,7 +453,11 @@ static void patch_objects(bool is_late, bool is_settled)
 	const struct object *object = objects__first(), *own = objects__own();
 
 	for (; object; object = object->next) {
-		struct patching patching = { .object = object, .is_late = is_late };
+		struct patching patching = {
+			.object = object,
+			.is_late = is_late,
+			.is_settled = is_settled,
+		};
 
 		if (object == own || is_seen(object))
 			continue;
@@ -365,8 +465,9 @@ static void patch_objects(bool is_late, bool is_settled)
 			known.seen[known.n_seen++] = object->dynamic;
 		if (!objects__span((__u64)object->dynamic, &patching.span))
 			continue;
-		if (own_functions.n) {
+		if (own_functions.n_allocating || counted__any()) {
 			object__each_slot(object, NULL, patch, &patching);
+			patch_exports(&patching);
 			words__protect();
 		}
 		if (words__are_bound())
@@ -413,7 +514,7 @@ static void update(bool is_late, const struct objects_changes *changes)
 	known.is_complete = is_settled;
 	find_allocators();
 	note_returning();
-	if (own_functions.n || words__are_bound())
+	if (own_functions.n_allocating || counted__any() || words__are_bound())
 		patch_objects(is_late, is_settled);
 }
 

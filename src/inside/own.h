@@ -30,6 +30,7 @@ struct own_function {
 
 struct own_functions {
 	__u32 n;
+	__u32 n_allocating; /* so many of them are an allocator's; the others are only counted (counted.h) */
 	struct own_function list[OWN_FUNCTIONS];
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Counts calls of the functions of own.h. */
 #include "call.h"
+#include "counted.h"
 #include "interface_abi.h"
 #include "memory.h"
 
@@ -244,6 +245,14 @@ __attribute__((used)) static bool own__enter(__u32 number, struct own_frame *own
 	const struct interface_function *row = function->row;
 	struct call call;
 
+	if (row && row->kind == INTERFACE_COUNTED) {
+		call__count_only(row->function, frame);
+		return false;
+	}
+	if (row && row->kind == INTERFACE_LOOKUP) {
+		counted__note_lookup((const char *)own->arguments[1]);
+		return false;
+	}
 	if (!row || row->kind != INTERFACE_REQUEST) {
 		bool is_by_name = row && row->kind == INTERFACE_IGNORED;
 

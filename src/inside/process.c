@@ -8,6 +8,7 @@
 #include <linux/time_types.h>
 
 #include "blocks.h"
+#include "counted.h"
 #include "environment.h"
 #include "live.h"
 #include "memory.h"
@@ -199,6 +200,7 @@ static void take_settings(struct inside_header *header)
 	process.record_bytes = process.samples ? sizeof(struct inside_sampled_record)
 					       : sizeof(struct inside_record);
 	process.recorded = process.mode == INSIDE_COUNT ? 0 : header->settings.recorded;
+	counted__begin();
 }
 
 static bool begin_program(enum inside_birth birth)

@@ -105,6 +105,9 @@ static const struct gap_words {
 	[GAP_PROCESS_NOT_LEFT] = {
 		"the process could not be left: it is stopped, or a thread of it did not stop, so that it is not known "
 		"whether calls are missing; the next allocprof that measures it leaves it" },
+	[GAP_COUNTED_UNSEEN] = {
+		"%n time{|s} a library has a function of a `count` line that it may call itself, or a program looked its "
+		"address up, so that calls may be missing; --engine=uprobe counts them" },
 	[GAP_MEMORY_REPLACED] = {
 		"%n process{|es} mapped other memory over that in which {its|their} calls are counted, so "
 		"that what came afterwards is missing; --engine=uprobe counts it" },

@@ -172,19 +172,23 @@ static void set_clock(struct inside_settings *settings)
 #endif
 }
 
-static int make_memory(struct preload *preload, const struct inside_settings *settings)
+static int make_memory(struct preload *preload, const struct preload_options *options)
 {
 	struct inside_header header = {
 		.magic = INSIDE_MAGIC,
 		.version = INSIDE_VERSION,
 		.header_bytes = sizeof(header),
-		.settings = *settings,
+		.settings = options->settings,
 		.next = (sizeof(header) + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1),
 	};
 	struct stat status;
 	int fd, err;
 
 	header.live.epoch_shift = AP_FIRST_EPOCH_SHIFT;
+	if (options->counted)
+		header.counted = *options->counted;
+	for (__u32 i = 0; i < header.counted.n; i++)
+		preload->functions |= 1ULL << header.counted.list[i].function;
 	set_clock(&header.settings);
 	fd = openat(preload->directory_fd, INSIDE_MEMORY, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0600);
@@ -242,6 +246,7 @@ int preload__new(const struct preload_options *options, struct preload **out, st
 		return error__set(error, -ENOMEM, "no memory");
 	preload->sampling = options->settings.sampling;
 	preload->mode = options->settings.mode;
+	preload->functions = (1ULL << AP_DEFINED) - 1;
 	preload->pid_namespace = stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
 	preload->has_within = options->settings.within;
 	preload->memory_fd = preload->tables_fd = preload->wake_fd = preload->directory_fd = -1;
@@ -254,7 +259,7 @@ int preload__new(const struct preload_options *options, struct preload **out, st
 	err = preload__make_directory(preload, error);
 	if (err)
 		goto fail;
-	err = make_memory(preload, &options->settings);
+	err = make_memory(preload, options);
 	if (!err && (options->settings.mode != INSIDE_COUNT || options->settings.within))
 		err = make_tables(preload);
 	if (!err)

@@ -347,6 +347,7 @@ static void count_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBE
 	gaps[GAP_WORDS_UNBOUND] = engine->left.n_lost;
 	gaps[GAP_PROGRAM_EXECUTED] = engine->has_executed;
 	gaps[GAP_PROCESS_NOT_LEFT] = engine->is_not_left;
+	gaps[GAP_COUNTED_UNSEEN] = counted->gaps[INSIDE_GAP_COUNTED];
 	gaps[GAP_MEMORY_REPLACED] = counted->gaps[INSIDE_GAP_REPLACED];
 	gaps[GAP_PROGRAMS_UNNAMED] = execs > counted->n_refused ? execs - counted->n_refused : 0;
 	gaps[GAP_ENTRIES_UNFINISHED] = counted->n_unfinished;
@@ -451,6 +452,16 @@ static void add_functions(const struct preload_engine *engine)
 		/* Functions that are not C's are listed only where an allocator has them. */
 		function->probed |= i < AP_C_FUNCTIONS || counted->functions[i].calls;
 		site_counts__add(&function->counts, &counted->functions[i]);
+	}
+	for (int i = 0; i < AP_MAX_DEFINITIONS; i++) {
+		enum ap_function number = definition__function(i, 0);
+		struct function_totals *function = &engine->profile->totals.functions[number];
+
+		function->probed |= counted->is_found[i];
+		if (!(engine->options.functions >> number & 1))
+			continue;
+		function->counts.calls =
+			profile__add_up(function->counts.calls, counted->counted[i]);
 	}
 }
 

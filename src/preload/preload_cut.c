@@ -231,6 +231,7 @@ void preload_engine__leave_out_forgotten(struct preload_engine *engine)
 
 	subtract((__u64 *)now->functions, (const __u64 *)before->functions,
 		 sizeof(now->functions) / (sizeof(__u64)));
+	subtract(now->counted, before->counted, AP_MAX_DEFINITIONS);
 	subtract(now->stats, before->stats, AP_STATS);
 	subtract(now->gaps, before->gaps, INSIDE_GAPS);
 	if (now->regions && before->regions)

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "collector.h"
 #include "command_path.h"
+#include "definitions.h"
 #include "epoll.h"
 #include "error.h"
 #include "file.h"
@@ -188,7 +189,9 @@ static int refuse_options(const struct session_options *options, struct error *e
 		  "which sets no probes, so that no other process meets any" },
 		{ options->window.start_on, "--start-on", NO_PROBES },
 		{ options->window.stop_on, "--stop-on", NO_PROBES },
-		{ options->definitions, "--allocator, --faults, --probe or --usdt", NO_PROBES },
+		{ options->definitions && !definitions__only_count(options->definitions),
+		  "--allocator, --faults, --probe or --usdt with anything but `count` lines",
+		  NO_PROBES },
 		{ options->ignored && options->ignored[0], "--ignore",
 		  "which does not name the functions that it does not know" },
 	};
@@ -324,10 +327,14 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 			.recorded = options->functions & (options->live ? ~AP_FREEING : ~0ULL),
 		},
 	};
+	_cleanup_(free_ptr) struct inside_all_counted *counted = NULL;
 	struct preload_engine *engine;
 	char library[PATH_MAX];
 	int err = refuse_options(options, error);
 
+	if (!err && options->definitions)
+		err = preload_counted__make(options->definitions, &counted, error);
+	preload_options.counted = counted;
 	if (!err)
 		err = preload_library__find(library, error);
 	if (err)
@@ -407,7 +414,16 @@ static int attach(struct engine *base, struct error *error)
 	struct preload_engine *engine = preload_engine__of(base);
 	pid_t pid = engine->target->pid;
 	int err =
-		preload_attach__new(engine->preload, engine->parser, pid, &engine->attached, error);
+		engine->options.definitions
+			? error__set(
+				  error, -EOPNOTSUPP,
+				  "`count` lines cannot be used with -p and the engine preload, which "
+				  "counts these calls in programs that it starts; use --engine=uprobe, as root")
+			: 0;
+
+	if (!err)
+		err = preload_attach__new(engine->preload, engine->parser, pid, &engine->attached,
+					  error);
 
 	if (!err)
 		err = preload_engine__prepare_process(engine, error);
@@ -483,6 +499,9 @@ static void progress(const struct engine *base, struct session_progress *progres
 		if (engine->options.functions >> i & 1)
 			progress->calls +=
 				results.functions[i].calls - engine->forgotten.functions[i].calls;
+	for (int i = 0; i < AP_MAX_DEFINITIONS; i++)
+		if (engine->options.functions >> definition__function(i, 0) & 1)
+			progress->calls += results.counted[i] - engine->forgotten.counted[i];
 	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
 		progress->lost += results.stats[AP_STAT_LOST + reason] -
 				  engine->forgotten.stats[AP_STAT_LOST + reason];

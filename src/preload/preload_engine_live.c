@@ -251,7 +251,9 @@ static int add_record(struct preload_engine *engine, const struct preload_record
 	if (!record->key.stack || !record->blocks.calls)
 		return 0;
 	engine->memory.records++;
-	engine->n_calls += record->blocks.calls;
+	/* Calls that are only counted hand out no block, and are not awaited. */
+	if (record->key.function < AP_DEFINED)
+		engine->n_calls += record->blocks.calls;
 	if (engine->options.stacks)
 		return live_collector__add_record(engine->live, engine->collector, &record->key,
 						  number, &record->blocks, record->more, false);

@@ -125,7 +125,7 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 		memcpy(&share.of_calls, &((const struct inside_sampled_record *)from)->of_calls,
 		       sizeof(share) - AP_BLOCKS_BYTES);
 	if (from->stack) {
-		if (from->function >= AP_DEFINED || record->key.stack) {
+		if (!reader__has_function(reader, from->function) || record->key.stack) {
 			reader->n_damaged++;
 			return 0;
 		}

@@ -152,6 +152,7 @@ int reader__begin(struct reader *reader, const struct preload *preload)
 		return -errno;
 	reader->fd = preload->memory_fd;
 	reader->sampling = &preload->sampling;
+	reader->functions = preload->functions;
 	if (fd__read_all_at(reader->fd, &reader->header, sizeof(reader->header), 0))
 		return -EIO;
 	set_limits(reader, &status);
@@ -322,6 +323,8 @@ void preload_results__add_thread(struct preload_results *results,
 {
 	for (int i = 0; i < AP_DEFINED; i++)
 		site_counts__add(&results->functions[i], &thread->functions[i]);
+	for (int i = 0; i < AP_MAX_DEFINITIONS; i++)
+		results->counted[i] = reader__add(results->counted[i], thread->counted[i]);
 	for (int i = 0; i < AP_STATS; i++)
 		results->stats[i] = reader__add(results->stats[i], thread->stats[i]);
 	results->n_threads++;
@@ -389,6 +392,13 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 		return err;
 	for (int i = 0; i < INSIDE_GAPS; i++)
 		out->gaps[i] = reader__add(0, reader.header.gaps[i]);
+	for (__u32 i = 0; i < INSIDE_COUNTED; i++) {
+		const struct inside_counted *counted = &reader.header.counted.list[i];
+
+		if (counted->is_found && counted->function >= AP_DEFINED &&
+		    reader__has_function(&reader, counted->function))
+			out->is_found[ap_function__definition(counted->function)] = true;
+	}
 	out->n_begun = reader.header.n_begun;
 	out->waits = reader__add(0, reader.header.waits.count);
 	out->waits_ns = reader__add(0, reader.header.waits.total_ns);

@@ -101,7 +101,7 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 	/* The thread published this table a moment ago, and has not filled the entry yet. */
 	if (!from->stack || !from->calls)
 		return 0;
-	if (from->function >= AP_DEFINED || from->calls > AP_MAX_SUM) {
+	if (!reader__has_function(reader, from->function) || from->calls > AP_MAX_SUM) {
 		reader->n_damaged++;
 		return 0;
 	}

@@ -51,6 +51,16 @@ static int add_definition(struct definition_names *names, const char *name, size
 	return (int)names->n++;
 }
 
+void definition_names__count_only(struct definition_names *names, size_t index)
+{
+	char *first = names->functions[index * AP_DEFINED_KINDS];
+
+	for (int kind = 1; kind < AP_DEFINED_KINDS; kind++)
+		names->functions[index * AP_DEFINED_KINDS + kind][0] = '\0';
+	memcpy(strrchr(first, '.') + 1, DEFINITION_COUNT, sizeof(DEFINITION_COUNT));
+	names->counted |= 1ULL << definition__function(index, 0);
+}
+
 int definition_names__add(struct definition_names *names, const char *name)
 {
 	return add_definition(names, name, strlen(name));
@@ -75,7 +85,7 @@ int definition_names__find(const struct definition_names *names, const char *fun
 {
 	int known = profile__function_by_name(function);
 
-	if (known >= 0 || !names)
+	if (known >= 0 || !names || !*function)
 		return known;
 	for (size_t i = 0; i < names->n * AP_DEFINED_KINDS; i++)
 		if (!strcmp(names->functions[i], function))
@@ -90,12 +100,24 @@ int definition_names__take(struct definition_names *names, const char *function)
 
 	if (known >= 0 || !dot)
 		return known;
+	if (!strcmp(dot + 1, DEFINITION_COUNT)) {
+		/* What is defined already under this name has other functions. */
+		if (find_definition(names, function, dot - function) >= 0)
+			return -ENOENT;
+		definition = add_definition(names, function, dot - function);
+		if (definition < 0)
+			return definition == -EINVAL ? -ENOENT : definition;
+		definition_names__count_only(names, definition);
+		return definition__function(definition, 0);
+	}
 	for (int kind = 0; kind < AP_DEFINED_KINDS; kind++) {
 		if (strcmp(dot + 1, kinds[kind]) != 0)
 			continue;
 		definition = add_definition(names, function, dot - function);
 		if (definition < 0)
 			return definition == -EINVAL ? -ENOENT : definition;
+		if (definition_names__counts(names, definition__function(definition, 0)))
+			return -ENOENT;
 		return definition__function(definition, kind);
 	}
 	return -ENOENT;

@@ -38,6 +38,7 @@ static const char *const keys[GAPS] = {
 	[GAP_WORDS_UNBOUND] = "words_unbound",
 	[GAP_PROGRAM_EXECUTED] = "program_executed",
 	[GAP_PROCESS_NOT_LEFT] = "process_not_left",
+	[GAP_COUNTED_UNSEEN] = "counted_unseen",
 	[GAP_MEMORY_REPLACED] = "memory_replaced",
 	[GAP_PROGRAMS_UNNAMED] = "programs_unnamed",
 	[GAP_ENTRIES_UNFINISHED] = "entries_unfinished",

@@ -76,6 +76,8 @@ enum gap {
 	GAP_WORDS_UNBOUND,
 	GAP_PROGRAM_EXECUTED,
 	GAP_PROCESS_NOT_LEFT,
+	/* Functions that are only counted, and that may be called past the library. */
+	GAP_COUNTED_UNSEEN,
 	/* Processes that mapped other memory over the shared memory. */
 	GAP_MEMORY_REPLACED,
 	/* Programs into which the library could not be loaded, beyond those that are named. */

@@ -99,6 +99,8 @@ static bool is_lacking(const struct session *session, const struct definition *d
 {
 	struct session_files at = { 0 };
 
+	if (session->profile->totals.functions[definition->functions[0].interface.function].probed)
+		return false;
 	while (session__next_file(session, &at))
 		for (size_t i = 0; i < definition->n_functions; i++)
 			if (probed_file__has(&at.file, definition, i))
@@ -588,10 +590,10 @@ int session__complete_profile(struct session *session)
 	/* This comes first, so that the counters that it cannot read are among the results. */
 	int err = add_files(session);
 
-	if (!err)
-		err = add_definitions(session);
 	for (size_t i = 0; i < session->n_engines && !err; i++)
 		err = session__operations(session, i)->results(session->engines[i]);
+	if (!err)
+		err = add_definitions(session);
 	if (!err)
 		err = set_target(session);
 	if (!err)

@@ -105,11 +105,12 @@ static void charge(struct charged_function *function, const struct selection *of
 	function->lost_bytes = profile__add_up(function->lost_bytes, cost__bytes(COST_LOST, of));
 }
 
-bool charges__include(const struct profile_count *count)
+bool charges__include(const struct profile *profile, const struct profile_count *count)
 {
 	return !profile__function_frees(count->function) &&
 	       !profile__function_maps(count->function) &&
-	       !profile__function_faults(count->function);
+	       !profile__function_faults(count->function) &&
+	       !definition_names__counts(&profile->definitions, count->function);
 }
 
 int charges__make(const struct profile *profile, const struct stack_groups *groups,
@@ -131,7 +132,7 @@ int charges__make(const struct profile *profile, const struct stack_groups *grou
 		__u32 group = groups->by_stack[count->stack - 1];
 		struct selection whole;
 
-		if (!charges__include(count) || (counts && !counts[i].allocations))
+		if (!charges__include(profile, count) || (counts && !counts[i].allocations))
 			continue;
 		if (!counts)
 			filter__whole(profile, NULL, count, &whole);

@@ -40,6 +40,6 @@ int charges__make(const struct profile *profile, const struct stack_groups *grou
 void charges__release(struct charges *charges);
 
 /* Returns whether the blocks of such a count are charged. */
-bool charges__include(const struct profile_count *count);
+bool charges__include(const struct profile *profile, const struct profile_count *count);
 
 #endif

@@ -124,10 +124,15 @@ void filtered__release(struct filtered *filtered);
 int filter__select_lifetimes(const struct profile *profile, const struct stack_groups *groups,
 			     struct filter_options *options, bool **selected, struct error *error);
 
-/* Stores all blocks of @count, unfiltered. With @runs births are shifted as if all runs had ended
- * together; NULL: they are as in their run. */
+/* Stores all blocks of @count, unfiltered: none, if its function is only counted. With @runs births are
+ * shifted as if all runs had ended together; NULL: they are as in their run. */
 void filter__whole(const struct profile *profile, const struct filter_runs *runs,
 		   const struct profile_count *count, struct selection *selection);
+
+/* Works like filter__whole(), but also stores the calls of a function that is only counted. They belong to no
+ * other sum: a filter selects them where it names functions. */
+void filter__whole_or_calls(const struct profile *profile, const struct filter_runs *runs,
+			    const struct profile_count *count, struct selection *selection);
 
 /* Checks whether the conditions agree, and @cost can be computed with them: temporary blocks and
  * the peak are not known by epoch. Needs no profile. Returns 0, or -EINVAL with @error set. */

@@ -32,8 +32,18 @@ static __u64 birth_of(const struct filter_runs *runs, __u32 run, __u64 time_ns)
 void filter__whole(const struct profile *profile, const struct filter_runs *runs,
 		   const struct profile_count *count, struct selection *selection)
 {
+	if (definition_names__counts(&profile->definitions, count->function))
+		*selection = selection_none;
+	else
+		filter__whole_or_calls(profile, runs, count, selection);
+}
+
+void filter__whole_or_calls(const struct profile *profile, const struct filter_runs *runs,
+			    const struct profile_count *count, struct selection *selection)
+{
 	struct profile_blocks blocks;
-	bool has_blocks = profile__count_blocks(profile, count, &blocks);
+	bool has_blocks = profile__count_blocks(profile, count, &blocks) &&
+			  !definition_names__counts(&profile->definitions, count->function);
 	__u32 run = profile__count_run(profile, count);
 
 	*selection = selection_none;
@@ -222,7 +232,10 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 	*selection = selection_none;
 	if (conditions__answer(&filter->conditions, WHERE_COUNTS, count->id - 1) != YES)
 		return;
-	filter__whole(filter->profile, &filter->runs, count, &whole);
+	if (definition_names__counts(&filter->profile->definitions, count->function) &&
+	    !(conditions__columns(&filter->conditions) & WHERE_BIT(WHERE_FUNCTION)))
+		return;
+	filter__whole_or_calls(filter->profile, &filter->runs, count, &whole);
 	if (filter->level == WHERE_CELLS) {
 		if (has_blocks)
 			select_cells(filter, count, &blocks, selection);

@@ -122,7 +122,7 @@ static int measure_growth(const struct report *report, const struct charges *cha
 	if (!of_counts)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_counts; i++)
-		if (charges__include(&profile->counts[i]))
+		if (charges__include(profile, &profile->counts[i]))
 			of_counts[i] =
 				charges->of_groups
 					[report->groups->by_stack[profile->counts[i].stack - 1]];
@@ -198,7 +198,7 @@ static __u64 find_lifetime(const struct report *report, const struct charges *ch
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
 
-		if (!charges__include(count) ||
+		if (!charges__include(profile, count) ||
 		    charges->of_groups[report->groups->by_stack[count->stack - 1]] != function ||
 		    !profile__count_blocks(profile, count, &blocks))
 			continue;

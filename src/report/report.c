@@ -171,7 +171,9 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 		const struct profile_count *count = &profile->counts[i];
 		struct report_entry *entry;
 
-		if (profile__function_frees(count->function))
+		if (profile__function_frees(count->function) ||
+		    (definition_names__counts(&profile->definitions, count->function) &&
+		     !filtered->counts[i].allocations))
 			continue;
 		entry = get_entry(report, &index, seed, count, roots);
 		if (!entry) {
@@ -367,7 +369,7 @@ void report_entry__whole(const struct report *report, const struct report_entry 
 
 		if (run && profile__count_run(profile, count) != run)
 			continue;
-		filter__whole(profile, report->runs, count, &one);
+		filter__whole_or_calls(profile, report->runs, count, &one);
 		selection__add(whole, &one);
 	}
 }

@@ -34,12 +34,26 @@ static bool is_live(const struct probes *probes)
 	return probes->options.free_program;
 }
 
-/* Returns AP_NO_BLOCKS for a USDT probe that does not pass the block as an argument. */
+/* Returns AP_NO_BLOCKS for a USDT probe that does not pass the block as an argument, and is not only counted. */
 static __u8 blocks_of(const struct allocator *allocator, const struct site *site)
 {
+	if (allocator->definition && definition__only_counts(allocator->definition))
+		return AP_ONLY_COUNTED;
 	if (site->usdt && !(AP_FREEING >> site->function & 1) && !site->interface->block)
 		return AP_NO_BLOCKS;
 	return allocator->definition ? allocator->definition->blocks : 0;
+}
+
+/* Functions that are only counted, and go on through the same variable, count once where one calls another. */
+static __u8 nesting_of(const struct allocator *allocator, const struct site *site)
+{
+	const struct definition *definition = allocator->definition;
+	const struct definition_function *function;
+
+	if (!definition || !definition__only_counts(definition))
+		return definition ? definition->nesting : AP_NESTING_NONE;
+	function = definition__find(definition, site->interface->name);
+	return function && function->word ? AP_NESTING_BESIDE : AP_NESTING_NONE;
 }
 
 int probes__describe_sites(struct probes *probes, const struct allocator *allocator,
@@ -80,7 +94,7 @@ int probes__describe_sites(struct probes *probes, const struct allocator *alloca
 			.must_jump = site->must_jump,
 			.own = site->is_own,
 			.behind = site->interface->behind,
-			.nesting = allocator->definition ? allocator->definition->nesting : 0,
+			.nesting = nesting_of(allocator, site),
 			.blocks = blocks_of(allocator, site),
 		};
 
@@ -230,7 +244,8 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 	}
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		if (allocator->sites[i].returns == RETURNS_UNKNOWN &&
-		    !(AP_FREEING >> allocator->sites[i].function & 1))
+		    !(AP_FREEING >> allocator->sites[i].function & 1) &&
+		    blocks_of(allocator, &allocator->sites[i]) != AP_ONLY_COUNTED)
 			tell_unfollowed(entry, &allocator->sites[i]);
 	if (allocator->is_collected)
 		snprintf(entry->live_gap, sizeof(entry->live_gap),

@@ -10,6 +10,7 @@
 #include "profile_totals.h"
 
 struct collector;
+struct definitions;
 struct runtimes;
 struct error;
 struct live_collector;
@@ -82,7 +83,7 @@ struct preload_engine {
 	/* With --live: values of the last reading. */
 	__u32 epoch_shift;
 	__u64 generation, peak_bytes;
-	__u64 n_calls; /* number of calls in all records */
+	__u64 n_calls; /* number of calls in all records that may hand out blocks */
 	struct live_memory memory;
 	/* The counts until the last cut, and until the cut at which everything before was forgotten.
 	 * @forgotten has no lists. */
@@ -100,6 +101,11 @@ struct preload_engine {
 	/* Processes that began after another engine had taken over their parent. */
 	__u64 processes_of_other;
 };
+
+/* preload_counted.c: describes the functions of the definitions, all of which are only counted, for processes. The
+ * caller frees *@out. Returns 0; -EOPNOTSUPP, with @error set, for what the library cannot count; or -ENOMEM. */
+int preload_counted__make(const struct definitions *definitions, struct inside_all_counted **out,
+			  struct error *error);
 
 static inline struct preload_engine *preload_engine__of(const struct engine *engine)
 {

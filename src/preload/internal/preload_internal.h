@@ -22,7 +22,8 @@ struct preload {
 	struct ap_config sampling; /* a copy of the settings, which processes could change */
 	bool is_tight;		   /* a copy of the header's */
 	enum inside_mode mode;
-	/* Sums over threads of ended processes, whose memory was released. Only functions, stats,
+	__u64 functions; /* mask of the functions that processes count */
+	/* Sums over threads of ended processes, whose memory was released. Only functions, counted, stats,
 	 * regions and n_threads are used. */
 	struct preload_results retired;
 	__u64 retired_ns;    /* when ended processes were last looked for */
@@ -83,6 +84,7 @@ struct reader {
 	 * indices must be below. */
 	__u32 n_programs;
 	const struct ap_config *sampling;
+	__u64 functions;	       /* as in struct preload */
 	__u64 n_unfinished, n_damaged; /* as in struct preload_results */
 	__u64 n_without_chunk;	       /* those of n_unfinished that have no chunk */
 	/* Results that the functions fill in, each its own ones. */
@@ -102,6 +104,12 @@ int reader__look_again(struct reader *reader);
 /* Reads @size bytes at @offset. Returns false, and counts the offset as damaged, if it is not in
  * the part that was taken, or the file is shorter. */
 bool reader__get(struct reader *reader, __u64 offset, void *out, size_t size);
+
+/* Returns whether processes count calls of the function. */
+static inline bool reader__has_function(const struct reader *reader, __u32 function)
+{
+	return function < AP_FUNCTIONS && reader->functions >> function & 1;
+}
 
 /* Returns the first offset at or after @offset at which the file has data, at most @end. */
 __u64 reader__next_data(struct reader *reader, __u64 offset, __u64 end);
