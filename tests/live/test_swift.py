@@ -155,3 +155,49 @@ def test_tasks(run, allocprof, swift, tmp_path):
     assert total == f"sum allocations={region['allocations']} deallocations={region['deallocations']}"
     assert region["allocations"] > 1000 * 6 * 25
     assert run(command, expect=0).stdout.startswith(b"5 suspensions: nobody\n")
+
+
+# What the functions of each count are, but for those that call others of them.
+COUNTED = {
+    "swift-retain": ["swift_retain", "swift_retain_n", "swift_tryRetain", "swift_allocEmptyBox"],
+    "swift-release": ["swift_release", "swift_release_n"],
+    "swift-object": ["swift_allocObject", "swift_allocBox", "swift_bufferAllocate"],
+}
+
+
+def referenced(run, allocprof, swift, tmp_path, n, *options):
+    command = [swift / "lib" / "ld-linux-x86-64.so.2", "--library-path", swift / "lib", swift / "references", str(n)]
+    report, _ = test_regions.stat(run, allocprof, tmp_path, ["--allocator", "swift", *options], command)
+    assert report["complete"] and report["lost"]["total"] == 0
+    return {name: report["functions"][f"{name}.count"]["calls"] for name in COUNTED}, report
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_references(run, runner, allocprof, swift, tmp_path, engine):
+    """Retains, releases and objects of four threads, also those within the runtime, are as the kernel counts them in the same run."""
+    names = [name for functions in COUNTED.values() for name in functions]
+    with support.EveryHit(runner, swift / "lib" / "libswiftCore.so", names) as hits:
+        calls, _ = referenced(run, allocprof, swift, tmp_path, 1000)
+        by_kernel = hits.read()
+    assert calls == {name: sum(by_kernel[function] for function in functions) for name, functions in COUNTED.items()}, by_kernel
+    more, _ = referenced(run, allocprof, swift, tmp_path, 1500, "--live")
+    assert more["swift-object"] - calls["swift-object"] == 4 * 500
+    assert calls["swift-release"] > calls["swift-retain"] > 4 * 1000
+
+
+@pytest.mark.engines("preload")
+def test_references_are_no_allocations(run, allocprof, swift, tmp_path):
+    _, report = referenced(run, allocprof, swift, tmp_path, 1000)
+    command = [swift / "lib" / "ld-linux-x86-64.so.2", "--library-path", swift / "lib", swift / "references", "1000"]
+    alone, _ = test_regions.stat(run, allocprof, tmp_path, [], command)
+    assert {name: alone[name] for name in ("allocations", "deallocations", "bytes_allocated")} == \
+        {name: report[name] for name in ("allocations", "deallocations", "bytes_allocated")}
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_who_retains(run, allocprof, swift, tmp_path, engine):
+    run([allocprof, "record", "-o", tmp_path / "data", "--allocator", "swift", "--", swift / "lib" / "ld-linux-x86-64.so.2",
+         "--library-path", swift / "lib", swift / "references", "1000"], expect=0)
+    folded = run([allocprof, "folded", "--cost=allocations", "--where", "function = 'swift-retain.count'", tmp_path / "data"],
+                 expect=0).stdout.decode()
+    assert sum(int(line.rpartition(" ")[2]) for line in folded.splitlines() if "work" in line) >= 4 * 1000

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Builds shapes.swift, and regions.swift and tasks.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
+# Builds shapes.swift and references.swift, and regions.swift and tasks.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
 # this is: build.sh DIRECTORY
 #
 # Makes a root of Debian 13 with the package swiftlang by scripts/root, which takes some minutes, the network
@@ -25,8 +25,9 @@ in_root() {
 	"$scripts/root" run swift "$@" </dev/null
 }
 
-cp "$source/shapes.swift" "$root/tmp/shapes.swift"
+cp "$source/shapes.swift" "$source/references.swift" "$root/tmp"
 in_root "$swift/bin/swiftc" -O -g -parse-as-library -o /tmp/shapes /tmp/shapes.swift
+in_root "$swift/bin/swiftc" -O -g -o /tmp/references /tmp/references.swift
 
 # copy_with_libraries DIRECTORY FILE...: paths in the root
 copy_with_libraries() {
@@ -67,8 +68,8 @@ for configuration in debug release; do
 done
 
 rm -rf "${out:?}/lib" "${out:?}/demangle"
-copy_with_libraries "$out/lib" /tmp/shapes \
+copy_with_libraries "$out/lib" /tmp/shapes /tmp/references \
 	/tmp/allocprof-swift/.build/debug/tasks /tmp/allocprof-swift/.build/release/tasks
 copy_with_libraries "$out/demangle" "$swift/lib/libswiftDemangle.so" "$swift/bin/swift-demangle"
 cp "$root$swift/lib/libswiftDemangle.so" "$root$swift/bin/swift-demangle" "$out/demangle/"
-cp "$root/tmp/shapes" "$out/shapes"
+cp "$root/tmp/shapes" "$root/tmp/references" "$out"
