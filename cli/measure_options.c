@@ -375,11 +375,11 @@ int measure__find_processes(struct measure *measure, struct error *error)
 			"later those are measured that the others start");
 	measure->session.follow =
 		measure->follows || measure->session.joins || process_set__size(measure->set) > 1;
-	if (measure->session.follow && measure->session.engine == SESSION_ENGINE_PRELOAD)
+	if (measure->session.joins && measure->session.engine == SESSION_ENGINE_PRELOAD)
 		return error__set(
 			error, -EINVAL,
-			"--engine=inside measures one running process, without its children; give -p one "
-			"number and leave out --follow, or leave out --engine");
+			"--engine=inside does not notice processes that start later; give their numbers "
+			"with -p, or leave out --engine");
 	return 0;
 }
 

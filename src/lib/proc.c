@@ -63,8 +63,11 @@ static int read_stat(const char *path, struct proc_stat *out)
 		return file ? -ESRCH : -errno;
 	/* The name is in parentheses and may contain any character. */
 	rest = strrchr(line, ')');
-	if (!rest || sscanf(rest + 1, " %c %d %*d %*d %d %*d %lu", &stat.state, &stat.parent,
-			    &terminal, &stat.flags) != 4)
+	if (!rest ||
+	    sscanf(rest + 1,
+		   " %c %d %*d %*d %d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+		   "%*d %llu",
+		   &stat.state, &stat.parent, &terminal, &stat.flags, &stat.start_ticks) != 5)
 		return -EINVAL;
 	stat.terminal = terminal;
 	*out = stat;
@@ -89,18 +92,36 @@ int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out)
 	return read_stat(path, out);
 }
 
-bool proc_status__number(pid_t pid, const char *key, int *out)
+/* Reads the line of @key in /proc/PID/status. Returns what is behind the colon, or NULL. */
+static const char *read_status(pid_t pid, const char *key, char *line, size_t size)
 {
 	_cleanup_(close_file) FILE *file = NULL;
-	char path[64], line[256];
 	size_t len = strlen(key);
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
+	while (file && fgets(line, size, file))
 		if (!strncmp(line, key, len) && line[len] == ':')
-			return sscanf(line + len + 1, "%d", out) == 1;
-	return false;
+			return line + len + 1;
+	return NULL;
+}
+
+bool proc_status__number(pid_t pid, const char *key, int *out)
+{
+	char line[256];
+	const char *text = read_status(pid, key, line, sizeof(line));
+
+	return text && sscanf(text, "%d", out) == 1;
+}
+
+bool proc_status__last_number(pid_t pid, const char *key, int *out)
+{
+	char line[256];
+	const char *text = read_status(pid, key, line, sizeof(line));
+	const char *tab = text ? strrchr(text, '\t') : NULL;
+
+	return tab && sscanf(tab, "%d", out) == 1;
 }
 
 bool proc_memory__read(pid_t pid, struct proc_memory *out)

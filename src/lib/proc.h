@@ -42,6 +42,7 @@ struct proc_stat {
 	/* Controlling terminal, encoded as by the kernel's new_encode_dev(); 0: none. */
 	unsigned int terminal;
 	unsigned long flags; /* PROC_IS_KERNEL_THREAD and others */
+	__u64 start_ticks;   /* when it started, in clock ticks since the machine's start */
 };
 
 /* Reads the fields of process @pid. Returns 0 or a negative errno: -ESRCH or -ENOENT if there is
@@ -62,5 +63,7 @@ bool proc_memory__read(pid_t pid, struct proc_memory *out);
 /* Reads the number behind @key, such as "Threads", in /proc/PID/status (proc_pid_status(5)). Returns
  * false if there is none, or no such process. */
 bool proc_status__number(pid_t pid, const char *key, int *out);
+/* Does the same for the last of several numbers: that of "NSpid" is the one in the process's own PID namespace. */
+bool proc_status__last_number(pid_t pid, const char *key, int *out);
 
 #endif

@@ -101,10 +101,10 @@ static const struct gap_words {
 		"%n word{|s} by which objects call the allocator {was|were} changed by others, or {is|are} of "
 		"libraries that came later, so that calls may be missing; --engine=uprobe counts them" },
 	[GAP_PROGRAM_EXECUTED] = {
-		"the process executed another program, whose calls are missing; --engine=uprobe counts them" },
+		"%n process{|es} executed another program, whose calls are missing; --engine=uprobe counts them" },
 	[GAP_PROCESS_NOT_LEFT] = {
-		"the process could not be left: it is stopped, or a thread of it did not stop, so that it is not known "
-		"whether calls are missing; the next allocprof that measures it leaves it" },
+		"%n process{|es} could not be left: stopped, or with a thread that did not stop, so that it is not known "
+		"whether calls are missing; the next allocprof that measures {it leaves it|them leaves them}" },
 	[GAP_COUNTED_UNSEEN] = {
 		"%n time{|s} a library has a function of a `count` line that it may call itself, or a program looked its "
 		"address up, so that calls may be missing; --engine=uprobe counts them" },

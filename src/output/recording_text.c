@@ -213,23 +213,24 @@ bool recording_text__has_left(const struct profile *profile)
 int recording_text__goes_on(const struct profile *profile, char **text)
 {
 	__u64 threads = profile__meta_number(profile, "stopped_threads");
+	char who[64] = "the measured processes go on";
 	int length;
 
-	if (profile__gap(profile, GAP_PROGRAM_EXECUTED))
-		length = asprintf(text, "process %d goes on with another program",
-				  profile->totals.run.pid);
+	if (is_one(profile))
+		snprintf(who, sizeof(who), "process %d goes on", profile->totals.run.pid);
+	if (is_one(profile) && profile__gap(profile, GAP_PROGRAM_EXECUTED))
+		length = asprintf(text, "%s with another program", who);
 	else if (threads)
 		length = asprintf(
 			text,
-			"process %d goes on; the library stays mapped and counts no more; its "
-			"%s stood still for %.1f ms at most",
-			profile->totals.run.pid, threads == 1 ? "thread" : "threads",
+			"%s; the library stays mapped and counts no more; %s stood still for %.1f ms at most",
+			who,
+			threads == 1	  ? "its thread"
+			: is_one(profile) ? "its threads"
+					  : "their threads",
 			profile__meta_number(profile, "stopped_ns") / 1e6);
-	else if (!is_one(profile))
-		length = asprintf(text, "the measured processes go on without probes");
 	else
-		length = asprintf(text, "process %d goes on without probes",
-				  profile->totals.run.pid);
+		length = asprintf(text, "%s without probes", who);
 	return length < 0 ? -ENOMEM : 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -184,6 +185,98 @@ int process__share_file(pid_t pid, struct remote *remote, const char *name, size
 	}
 	*address = result;
 	return fd;
+}
+
+/* What one recvmsg(2) needs and writes, as it lies in the process. */
+struct receiving {
+	struct msghdr header;
+	struct iovec part;
+	char byte;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+};
+
+/* Puts @fd into the socket @number of the process, of which both are ends of one connection. */
+static int send_file(pid_t pid, long number, int fd)
+{
+	_cleanup_(close_fd) int process = syscall(SYS_pidfd_open, pid, 0), socket = -1;
+	char byte = 0;
+	struct receiving sent = { .part = { &byte, sizeof(byte) } };
+	struct cmsghdr *control = (struct cmsghdr *)sent.control;
+
+	if (process < 0)
+		return -errno;
+	socket = syscall(SYS_pidfd_getfd, process, (int)number, 0);
+	if (socket < 0)
+		return -errno;
+	sent.header = (struct msghdr){
+		.msg_iov = &sent.part,
+		.msg_iovlen = 1,
+		.msg_control = sent.control,
+		.msg_controllen = sizeof(sent.control),
+	};
+	*control = (struct cmsghdr){ CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS };
+	memcpy(CMSG_DATA(control), &fd, sizeof(fd));
+	return sendmsg(socket, &sent.header, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
+}
+
+/* Has the thread take the file from its socket. Returns the process's descriptor of it, or a negative
+ * errno. */
+static long receive_file(pid_t pid, struct remote *remote, long number)
+{
+	struct receiving received = { 0 };
+	__u64 at = remote__put(remote, &received, sizeof(received));
+	const struct cmsghdr *control = (const struct cmsghdr *)received.control;
+	long n;
+	int fd;
+
+	received.part.iov_base = (void *)(at + offsetof(struct receiving, byte));
+	received.part.iov_len = 1;
+	received.header.msg_iov = (void *)(at + offsetof(struct receiving, part));
+	received.header.msg_iovlen = 1;
+	received.header.msg_control = (void *)(at + offsetof(struct receiving, control));
+	received.header.msg_controllen = sizeof(received.control);
+	if (!at || remote__put(remote, &received, sizeof(received)) != at)
+		return -EFAULT;
+	n = remote__system_call(remote, SYS_recvmsg, number, at, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0,
+				0, 0);
+	if (n < 0)
+		return n;
+	if (process_memory__read(pid, at, &received, sizeof(received)))
+		return -EFAULT;
+	if (received.header.msg_controllen < CMSG_LEN(sizeof(fd)) ||
+	    control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
+		return -EPROTO;
+	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
+	return fd;
+}
+
+int process__map_file(pid_t pid, struct remote *remote, int fd, size_t size, int protection,
+		      __u64 *address)
+{
+	__u64 at = remote__put(remote, (int[2]){ 0 }, sizeof(int[2]));
+	int ends[2];
+	long result = at ? remote__system_call(remote, SYS_socketpair, AF_UNIX,
+					       SOCK_STREAM | SOCK_CLOEXEC, 0, at, 0, 0)
+			 : -EFAULT;
+
+	if (result < 0)
+		return result;
+	if (process_memory__read(pid, at, ends, sizeof(ends)))
+		return -EFAULT;
+	result = send_file(pid, ends[0], fd);
+	if (!result)
+		result = receive_file(pid, remote, ends[1]);
+	for (int i = 0; i < 2; i++)
+		remote__system_call(remote, SYS_close, ends[i], 0, 0, 0, 0, 0);
+	if (result < 0)
+		return result;
+	fd = result;
+	result = remote__system_call(remote, SYS_mmap, 0, size, protection, MAP_SHARED, fd, 0);
+	remote__system_call(remote, SYS_close, fd, 0, 0, 0, 0, 0);
+	if (result < 0 && result > -4096)
+		return result;
+	*address = result;
+	return 0;
 }
 
 static int map_memory(struct remote *remote, size_t size, __u64 *address)

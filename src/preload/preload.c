@@ -19,6 +19,7 @@
 #include "elf_file.h"
 #include "error.h"
 #include "file.h"
+#include "proc.h"
 
 /*
  * Releases memory of ended processes. Without stacks a thread has only one struct, in pages that
@@ -330,6 +331,26 @@ int preload__move(struct preload *preload, int *memory_fd, int *tables_fd)
 	return 0;
 }
 
+int preload__add_attached(struct preload *preload, pid_t pid)
+{
+	struct attached_number *number;
+	struct stat status;
+	char path[64];
+	int own;
+
+	if (array__reserve(&preload->attached, &preload->attached_room, preload->n_attached + 1,
+			   sizeof(*preload->attached)))
+		return -ENOMEM;
+	number = &preload->attached[preload->n_attached++];
+	*number = (struct attached_number){ .pid = pid, .own_pid = pid };
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	if (!stat(path, &status))
+		number->pid_namespace = status.st_ino;
+	if (proc_status__last_number(pid, "NSpid", &own))
+		number->own_pid = own;
+	return 0;
+}
+
 void preload__free(struct preload *preload)
 {
 	if (!preload)
@@ -342,6 +363,7 @@ void preload__free(struct preload *preload)
 	close_fd(&preload->wake_fd);
 	close_fd(&preload->directory_fd);
 	preload_results__free(&preload->retired);
+	free(preload->attached);
 	free(preload->taken);
 	free(preload->answers);
 	free(preload->library);

@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,18 +76,29 @@ static __u64 stubs_of(const struct preload_attach *attach)
 	return attach->base + attach->file.stubs;
 }
 
+/* The first process makes the files of the shared memory, and the others get the same. */
 static int make_memory(struct preload_attach *attach, struct remote *remote)
 {
 	struct inside_request *request = &attach->request;
+	const struct preload *preload = attach->preload;
 	size_t size = (sizeof(struct inside_header) + PAGE - 1) & ~(PAGE - 1);
+	int err;
 
+	if (preload->n_attached) {
+		err = process__map_file(attach->pid, remote, preload->memory_fd, size,
+					PROT_READ | PROT_WRITE, &request->memory);
+		return err || preload->tables_fd < 0
+			       ? err
+			       : process__map_file(attach->pid, remote, preload->tables_fd, PAGE,
+						   PROT_READ, &request->tables);
+	}
 	attach->memory_fd = process__share_file(attach->pid, remote, ATTACH_MEMORY_NAME, size,
 						PROT_READ | PROT_WRITE, &request->memory);
 	if (attach->memory_fd < 0)
 		return attach->memory_fd;
 	/* The locks show other allocprofs that this process lives. */
 	(void)flock(attach->memory_fd, LOCK_EX | LOCK_NB);
-	if (attach->preload->tables_fd < 0)
+	if (preload->tables_fd < 0)
 		return 0;
 	attach->tables_fd = process__share_file(attach->pid, remote, ATTACH_TABLES_NAME, PAGE,
 						PROT_READ, &request->tables);
@@ -692,10 +704,10 @@ int preload_attach__new(struct preload *preload, struct parser *parser, pid_t pi
 		attach_left__find(pid, &attach->left);
 	if (!err)
 		err = prepare_in_time(attach);
-	if (!err)
+	if (!err && !preload->n_attached)
 		err = preload__move(preload, &attach->memory_fd, &attach->tables_fd);
 	if (!err)
-		preload->attached_pid = pid;
+		err = preload__add_attached(preload, pid);
 	if (err) {
 		attach__explain(error, err, pid);
 		goto fail;
@@ -739,6 +751,46 @@ int preload_attach__leave(struct preload_attach *attach, struct preload_attached
 	    again.stopped_ns > out->stopped_ns)
 		out->stopped_ns = again.stopped_ns;
 	return err;
+}
+
+struct seeking_memory {
+	struct stat memory;
+	bool is_mapped;
+};
+
+static int look_for_memory(void *context, const struct proc_mapping *mapping)
+{
+	struct seeking_memory *seeking = context;
+
+	seeking->is_mapped = mapping->inode == seeking->memory.st_ino &&
+			     !strcmp(mapping->path, ATTACH_PATH(ATTACH_MEMORY_NAME));
+	return seeking->is_mapped;
+}
+
+bool preload_forked__find(const struct preload *preload, pid_t pid, struct preload_forked *out)
+{
+	struct seeking_memory seeking = { .is_mapped = false };
+
+	*out = (struct preload_forked){ .pid = pid };
+	return !fstat(preload->memory_fd, &seeking.memory) &&
+	       proc_maps__each(pid, look_for_memory, &seeking) == 1 &&
+	       attach_left__find_library(pid, NULL, &out->base) &&
+	       !process__find_linker(pid, &out->linker);
+}
+
+bool preload_attach__is_origin(const struct preload_attach *attach,
+			       const struct preload_forked *child)
+{
+	return attach->base == child->base && attach->request.linker == child->linker;
+}
+
+int preload_attach__leave_forked(const struct preload_attach *attach,
+				 const struct preload_forked *child, struct preload_attached *out)
+{
+	struct preload_attach like = *attach;
+
+	like.pid = like.calls.pid = child->pid;
+	return preload_attach__leave(&like, out);
 }
 
 void preload_attach__free(struct preload_attach *attach)

@@ -9,6 +9,7 @@
 #define ALLOCPROF_PRELOAD_ATTACH_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct error;
@@ -29,8 +30,8 @@ struct preload_attached {
 };
 
 /*
- * Maps the library into process @pid, in which nothing has been changed yet, and moves the shared
- * memory of @preload to files that the process has mapped. @parser reads the program's file. The caller
+ * Maps the library into process @pid, in which nothing has been changed yet. The first process of @preload
+ * makes the files to which its shared memory is moved; the others map the same. @parser reads the program's file. The caller
  * frees *@out. Returns -EPERM, -EBUSY, -EOPNOTSUPP or another errno with *@error set; then the process is
  * as it was.
  */
@@ -48,6 +49,22 @@ int preload_attach__list(const struct preload_attach *attach, struct inside_redi
 /* Restores the words. Fails with -ESRCH if the process has ended; -ESTALE if it has executed
  * another program; -ETIMEDOUT or -EPERM if the words could not be restored. */
 int preload_attach__leave(struct preload_attach *attach, struct preload_attached *out);
+
+/* A process that was forked by an attached one, or by a child of such, and has executed nothing since. */
+struct preload_forked {
+	pid_t pid;
+	__u64 base,
+		linker; /* addresses in it of the library, and of the dynamic linker's struct r_debug */
+};
+
+/* Returns whether process @pid has the shared memory of @preload: it is attached or forked. */
+bool preload_forked__find(const struct preload *preload, pid_t pid, struct preload_forked *out);
+/* Returns whether the child has its words from this process, or from one that is mapped in the same way. */
+bool preload_attach__is_origin(const struct preload_attach *attach,
+			       const struct preload_forked *child);
+/* Restores the words of such a child, as preload_attach__leave() does those of the process. */
+int preload_attach__leave_forked(const struct preload_attach *attach,
+				 const struct preload_forked *child, struct preload_attached *out);
 
 /* Unmaps what was mapped and has not been used. Accepts NULL. */
 void preload_attach__free(struct preload_attach *attach);

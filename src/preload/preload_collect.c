@@ -97,6 +97,7 @@ static void look_for_python(struct preload_engine *engine, int fd, const char *p
 
 struct preparing {
 	struct preload_engine *engine;
+	pid_t pid; /* the running process; 0: a command */
 	int err;
 };
 
@@ -199,7 +200,7 @@ static int announce_mapping(struct preload_engine *engine, const struct mapped_f
 static int prepare_mapping(void *context, const struct proc_mapping *mapping)
 {
 	const struct mapped_file file = {
-		.pid = ((struct preparing *)context)->engine->target->pid,
+		.pid = ((struct preparing *)context)->pid,
 		.start = mapping->start,
 		.end = mapping->end,
 		.identity = {
@@ -226,18 +227,18 @@ static int prepare_mapping(void *context, const struct proc_mapping *mapping)
 	return preparing->err;
 }
 
-int preload_engine__prepare_process(struct preload_engine *engine, struct error *error)
+int preload_engine__prepare_process(struct preload_engine *engine, pid_t pid, struct error *error)
 {
-	struct preparing preparing = { engine, 0 };
+	struct preparing preparing = { engine, pid, 0 };
 	char link[32];
 	int err = 0;
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", engine->target->pid);
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 	if (engine->within)
 		err = preload_within__prepare(engine->within, link, use_within, engine, error);
 	if (err)
 		return err;
-	err = proc_maps__each(engine->target->pid, prepare_mapping, &preparing);
+	err = proc_maps__each(pid, prepare_mapping, &preparing);
 	if (!err && engine->collector)
 		collector__await_tables(engine->collector);
 	return err;
@@ -345,8 +346,8 @@ static void count_gaps(const struct preload_engine *engine, __u64 gaps[GAP_NUMBE
 	gaps[GAP_COLLECTORS] = counted->gaps[INSIDE_GAP_COLLECTED];
 	gaps[GAP_LIBRARIES_UNSEEN] = counted->gaps[INSIDE_GAP_LOADS];
 	gaps[GAP_WORDS_UNBOUND] = engine->left.n_lost;
-	gaps[GAP_PROGRAM_EXECUTED] = engine->has_executed;
-	gaps[GAP_PROCESS_NOT_LEFT] = engine->is_not_left;
+	gaps[GAP_PROGRAM_EXECUTED] = engine->n_executed;
+	gaps[GAP_PROCESS_NOT_LEFT] = engine->n_not_left;
 	gaps[GAP_COUNTED_UNSEEN] = counted->gaps[INSIDE_GAP_COUNTED];
 	gaps[GAP_MEMORY_REPLACED] = counted->gaps[INSIDE_GAP_REPLACED];
 	gaps[GAP_PROGRAMS_UNNAMED] = execs > counted->n_refused ? execs - counted->n_refused : 0;

@@ -212,31 +212,12 @@ int preload_engine__find_library(struct error *error)
 	return preload_library__find(path, error);
 }
 
-/* Lets the process go on without the library. Nothing need be done for one that has ended. */
-static void leave(struct preload_engine *engine)
-{
-	int err;
-
-	if (!engine->is_entered || engine->is_snapshot)
-		return;
-	engine->is_entered = false;
-	err = preload_attach__leave(engine->attached, &engine->left);
-	if (!err)
-		return;
-	/* If the process runs on with changed words, it is not known which calls went past the
-	 * library. */
-	engine->has_executed = err == -ESTALE;
-	engine->is_not_left = err != -ESRCH && err != -ESTALE;
-	engine->left = (struct preload_attached){ 0 };
-}
-
 static void close_engine(struct engine *base)
 {
 	struct preload_engine *engine = preload_engine__of(base);
 
-	leave(engine);
-	if (!engine->is_snapshot)
-		preload_attach__free(engine->attached);
+	preload_engine__leave(engine);
+	preload_engine__free_attached(engine);
 	/* The collector is freed first, since its loader may still be writing tables into the
 	 * shared memory. */
 	collector__free(engine->collector);
@@ -321,7 +302,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 			.max_depth = options->max_depth ? options->max_depth : AP_MAX_DEPTH,
 			.within = options->window.within != NULL,
 			.regions = options->regions,
-			.follow = options->follow && options->launches,
+			.follow = options->follow,
 			.wait_ms = WAIT_MS,
 			.max_live_shift = PRELOAD_MAX_LIVE_SHIFT,
 			.recorded = options->functions & (options->live ? ~AP_FREEING : ~0ULL),
@@ -409,36 +390,6 @@ static int launch(struct engine *base, char *const argv[], struct error *error)
 	return err;
 }
 
-static int attach(struct engine *base, struct error *error)
-{
-	struct preload_engine *engine = preload_engine__of(base);
-	pid_t pid = engine->target->pid;
-	int err =
-		engine->options.definitions
-			? error__set(
-				  error, -EOPNOTSUPP,
-				  "`count` lines cannot be used with -p and the engine preload, which "
-				  "counts these calls in programs that it starts; use --engine=uprobe, as root")
-			: 0;
-
-	if (!err)
-		err = preload_attach__new(engine->preload, engine->parser, pid, &engine->attached,
-					  error);
-
-	if (!err)
-		err = preload_engine__prepare_process(engine, error);
-	if (!err)
-		err = preload_attach__enter(engine->attached, engine->stop_limit_ns,
-					    &engine->entered, error);
-	engine->is_entered = !err;
-	return err;
-}
-
-static int list_redirections(const struct engine *base, struct inside_redirections *out)
-{
-	return preload_attach__list(preload_engine__of(base)->attached, out);
-}
-
 static int start(struct engine *base, __u64 now_ns, struct error *error)
 {
 	struct preload_engine *engine = preload_engine__of(base);
@@ -523,7 +474,7 @@ static int finish(struct engine *base)
 	/* The other engines have finished already, so no process can be handed over any more. */
 	if (!err && !engine->is_snapshot)
 		err = preload_engine__take_no_more(engine);
-	leave(engine);
+	preload_engine__leave(engine);
 	engine->is_open = false;
 	return err ? err : preload_engine__collect(engine);
 }
@@ -570,8 +521,9 @@ const struct engine_operations preload_engine = {
 	.await_child = await_child,
 	.environment = make_environment,
 	.launch = launch,
-	.attach = attach,
-	.list_redirections = list_redirections,
+	.attach = preload_engine__attach,
+	.attach_more = preload_engine__attach_more,
+	.list_redirections = preload_engine__list_redirections,
 	.start = start,
 	.watch = watch,
 	.read = read_events,

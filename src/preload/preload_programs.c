@@ -191,7 +191,7 @@ int preload_engine__end_programs(struct preload_engine *engine)
 	for (size_t i = 0; i < counted->n_programs && !err; i++) {
 		const struct preload_program *program = &counted->programs[i];
 		bool is_target =
-			program->pid == (__u32)engine->target->pid && !program->in_other_namespace;
+			!program->in_other_namespace && target__has(engine->target, program->pid);
 
 		if (engine->programs[i] != PROGRAM_RUNS)
 			continue;

@@ -226,6 +226,22 @@ static __u64 time_of(struct reader *reader, __u64 ns)
 	return ns > AP_MAX_SUM ? AP_MAX_SUM : ns;
 }
 
+/* A process that was attached to has the number that it has for allocprof. */
+static void number_attached(const struct preload *preload, const struct inside_program *program,
+			    struct preload_program *to)
+{
+	for (size_t i = 0; i < preload->n_attached; i++) {
+		const struct attached_number *number = &preload->attached[i];
+
+		if (preload->n_attached > 1 && (number->own_pid != program->pid ||
+						number->pid_namespace != program->pid_namespace))
+			continue;
+		to->pid = number->pid;
+		to->in_other_namespace = false;
+		return;
+	}
+}
+
 static int take_program(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
@@ -253,10 +269,8 @@ static int take_program(struct reader *reader, __u32 index, const void *element)
 	to->parent = program->parent;
 	to->in_other_namespace = program->pid_namespace && preload->pid_namespace &&
 				 program->pid_namespace != preload->pid_namespace;
-	if (program->birth == INSIDE_BORN_ATTACHED && preload->attached_pid) {
-		to->pid = preload->attached_pid;
-		to->in_other_namespace = false;
-	}
+	if (program->birth == INSIDE_BORN_ATTACHED)
+		number_attached(preload, program, to);
 	to->is_fork = program->birth == INSIDE_BORN_FORK;
 	to->begin_ns = time_of(reader, program->begin_ns);
 	to->end = program->ended <= INSIDE_EXECED ? program->ended : INSIDE_RUNS;

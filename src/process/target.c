@@ -255,7 +255,7 @@ static int open_process(pid_t pid, struct error *error)
 			  "process %d has ended and only waits for its parent to notice", pid);
 }
 
-static bool is_of_target(const struct target *target, pid_t pid)
+bool target__has(const struct target *target, pid_t pid)
 {
 	for (size_t i = 0; target->pid && i < target__n_processes(target); i++)
 		if (target__process(target, i) == pid)
@@ -289,7 +289,7 @@ static int attach_processes(struct target *target, const struct process_set *set
 	int err = 0;
 
 	for (size_t i = 0; i < set->n && !err; i++) {
-		if (!is_of_target(target, set->pids[i]))
+		if (!target__has(target, set->pids[i]))
 			err = attach_process(target, set->pids[i], error);
 		if (err == -ESRCH && set->was_searched)
 			err = 0;
@@ -558,7 +558,7 @@ int attached__list_children(const struct target *target, char **lines)
 		pid_t child = atoi(entry->d_name);
 
 		if (child <= 0 || proc_stat__read(child, &stat) || stat.state == 'Z' ||
-		    !is_of_target(target, stat.parent) || is_of_target(target, child))
+		    !target__has(target, stat.parent) || target__has(target, child))
 			continue;
 		print_child(child, to);
 		n++;

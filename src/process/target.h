@@ -62,6 +62,8 @@ int target__add(struct target *target, const struct process_set *set);
 /* Return the number of the processes that were there at the beginning, and the process @i of these. */
 size_t target__n_processes(const struct target *target);
 pid_t target__process(const struct target *target, size_t i);
+/* Returns whether process @pid is one of them. */
+bool target__has(const struct target *target, pid_t pid);
 
 /* Returns whether any of these is still running. */
 bool target__is_running(const struct target *target);

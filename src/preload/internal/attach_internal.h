@@ -79,6 +79,14 @@ int mapped_library__map_data(const struct mapped_library *library, struct remote
 int process__share_file(pid_t pid, struct remote *remote, const char *name, size_t size,
 			int protection, __u64 *address);
 
+/*
+ * Has the thread map the first @size bytes of the file @fd of this process, at *@address: it gets the
+ * descriptor through a socket, since it may not be permitted to open the file. Returns 0 or a negative
+ * errno.
+ */
+int process__map_file(pid_t pid, struct remote *remote, int fd, size_t size, int protection,
+		      __u64 *address);
+
 /* Maps memory of the process's own there, with @size bytes of @bytes in it. Stores its address; 0 for no bytes.
  * Returns 0 or a negative errno; what is mapped stays. */
 int process__map_copy(pid_t pid, struct remote *remote, const void *bytes, size_t size,

@@ -49,6 +49,13 @@ struct engine_regions {
 
 void engine_regions__release(struct engine_regions *regions);
 
+/* A running process that is measured. */
+struct attached_process {
+	pid_t pid;
+	struct preload_attach *attach;
+	bool is_entered; /* the process's words lead to the library */
+};
+
 struct preload_engine {
 	struct engine engine; /* must be the first member */
 	struct session_options options;
@@ -56,11 +63,12 @@ struct preload_engine {
 	struct profile *profile; /* the session's */
 	struct engine_others others;
 	struct preload *preload;
-	struct preload_attach *attached; /* the running process that is measured, else NULL */
-	bool is_entered;		 /* the process's words lead to the library */
-	struct collector *collector;	 /* NULL without stacks and without --within */
-	struct preload_within *within;	 /* the function of --within, else NULL */
-	struct live_collector *live;	 /* NULL without --live */
+	struct attached_process *attached; /* the running processes that are measured */
+	size_t n_attached, attached_room;
+	__u64 attached_ticks; /* when the first was attached to, in the unit of proc_stat.start_ticks */
+	struct collector *collector;   /* NULL without stacks and without --within */
+	struct preload_within *within; /* the function of --within, else NULL */
+	struct live_collector *live;   /* NULL without --live */
 	struct runtimes *runtimes;
 	struct parser *parser; /* reads files for this thread */
 	__u32 sample_unit_shift;
@@ -72,9 +80,10 @@ struct preload_engine {
 	bool is_command_by_other; /* another engine measures the command */
 	char *command;		  /* the command's path, for messages */
 	__u64 stop_limit_ns;
-	bool has_executed; /* the attached process has executed another program */
-	bool is_not_left;  /* the attached process could not be left */
-	struct preload_attached entered, left; /* all 0: not done yet, or the process had ended */
+	__u64 n_executed; /* attached processes that have executed another program */
+	__u64 n_not_left; /* attached processes that could not be left */
+	/* Sums, and the longest stop; all 0: not done yet, or the processes had ended. */
+	struct preload_attached entered, left;
 	struct engine_regions regions;
 	struct allocator_file *files;
 	size_t n_files, files_room;
@@ -137,8 +146,13 @@ bool preload_engine__has_entry(const struct preload_results *counted, __u32 pid,
 int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],
 				    struct error *error);
 
-/* Does the same for the files that the running process has mapped, including this library. */
-int preload_engine__prepare_process(struct preload_engine *engine, struct error *error);
+/* Does the same for the files that the running process @pid has mapped, including this library. */
+int preload_engine__prepare_process(struct preload_engine *engine, pid_t pid, struct error *error);
+
+/* preload_engine_attach.c: lets the attached processes, and what they have forked, go on without the
+ * library. Nothing need be done for those that have ended. */
+void preload_engine__leave(struct preload_engine *engine);
+void preload_engine__free_attached(struct preload_engine *engine);
 
 /* Passes files that processes have mapped on to the collector. */
 int preload_engine__take_modules(struct preload_engine *engine);
@@ -184,6 +198,9 @@ int preload_engine__collect_regions(struct preload_engine *engine);
 int preload_engine__add_regions(const struct preload_engine *engine, __u64 gaps[GAP_NUMBERS]);
 
 /* Operations of the engine (engine.h). */
+int preload_engine__attach(struct engine *base, struct error *error);
+int preload_engine__attach_more(struct engine *base, size_t from, struct error *error);
+int preload_engine__list_redirections(const struct engine *base, struct inside_redirections *out);
 int preload_engine__cut(struct engine *base, __u64 *cut_ns);
 void preload_engine__become_snapshot(struct engine *base);
 void preload_engine__forget(struct engine *base);

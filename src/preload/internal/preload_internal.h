@@ -28,8 +28,13 @@ struct preload {
 	struct preload_results retired;
 	__u64 retired_ns;    /* when ended processes were last looked for */
 	__u64 pid_namespace; /* inode of allocprof's own PID namespace */
-	/* The attached process, which may be in another PID namespace; 0: none. */
-	pid_t attached_pid;
+	/* The processes that were attached to, which may be in other PID namespaces. */
+	struct attached_number {
+		pid_t pid;	     /* in allocprof's namespace */
+		__u32 own_pid;	     /* in the process's own */
+		__u64 pid_namespace; /* inode of that; 0: it is not known */
+	} * attached;
+	size_t n_attached, attached_room;
 	int wake_fd; /* the FIFO by which processes wake allocprof, held open for writing, too */
 	/* How many files processes have met, and which of them preload__take_modules() has passed
 	 * on. */
@@ -53,6 +58,9 @@ __u64 preload__room_bytes(int fd);
  * *@memory_fd and *@tables_fd, which is -1 if there are no tables, are set to -1. Returns 0 or a
  * negative errno. */
 int preload__move(struct preload *preload, int *memory_fd, int *tables_fd);
+
+/* Notes a process that was attached to. Returns 0 or -ENOMEM. */
+int preload__add_attached(struct preload *preload, pid_t pid);
 
 /* The programs that were in one process. */
 struct pid_program {
