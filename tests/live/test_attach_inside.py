@@ -634,7 +634,7 @@ def test_program_is_executed(runner, allocprof, target, tmp_path):
     recorder.send_signal(signal.SIGINT)
     recorder.communicate(timeout=TIMEOUT_SECONDS)
     said = (tmp_path / "out").read_text()
-    assert recorder.returncode == 0 and "the process executed another program" in " ".join(said.split()), said
+    assert recorder.returncode == 0 and "1 process executed another program" in " ".join(said.split()), said
     process.ask("alloc 10")
     process.exit()
 
@@ -695,7 +695,7 @@ def test_stopped_at_the_end(runner, allocprof, target, tmp_path):
     stop(process.pid)
     recorder.send_signal(signal.SIGINT)
     assert recorder.wait(TIMEOUT_SECONDS) == 0
-    assert "the process could not be left" in (tmp_path / "report").read_text()
+    assert "1 process could not be left" in (tmp_path / "report").read_text()
     os.kill(process.pid, signal.SIGCONT)
     process.ask("alloc 10")
     process.exit()

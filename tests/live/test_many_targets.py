@@ -210,7 +210,7 @@ def test_none(runner, allocprof, words, sentence):
     (["--name", "a", "-p", "1"], "-p and --name cannot be used together"),
     (["--follow", "true"], "--follow is for -p"),
     (["--cgroup", "a", "true"], "--cgroup and the command 'true' cannot be used together"),
-    (["--engine=inside", "--name", "pytest*"], "--engine=inside does not notice processes that start later"),
+    (["--engine=inside", "--name", "python*"], "--engine=inside does not notice processes that start later"),
 ])
 def test_refused(runner, allocprof, words, sentence):
     assert sentence in runner.run([allocprof, "stat", *words], expect=64).stderr.decode()
