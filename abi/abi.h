@@ -113,8 +113,8 @@ struct ap_config {
 	__u32 follow;	  /* 1: follow children of a followed process */
 	/* joins: 1: a process that executes a program is followed from then on if its name matches the
 	 * pattern @joins_name, with * and ?, or that is empty, and if it is in the control group of the
-	 * map joined_group, or @joins_group is 0. */
-	__u32 joins, joins_group;
+	 * map joined_group, or @joins_group is 0, and its real user is @joins_user, or @joins_any_user is 1. */
+	__u32 joins, joins_group, joins_user, joins_any_user;
 	char joins_name[AP_COMM_LEN];
 	__u32 drain_at; /* number of new counters at which user space is woken to drain them */
 	/* User-stack snapshots are sent only while fewer bytes of the ring buffer are unread than

@@ -455,6 +455,8 @@ static __noinline bool task__joins(struct task_struct *task)
 
 	if (!config.joins || (config.borrowed && !task__is_callers(task)))
 		return false;
+	if (!config.joins_any_user && BPF_CORE_READ(task, real_cred, uid.val) != config.joins_user)
+		return false;
 	if (config.joins_group && bpf_current_task_under_cgroup(&joined_group, 0) != 1)
 		return false;
 	bpf_core_read(match.name, sizeof(match.name), &task->comm);

@@ -250,10 +250,13 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 	case 'p':
 		return parse_processes(measure, arg, input->error);
 	case OPT_NAME:
-		measure->name = arg;
+		measure->choice.name = arg;
 		return 0;
 	case OPT_CGROUP:
-		measure->group = arg;
+		measure->choice.group = arg;
+		return 0;
+	case 'a':
+		measure->all = true;
 		return 0;
 	case OPT_FOLLOW:
 		measure->follows = true;
@@ -350,7 +353,8 @@ int measure__resolve(struct measure *measure, struct error *error)
 
 bool measure__attaches(const struct measure *measure)
 {
-	return measure->pid || measure->name || measure->group;
+	return measure->pid || measure->all || measure->choice.name || measure->choice.group ||
+	       measure->choice.user;
 }
 
 int measure__find_processes(struct measure *measure, struct error *error)
@@ -361,8 +365,7 @@ int measure__find_processes(struct measure *measure, struct error *error)
 		return 0;
 	if (!measure->set) {
 		measure->set = process_set__new();
-		err = measure->set ? process_set__search(measure->set, measure->name,
-							 measure->group, error)
+		err = measure->set ? process_set__search(measure->set, &measure->choice, error)
 				   : -ENOMEM;
 	}
 	if (err)
@@ -389,42 +392,50 @@ void measure__release(struct measure *measure)
 	measure->set = NULL;
 }
 
-/* Returns how the option is called that names the processes. */
-static const char *name_choice(const struct measure *measure)
+/* Returns how the option is called that searches for processes; NULL: there is none. */
+static const char *name_search(const struct measure *measure)
 {
-	return measure->set ? "-p" : measure->name ? "--name" : "--cgroup";
+	const struct process_choice *choice = &measure->choice;
+
+	return choice->name    ? "--name"
+	       : choice->group ? "--cgroup"
+	       : choice->user  ? "--user"
+			       : NULL;
 }
 
 static int check_target(const struct measure *measure, const char *command, struct error *error)
 {
+	const char *search = name_search(measure);
+	const char *choice = measure->set ? "-p" : measure->all ? "-a" : search;
+
 	if (measure__attaches(measure) && measure->argv)
 		return error__set(
 			error, -EINVAL,
 			"%s and the command '%s' cannot be used together; give one target or the "
 			"other",
-			name_choice(measure), measure->argv[0]);
+			choice, measure->argv[0]);
 	if (!measure__attaches(measure) && !measure->argv)
 		return error__set(error, -EINVAL,
 				  "no target; give a command (allocprof %s ./app) or a process "
 				  "(-p PID)",
 				  command);
-	if (measure->set && (measure->name || measure->group))
+	if (measure->set && (search || measure->all))
 		return error__set(
 			error, -EINVAL,
 			"-p and %s cannot be used together; the one names processes, the other "
 			"searches for them",
-			measure->name ? "--name" : "--cgroup");
+			search ?: "-a");
+	if (measure->all && search)
+		return error__set(
+			error, -EINVAL,
+			"-a and %s cannot be used together; the one is for all processes, "
+			"the other for some",
+			search);
 	if (measure->follows && !measure->set)
 		return error__set(
 			error, -EINVAL,
 			"--follow is for -p; children of commands and of processes that are "
 			"searched for are followed anyway");
-	if (measure__attaches(measure) && measure->user)
-		return error__set(
-			error, -EINVAL,
-			"--user %s and %s cannot be used together; the user is that of a command, and a "
-			"process has one",
-			measure->user, name_choice(measure));
 	return 0;
 }
 
@@ -444,8 +455,14 @@ static int window_options__check(const struct window_options *options, struct er
 
 int measure__check(struct measure *measure, const char *command, struct error *error)
 {
-	int err = check_target(measure, command, error);
+	int err;
 
+	/* Without a command the user is that of the processes. */
+	if (!measure->argv) {
+		measure->choice.user = measure->user;
+		measure->user = NULL;
+	}
+	err = check_target(measure, command, error);
 	if (err)
 		return err;
 	if (measure->session.stop_limit_ns &&

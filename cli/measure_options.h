@@ -11,6 +11,7 @@
 #include "session.h"
 #include "definitions.h"
 #include "dump_limits.h"
+#include "process_set.h"
 
 struct error;
 struct options_input;
@@ -26,11 +27,13 @@ struct measure {
 	/* Processes that are measured, which measure__find_processes() searches for; freed by
 	 * measure__release(). NULL: a command is launched. */
 	struct process_set *set;
-	const char *name, *group; /* arguments of --name and --cgroup; NULL: not given */
-	bool follows;		  /* --follow was given */
-	pid_t pid;		  /* the first process; 0: a command is launched */
-	char **argv;	   /* the command, which ends with NULL; NULL if there is a process */
-	const char *user;  /* the user of --user that the command runs as; NULL: not given */
+	/* Arguments of --name, --cgroup and, without a command, --user. */
+	struct process_choice choice;
+	bool all;	  /* --all: no choice */
+	bool follows;	  /* --follow was given */
+	pid_t pid;	  /* the first process; 0: a command is launched */
+	char **argv;	  /* the command, which ends with NULL; NULL if there is a process */
+	const char *user; /* argument of --user, if there is a command that runs as it; else NULL */
 	__u64 duration_ns; /* 0: the measurement lasts until the target ends */
 	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* arguments of --expect; ends with NULL */
 	size_t n_expected;
@@ -110,6 +113,7 @@ enum {
 	  "start later", 0 },                                                                      \
 	{ "cgroup", OPT_CGROUP, "GROUP", 0,                                                        \
 	  "The same with those of a control group: a path, a unit as nginx.service, a container's id", 0 }, \
+	{ "all", 'a', NULL, 0, "Attach to all processes, also to those that start later", 0 },     \
 	{ "follow", OPT_FOLLOW, NULL, 0,                                                           \
 	  "With -p: also the processes that it starts from then on", 0 },                          \
 	{ "stop-limit", OPT_STOP_LIMIT, "TIME", 0,                                                 \
@@ -118,7 +122,8 @@ enum {
 	{ "no-follow", OPT_NO_FOLLOW, NULL, 0,                                                     \
 	  "Only the command itself, not the processes that it starts", 0 }
 #define MEASURE_OPTION_USER                                                                        \
-	{ "user", OPT_USER, "NAME", 0, "Run the command as this user, with its groups", 0 }
+	{ "user", OPT_USER, "NAME", 0,                                                             \
+	  "Run the command as this user, with its groups; without one: attach to this user's processes", 0 }
 #define MEASURE_OPTIONS_ISOLATE                                                                    \
 	{ "isolate", OPT_ISOLATE, NULL, 0,                                                         \
 	  "Give the command copies of the probed files, so that no other process meets the probes", 0 }, \

@@ -18,6 +18,7 @@
 #include "error.h"
 #include "file.h"
 #include "proc.h"
+#include "user.h"
 
 /* The kernel keeps so many bytes of a program's name. */
 #define NAME_BYTES 15
@@ -207,6 +208,13 @@ static bool has_name(pid_t pid, const char *pattern)
 	return !fnmatch(pattern, name, 0);
 }
 
+static bool has_user(pid_t pid, uid_t user)
+{
+	int real;
+
+	return proc_status__number(pid, "Uid", &real) && (uid_t)real == user;
+}
+
 /* Returns whether it is a process that could be measured: no thread of the kernel, none that has
  * ended, and neither this one nor one that it has forked. */
 static bool is_measurable(pid_t pid)
@@ -230,7 +238,8 @@ static int add_matching(struct process_set *set)
 	while (!err && (entry = readdir(directory))) {
 		pid_t pid = atoi(entry->d_name);
 
-		if (!is_measurable(pid) || (*name && !has_name(pid, name)))
+		if (!is_measurable(pid) || (*name && !has_name(pid, name)) ||
+		    (set->joining.has_user && !has_user(pid, set->joining.user)))
 			continue;
 		err = set->group ? is_in_group(set, pid, set->group) : 1;
 		if (err > 0)
@@ -305,29 +314,56 @@ static int search(struct process_set *set, struct error *error)
 	return 0;
 }
 
-int process_set__search(struct process_set *set, const char *name, const char *group,
+/* Returns what was searched for in words, which the caller frees, or NULL. */
+static char *choice__words(const struct process_choice *choice)
+{
+	const struct {
+		const char *before, *text, *behind;
+	} parts[] = {
+		{ "has the name '", choice->name, "'" },
+		{ "is in the control group ", choice->group, "" },
+		{ "is of the user '", choice->user, "'" },
+	};
+	char *words = NULL;
+	size_t size;
+	FILE *to = open_memstream(&words, &size);
+
+	if (!to)
+		return NULL;
+	for (size_t i = 0, n = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].text)
+			fprintf(to, "%s%s%s%s", n++ ? " and " : "", parts[i].before, parts[i].text,
+				parts[i].behind);
+	fclose(to);
+	return words;
+}
+
+int process_set__search(struct process_set *set, const struct process_choice *choice,
 			struct error *error)
 {
-	int err = name ? keep_name(set, name, error) : 0;
+	_cleanup_(free_ptr) char *words = NULL;
+	int err = choice->name ? keep_name(set, choice->name, error) : 0;
 
 	if (err)
 		return err;
-	if (group && !*group)
+	if (choice->group && !*choice->group)
 		return error__set(error, -EINVAL,
 				  "'' is no control group; give its path, a unit such as "
 				  "nginx.service, or the id of a container");
-	err = group ? name_group(set, group) : 0;
+	err = choice->group ? name_group(set, choice->group) : 0;
+	if (!err && choice->user)
+		err = user__find(choice->user, &set->joining.user, error);
 	if (err)
 		return err;
+	set->joining.has_user = choice->user;
 	set->was_searched = true;
 	err = search(set, error);
 	if (err || set->n)
 		return err;
+	words = choice__words(choice);
 	return error__set(error, -ESRCH,
-			  "no process that runs now %s%s%s%s%s%s; ps -eo pid,comm,cgroup shows all",
-			  name ? "has the name '" : "", name ?: "", name ? "'" : "",
-			  name && group ? " and " : "", group ? "is in the control group " : "",
-			  group ?: "");
+			  "no process that runs now %s; ps -eo pid,ruser,comm,cgroup shows all",
+			  words ?: "can be measured");
 }
 
 int process_set__search_again(struct process_set *set, struct error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finds the running processes that a user names: by numbers, by the name of their program, or by a
- * control group. */
+/* Finds the running processes that a user names: by numbers, by the name of their program, by a
+ * control group, by their user, or all. */
 #ifndef ALLOCPROF_PROCESS_SET_H
 #define ALLOCPROF_PROCESS_SET_H
 
@@ -17,6 +17,8 @@ struct process_joining {
 	char name[16];
 	/* Control group of version 2, as /proc/PID/cgroup has it; NULL: any. */
 	char *group;
+	bool has_user;
+	uid_t user; /* real user id, if @has_user */
 	/* The group is one of version 1 alone, of which the kernel does not tell BPF programs. */
 	bool is_unknown;
 };
@@ -44,13 +46,17 @@ const struct process_joining *process_set__joining(const struct process_set *set
  * set. */
 int process_set__add_numbers(struct process_set *set, const char *text, struct error *error);
 
-/*
- * Adds the processes whose program (comm, of which the kernel keeps 15 bytes) matches the pattern
- * @name, with * and ?, and which are in the control group @group, or in one below it: a path, a
- * systemd unit, or the id of a container. Either may be NULL. Returns 0, -ESRCH if there is none
- * now, or another negative errno; with @error set.
- */
-int process_set__search(struct process_set *set, const char *name, const char *group,
+/* Which processes are searched for: those that have all that is not NULL; with nothing, all. */
+struct process_choice {
+	const char *name; /* pattern of their program's name (comm, 15 bytes), with * and ? */
+	const char *
+		group; /* control group, they may be below it: path, systemd unit, id of a container */
+	const char *user; /* name or number of their real user */
+};
+
+/* Adds these processes. Returns 0, -ESRCH if there is none now, or another negative errno; with @error
+ * set. */
+int process_set__search(struct process_set *set, const struct process_choice *choice,
 			struct error *error);
 
 /* Searches once more, for those that have started since. Returns 0, or a negative errno with @error

@@ -102,17 +102,40 @@ int borrowed__refuse(pid_t pid, struct error *error)
 			  pid);
 }
 
+static bool parse_uid(const char *text, uid_t *out)
+{
+	unsigned long number;
+	char *end;
+
+	number = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || number >= (uid_t)-1)
+		return false;
+	*out = number;
+	return true;
+}
+
 /* Returns the user's entry, valid until the next call, or NULL if there is none. */
 static const struct passwd *find_passwd(const char *name)
 {
 	const struct passwd *entry = getpwnam(name);
-	unsigned long number;
-	char *end;
+	uid_t uid;
 
-	if (entry || *name < '0' || *name > '9')
-		return entry;
-	number = strtoul(name, &end, 10);
-	return *end || number >= (uid_t)-1 ? NULL : getpwuid(number);
+	return entry || !parse_uid(name, &uid) ? entry : getpwuid(uid);
+}
+
+static int refuse_user(const char *name, struct error *error)
+{
+	return error__set(error, -ENOENT,
+			  "there is no user '%s'; getent passwd lists those that there are", name);
+}
+
+int user__find(const char *name, uid_t *out, struct error *error)
+{
+	const struct passwd *entry = getpwnam(name);
+
+	if (entry)
+		*out = entry->pw_uid;
+	return entry || parse_uid(name, out) ? 0 : refuse_user(name, error);
 }
 
 int target_user__find(const char *name, struct target_user *out, struct error *error)
@@ -121,9 +144,7 @@ int target_user__find(const char *name, struct target_user *out, struct error *e
 	struct target_user user = { 0 };
 
 	if (!entry)
-		return error__set(error, -ENOENT,
-				  "there is no user '%s'; getent passwd lists those that there are",
-				  name);
+		return refuse_user(name, error);
 	user.uid = entry->pw_uid;
 	user.gid = entry->pw_gid;
 	if (geteuid() && (user.uid != getuid() || user.uid != geteuid()))

@@ -39,6 +39,10 @@ int borrowed__check_process(pid_t pid, struct error *error);
 /* Sets *@error to the refusal of borrowed__check_process() and returns -EPERM. */
 int borrowed__refuse(pid_t pid, struct error *error);
 
+/* Looks up the id of the user @name, or a number, which no user of this machine need have: those of containers
+ * have theirs. Returns 0, or -ENOENT with @error set. */
+int user__find(const char *name, uid_t *out, struct error *error);
+
 /* A user that a command is launched as. */
 struct target_user {
 	uid_t uid;

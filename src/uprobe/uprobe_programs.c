@@ -265,6 +265,8 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.follow = options->follow,
 		.joins = options->joins && !options->joins->is_unknown,
 		.joins_group = options->joins && options->joins->group,
+		.joins_user = options->joins ? options->joins->user : 0,
+		.joins_any_user = !options->joins || !options->joins->has_user,
 		.drain_at = (bpf_map__max_entries(skeleton->maps.counts_a) + 1) / 2,
 		.wake_at_bytes = ring_bytes / 8,
 		.dump_below_bytes = ring_bytes / 2,

@@ -144,6 +144,40 @@ def test_five_hundred_a_second(runner, allocprof, named, tmp_path):
     assert sum(calls_by_pid(data, 40).values()) == 10000, said
 
 
+def test_user(runner, allocprof, named, tmp_path):
+    """Those of a user, by its name or number, and those that it starts later; of others none, whatever their name."""
+    program = named("sleeper")
+    program.parent.chmod(0o755)
+    as_user = ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups"]
+    own, other = Obedient(runner, [*as_user, program]), Obedient(runner, [program])
+    for i, choice in enumerate((["--user", "4242"], ["--name", named.name, "--user=4242"])):
+        data = tmp_path / f"data{i}"
+        several = Several(runner, allocprof, data, *choice)
+        later, others = Obedient(runner, [*as_user, program]), Obedient(runner, [program])
+        for process, n in ((own, 10), (other, 20), (later, 30), (others, 40)):
+            process.ask(f"alloc {n}")
+        later.exit()
+        others.exit()
+        several.finish()
+        assert calls_by_pid(data) == {own.pid: 10, later.pid: 30}
+    own.exit()
+    other.exit()
+
+
+def test_all(runner, allocprof, named, tmp_path):
+    """Every process of the machine, these among them."""
+    first = Obedient(runner, [named("sleeper")])
+    data = tmp_path / "data"
+    several = Several(runner, allocprof, data, "-a")
+    later = Obedient(runner, [first.process.args[0]])
+    for process, n in ((first, 10), (later, 20)):
+        process.ask(f"alloc {n}")
+        process.exit()
+    several.finish()
+    counts = calls_by_pid(data)
+    assert counts[first.pid] == 10 and counts[later.pid] == 20
+
+
 def test_group(runner, allocprof, target, group, tmp_path):
     """Those that are in it, below it, and what comes into it and executes a program; no others."""
     inside, outside = (Obedient(runner, [target("sleeper")]) for _ in range(2))
@@ -199,8 +233,11 @@ def test_one_without_an_allocator(runner, allocprof, target, tmp_path):
 @pytest.mark.parametrize("words, sentence", [
     (["--name", "no-such-one"], "no process that runs now has the name 'no-such-one'"),
     (["--cgroup", "/no/such/one"], "no process that runs now is in the control group /no/such/one"),
+    (["--name", "no-such-one", "--user", "daemon"], "no process that runs now has the name 'no-such-one' and is of the user 'daemon'"),
+    (["--user", "no-such-one"], "there is no user 'no-such-one'"),
+    (["--engine=inside", "--name", "python*"], "--engine=inside does not notice processes that start later"),
 ])
-def test_none(runner, allocprof, words, sentence):
+def test_not_measured(runner, allocprof, words, sentence):
     assert sentence in runner.run([allocprof, "stat", *words], expect=125).stderr.decode()
 
 
@@ -208,9 +245,9 @@ def test_none(runner, allocprof, words, sentence):
     (["-p", "1,x"], "'x' is no process id"),
     (["-p", "1,"], "'' is no process id"),
     (["--name", "a", "-p", "1"], "-p and --name cannot be used together"),
+    (["-a", "--user", "daemon"], "-a and --user cannot be used together"),
     (["--follow", "true"], "--follow is for -p"),
     (["--cgroup", "a", "true"], "--cgroup and the command 'true' cannot be used together"),
-    (["--engine=inside", "--name", "python*"], "--engine=inside does not notice processes that start later"),
 ])
 def test_refused(runner, allocprof, words, sentence):
     assert sentence in runner.run([allocprof, "stat", *words], expect=64).stderr.decode()

@@ -158,7 +158,7 @@ def test_command_of_another_user(run, allocprof, directory):
 @pytest.mark.parametrize(("words", "why", "status"), (
     (["nobody-of-this-name", "--", "true"], b"there is no user 'nobody-of-this-name'", 125),
     (["4294967295", "--", "true"], b"there is no user '4294967295'", 125),
-    (["daemon", "-p", "1"], b"--user daemon and -p cannot be used together", 64),
+    (["daemon", "-p", "1"], b"-p and --user cannot be used together", 64),
 ), ids=("unknown", "no number", "a process"))
 def test_no_such_user(run, allocprof, words, why, status):
     done = run([allocprof, "stat", "--user", *words], expect=status)
