@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Finds out what has to be known about a running process before the library is mapped into it. */
+/* Finds out about a running process what has to be known to attach to it, and whether one that was attached to has forked it. */
 #include "attach_internal.h"
 
 #include <dirent.h>
@@ -7,12 +7,17 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "array.h"
 #include "cleanup.h"
 #include "file.h"
+#include "preload_attach.h"
+#include "preload_internal.h"
+#include "proc.h"
 #include "remote.h"
 
 int process__read_program(pid_t pid, struct process_program *out)
@@ -142,4 +147,29 @@ static bool has_sharing_child(void *context, FILE *children)
 bool process__shares_memory(pid_t pid)
 {
 	return any_thread(pid, "children", has_sharing_child, &pid);
+}
+
+struct seeking_memory {
+	struct stat memory;
+	bool is_mapped;
+};
+
+static int look_for_memory(void *context, const struct proc_mapping *mapping)
+{
+	struct seeking_memory *seeking = context;
+
+	seeking->is_mapped = mapping->inode == seeking->memory.st_ino &&
+			     !strcmp(mapping->path, ATTACH_PATH(ATTACH_MEMORY_NAME));
+	return seeking->is_mapped;
+}
+
+bool preload_forked__find(const struct preload *preload, pid_t pid, struct preload_forked *out)
+{
+	struct seeking_memory seeking = { .is_mapped = false };
+
+	*out = (struct preload_forked){ .pid = pid };
+	return !fstat(preload->memory_fd, &seeking.memory) &&
+	       proc_maps__each(pid, look_for_memory, &seeking) == 1 &&
+	       attach_left__find_library(pid, NULL, &out->base) &&
+	       !process__find_linker(pid, &out->linker);
 }

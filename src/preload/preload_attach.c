@@ -15,7 +15,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -751,31 +750,6 @@ int preload_attach__leave(struct preload_attach *attach, struct preload_attached
 	    again.stopped_ns > out->stopped_ns)
 		out->stopped_ns = again.stopped_ns;
 	return err;
-}
-
-struct seeking_memory {
-	struct stat memory;
-	bool is_mapped;
-};
-
-static int look_for_memory(void *context, const struct proc_mapping *mapping)
-{
-	struct seeking_memory *seeking = context;
-
-	seeking->is_mapped = mapping->inode == seeking->memory.st_ino &&
-			     !strcmp(mapping->path, ATTACH_PATH(ATTACH_MEMORY_NAME));
-	return seeking->is_mapped;
-}
-
-bool preload_forked__find(const struct preload *preload, pid_t pid, struct preload_forked *out)
-{
-	struct seeking_memory seeking = { .is_mapped = false };
-
-	*out = (struct preload_forked){ .pid = pid };
-	return !fstat(preload->memory_fd, &seeking.memory) &&
-	       proc_maps__each(pid, look_for_memory, &seeking) == 1 &&
-	       attach_left__find_library(pid, NULL, &out->base) &&
-	       !process__find_linker(pid, &out->linker);
 }
 
 bool preload_attach__is_origin(const struct preload_attach *attach,
