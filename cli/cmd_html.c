@@ -10,18 +10,23 @@
 #include "findings.h"
 #include "moved.h"
 #include "page.h"
+#include "page_source.h"
 #include "page_sides.h"
 #include "profile.h"
 #include "report.h"
 
 enum {
 	OPT_BASE = 256,
+	OPT_SOURCE,
 };
 
 static const struct argp_option html_options[] = {
 	DATA_PATHS_INPUT,
 	DATA_OPTION_OUTPUT,
 	{ "base", OPT_BASE, "FILE", 0, "Show what changed since the recording FILE" },
+	{ "source", OPT_SOURCE, NULL, 0,
+	  "Put the lines of source around each line of a stack into the page, which is confidential "
+	  "then" },
 	DATA_OPTION_STRICT,
 	VIEW_FRAME_OPTIONS,
 	FILTER_OPTIONS,
@@ -37,6 +42,8 @@ struct html_options {
 	struct findings findings;
 	struct moved moved[MOVED_COSTS];
 	size_t n_moved;
+	bool with_source;
+	struct page_source source;
 };
 
 static int check_options(const struct html_options *options, struct error *error)
@@ -58,6 +65,9 @@ static int parse_html(int key, char *arg, struct options_input *input)
 	case OPT_BASE:
 		options->data.base = arg;
 		return 0;
+	case OPT_SOURCE:
+		options->with_source = true;
+		return 0;
 	case OPTIONS_END:
 		return check_options(options, input->error);
 	default:
@@ -74,6 +84,7 @@ static void release_html(void *context)
 	findings__release(&options->findings);
 	report__free(options->report);
 	moved__release(options->moved, options->n_moved);
+	page_source__release(&options->source);
 	page_sides__release(&options->sides);
 }
 
@@ -135,6 +146,18 @@ static int find_findings(struct html_options *options, struct error *error)
 	return 0;
 }
 
+static int read_source(struct html_options *options, struct error *error)
+{
+	struct page_recording *recording = &options->recordings[DIFF_AFTER];
+	int err = page_source__make(&recording->input, recording->nodes, &options->source);
+
+	if (err)
+		return error__set(error, err, "cannot read the lines of source: %s",
+				  strerror(-err));
+	recording->source = &options->source;
+	return 0;
+}
+
 static int prepare_html(void *context, struct error *error)
 {
 	struct html_options *options = context;
@@ -153,6 +176,8 @@ static int prepare_html(void *context, struct error *error)
 	for (int side = 0; side < DIFF_SIDES && !err; side++)
 		if (options->sides.inputs[side].profile)
 			err = describe_side(options, side, error);
+	if (!err && options->with_source)
+		err = read_source(options, error);
 	return err ? err : find_findings(options, error);
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,6 +43,44 @@ bool sudo_user__find(uid_t *uid, gid_t *gid)
 	*uid = user;
 	*gid = sudo_id("SUDO_GID");
 	return true;
+}
+
+int caller_files__begin(struct caller_files *caller)
+{
+	uid_t uid;
+	gid_t gid;
+
+	*caller = (struct caller_files){ .is_another = sudo_user__find(&uid, &gid) };
+	if (!caller->is_another)
+		return 0;
+	caller->n_groups = getgroups(0, NULL);
+	if (caller->n_groups < 0)
+		return -errno;
+	caller->groups = calloc(caller->n_groups + 1, sizeof(*caller->groups));
+	if (!caller->groups)
+		return -ENOMEM;
+	/* Groups of the user that are not the first one are left out: fewer files can be opened. */
+	if (getgroups(caller->n_groups, caller->groups) < 0 ||
+	    setgroups(gid == NO_ID ? 0 : 1, &gid)) {
+		free(caller->groups);
+		return -errno;
+	}
+	caller->gid = setfsgid(gid == NO_ID ? (gid_t)uid : gid);
+	/* Without the user's number 0 the capabilities that concern files have no effect either. */
+	caller->uid = setfsuid(uid);
+	return 0;
+}
+
+void caller_files__end(struct caller_files *caller)
+{
+	if (!caller->is_another)
+		return;
+	setfsuid(caller->uid);
+	setfsgid(caller->gid);
+	/* This process has been root's all the time. */
+	if (setgroups(caller->n_groups, caller->groups))
+		abort();
+	free(caller->groups);
 }
 
 bool borrowed__is_any(void)

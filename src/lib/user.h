@@ -15,6 +15,20 @@ struct error;
  * called sudo. *@gid is -1 if sudo has named no group. */
 bool sudo_user__find(uid_t *uid, gid_t *gid);
 
+/* What caller_files__begin() has changed. */
+struct caller_files {
+	bool is_another;
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	int n_groups;
+};
+
+/* Has this thread, until caller_files__end(), open only files that the user who called sudo could
+ * open; changes nothing if nobody did. Returns 0 or a negative errno. */
+int caller_files__begin(struct caller_files *caller);
+void caller_files__end(struct caller_files *caller);
+
 /*
  * Borrowed privileges are those that the program's file has and its user does not: capabilities of
  * the file (setcap(8)). They are used to set probes, but not to open files or processes that the

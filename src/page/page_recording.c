@@ -20,6 +20,7 @@
 #include "moved.h"
 #include "number.h"
 #include "page_data.h"
+#include "page_source.h"
 #include "profile.h"
 #include "profile_runs.h"
 #include "reasons.h"
@@ -408,22 +409,25 @@ static int number_rows(struct writer *writer)
 enum row_number {
 	ROW_NODE,
 	ROW_THREAD,
+	ROW_SOURCE,
 	ROW_NUMBERS,
 };
 
 static int write_numbers(const struct writer *writer, enum row_number what)
 {
-	static const char *const names[ROW_NUMBERS] = { "rows.node", "rows.thread" };
-	const struct profile *profile = writer->recording->input.profile;
+	static const char *const names[ROW_NUMBERS] = { "rows.node", "rows.thread", "rows.source" };
+	const struct page_recording *recording = writer->recording;
+	const struct profile *profile = recording->input.profile;
 	_cleanup_(free_ptr) __u32 *numbers = calloc(writer->n_rows + 1, sizeof(*numbers));
 
 	if (!numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_counts; i++)
 		if (writer->rows[i])
-			numbers[writer->rows[i] - 1] = what == ROW_NODE
-							       ? writer->recording->nodes[i]
-							       : profile->counts[i].thread - 1;
+			numbers[writer->rows[i] - 1] = what == ROW_NODE ? recording->nodes[i]
+						       : what == ROW_THREAD
+							       ? profile->counts[i].thread - 1
+							       : recording->source->nodes[i];
 	return page_data__u32(name_of(writer, names[what]).text, numbers, writer->n_rows,
 			      writer->to);
 }
@@ -514,6 +518,10 @@ static int write_rows(const struct writer *writer)
 
 	if (!err)
 		err = write_numbers(writer, ROW_THREAD);
+	if (!err && writer->recording->source)
+		err = write_numbers(writer, ROW_SOURCE);
+	if (!err && writer->recording->source)
+		err = page_source__write(writer->recording->source, writer->prefix, writer->to);
 	for (size_t i = 0; i < n && !err; i++)
 		if (!row_costs[i].needs_whole || !writer->recording->selects_blocks)
 			err = write_cost(writer, &row_costs[i]);

@@ -16,6 +16,7 @@
 struct filtered;
 struct findings;
 struct moved;
+struct page_source;
 struct report;
 
 /* The largest number of epochs in a page; longer time lines merge epochs. A recording has at most
@@ -39,6 +40,7 @@ struct page_recording {
 	const struct moved *moved;
 	size_t n_moved;
 	bool knows_moved;
+	const struct page_source *source; /* lines of source; NULL: they are not shown */
 };
 
 /* The epochs of the time line. */
@@ -51,7 +53,7 @@ struct page_epochs {
 
 /*
  * Writes the blocks "<prefix>.meta", "<prefix>.rows.*", "<prefix>.lifetimes.*",
- * "<prefix>.sizes.*", "<prefix>.ages.*" and "<prefix>.leaks.*". Returns 0 or a negative errno.
+ * "<prefix>.sizes.*", "<prefix>.ages.*", "<prefix>.leaks.*" and "<prefix>.source.*". Returns 0 or a negative errno.
  */
 int page_recording__write(const struct page_recording *recording, const char *prefix, FILE *to);
 

@@ -74,8 +74,7 @@ static __u32 find_above(const struct page_trie *trie, __u32 at, __u32 frame)
 	return at;
 }
 
-/* Adds the stack of @n frames from the root on. *@node is its node. Returns 0 or -ENOMEM. */
-static int page_trie__add(struct page_trie *trie, const __u32 *frames, size_t n, __u32 *node)
+int page_trie__add(struct page_trie *trie, const __u32 *frames, size_t n, __u32 *node)
 {
 	__u32 at = 0;
 	int err = 0;

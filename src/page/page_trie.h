@@ -54,6 +54,8 @@ struct page_trie {
 
 /* Makes an empty trie, which the caller releases in any case. Returns 0 or -ENOMEM. */
 int page_trie__init(struct page_trie *trie, const struct page_trie_options *options);
+/* Adds the stack of @n frames from the root on. *@node is its node. Returns 0 or -ENOMEM. */
+int page_trie__add(struct page_trie *trie, const __u32 *frames, size_t n, __u32 *node);
 /*
  * Adds the selected stacks. *@nodes, which the caller frees, gets the node of each count, by its
  * id - 1; 0 if it is not selected. Returns 0 or -ENOMEM.

@@ -2,12 +2,15 @@
 """allocprof html in Chromium and Firefox: what each control shows is what `report` and `graph` say of the same
 recording, and a span is what a log of the program's own calls says of it."""
 
+import base64
 import collections
 import json
+import os
 import re
 import sqlite3
 import subprocess
 import sys
+import zlib
 
 import pytest
 
@@ -790,6 +793,125 @@ def test_function_between_callers_and_callees(page, recorded, written, said):
     assert browser.text("#flame .flame-matches") == ""
     browser.keys("Enter")
     assert figures_shown()[0] == last[0]
+
+
+def by_line(report, name, cost):
+    """{line: (own, total)} of a cost in a file, of a report with --lines; recursion counts once."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for stack in report["stacks"]:
+        lines = [re.search(r"\((.+):(\d+)\)$", report["frames"][frame]["name"]) for frame in stack["frames"]]
+        lines = [int(line[2]) if line and line[1] == name else None for line in lines]
+        if lines[0]:
+            sums[lines[0]][0] += stack["selected"][cost]
+        for line in set(lines) - {None}:
+            sums[line][1] += stack["selected"][cost]
+    return {line: tuple(pair) for line, pair in sums.items() if pair[1]}
+
+
+def test_source(page, recorded, written, said):
+    """Beside each line stands what report --lines has there, at the peak and of a span, and around it what the file has."""
+    data = recorded("study")
+    shown = page(written(data, "--source"))
+    browser = shown.browser
+    source = (SOURCE / "tests" / "targets" / "case_study.c").read_text().splitlines()
+    browser.evaluate("[...document.querySelectorAll('#panel-functions button.place')].find((one) => one.innerText.includes('case_study.c')).focus()")
+    browser.keys("Enter")
+    assert browser.evaluate("document.activeElement.id") == "tab-source"
+    assert "case_study.c" in browser.evaluate("document.querySelector('#source-file').selectedOptions[0].textContent")
+
+    def rows():
+        return browser.evaluate("[...document.querySelectorAll('.source tr[data-line]')].map((row) => "
+                                "[+row.dataset.line, row.cells[0].title, row.cells[1].title, row.cells[4].textContent])")
+
+    def numbers():
+        return {line: (number_of(own) if own else 0, number_of(total)) for line, own, total, _ in rows() if total}
+    assert numbers() == by_line(said("report", data, "--lines"), "case_study.c", "bytes")
+    for line, _, _, text in rows():
+        assert text == source[line - 1].replace("\t", "    ")
+    near = {line + i for line in numbers() for i in range(-5, 6)}
+    assert {line for line, *_ in rows()} == {line for line in near if 1 <= line <= len(source)}
+    browser.click("#choose-peak")
+    assert numbers() == by_line(said("report", data, "--lines"), "case_study.c", "peak_bytes")
+    browser.click("[data-unit=blocks]")
+    assert numbers() == by_line(said("report", data, "--lines"), "case_study.c", "peak")
+    others = browser.evaluate("[...document.querySelectorAll('#source-file option')].map((one) => [one.value, one.textContent])")
+    value = next(value for value, text in others if "libc-start.c" in text)
+    browser.choose("#source-file", value)
+    assert "Of this file: its directory is not known." in browser.text("#panel-source")
+    fragment = browser.evaluate("location.hash")
+    browser.open(data.with_suffix(".html"), fragment)
+    assert browser.evaluate("document.querySelector('#source-file').value") == value
+
+
+def blocks_of(path):
+    """What the page has inside, by name."""
+    found = re.findall(r'data-name="([^"]*)" data-type="[^"]*">([^<]*)<', path.read_text())
+    return {name: zlib.decompress(base64.b64decode(text)) for name, text in found}
+
+
+SECRET = b"the secret line"
+
+
+def test_source_of_hostile_files(recorded, run, allocprof, tmp_path, public_directory):
+    """What the data file calls source is read only if it is a regular file of text with a name of source, that the one who called
+    sudo could read; nothing at all without --source."""
+    data = tmp_path / "hostile.data"
+    directory = public_directory
+    lines = b"".join(b"line %d\n" % i for i in range(1, 400))
+    (directory / "fine.c").write_bytes(lines)
+    (directory / "secret").write_bytes(SECRET * 400)
+    (directory / "link.c").symlink_to(directory / "secret")
+    (directory / "other.c").symlink_to(directory / "fine.c")
+    (directory / "zero.c").symlink_to("/dev/zero")
+    (directory / "directory.c").mkdir()
+    (directory / "binary.c").write_bytes(lines + b"\0" + SECRET)
+    (directory / "short.c").write_bytes(b"one\n")
+    (directory / "empty.c").write_bytes(b"")
+    (directory / "long.c").write_bytes((b"x" * 5000 + b"\n") * 400)
+    (directory / "own.c").write_bytes(SECRET)
+    (directory / "own.c").chmod(0o600)
+    with open(directory / "large.c", "wb") as file:
+        file.truncate(1 << 40)
+    for path in directory.iterdir():
+        os.utime(path, (0, 0), follow_symlinks=False)
+    (directory / "newer.c").write_bytes(lines)
+    os.utime(directory / "newer.c", (1 << 33, 1 << 33))
+    os.mkfifo(directory / "fifo.c")
+    fewer = "it has fewer lines than when it was compiled"
+    notes = {
+        "fine.c": None, "other.c": None, "newer.c": "it was changed after the recording began", "long.c": None, "short.c": fewer, "empty.c": fewer, "secret": "its name is not one of source",
+        "link.c": "it is a link to a file whose name is not one of source", "zero.c": "it is no regular file",
+        "directory.c": "it is no regular file", "binary.c": "it is not text", "large.c": "it is too large",
+        "fifo.c": "it is no regular file", "none.c": "it is not there", "own.c": "it cannot be read",
+    }
+    names = [*notes, "../relative.c", "/proc/self/environ", "\x1b[31m<script>.c"]
+    page = tmp_path / "page.html"
+    found, texts = {}, []
+    # The program has fewer lines than that.
+    for part in (names[:9], names[9:]):
+        data.write_bytes(recorded("study").read_bytes())
+        with sqlite3.connect(data) as database:
+            (file,), *_ = database.execute("SELECT id FROM files WHERE path LIKE '%case_study.c'")
+            (number,), = database.execute("SELECT max(id) FROM files")
+            frames = [row[0] for row in database.execute("SELECT frame FROM lines WHERE file = ? ORDER BY line DESC", (file,))]
+            for i, name in enumerate(part):
+                path = name if "/" in name else str(directory / name)
+                database.execute("INSERT INTO files VALUES(?, ?)", (number + 1 + i, path))
+                database.execute("UPDATE lines SET file = ? WHERE frame = ? AND file = ?", (number + 1 + i, frames[i], file))
+            data_digest.renew(database)
+        env = {**os.environ, "SUDO_UID": "12345", "SUDO_GID": "12345"}
+        run([allocprof, "html", "--source", "-o", page, data], expect=0, env=env, timeout=60)
+        blocks = blocks_of(page)
+        assert SECRET not in b"".join(blocks.values())
+        found |= {os.path.basename(path): note for path, note in json.loads(blocks["after.source.files"])}
+        texts += blocks["after.source.text"].split(b"\0")
+    for name, note in notes.items():
+        assert found[name] == note, name
+    assert found["relative.c"] == "its directory is not known" and found["environ"] == notes["secret"]
+    assert any(text.startswith(b"line ") for text in texts)
+    assert max(len(line) for text in texts for line in text.split(b"\n")) == 400
+    run([allocprof, "html", "-o", page, data], expect=0)
+    assert not [name for name in blocks_of(page) if "source" in name]
 
 
 @in_chromium

@@ -25,6 +25,7 @@ def violations(page):
 
 PAGES = {
     "html": ["html"],
+    "html_of_source": ["html", "--source"],
     "html_of_two": ["html", "--base"],
     "flamegraph": ["flamegraph"],
     "flamegraph_of_two": ["flamegraph", "--base"],

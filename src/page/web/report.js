@@ -14,6 +14,7 @@ import { showName } from "./names.js";
 import { groupThreads, knowsCost, readRecording } from "./recording.js";
 import { AdvicePanel, findingLink, HistogramPanel, LeakPanel, ledgerPanel, momentTable, remarkList, residentTable, TemporaryPanel } from "./report_panels.js";
 import { classOfChange, FunctionPanel, StackPanel } from "./report_tables.js";
+import { readSource, SourcePanel } from "./source.js";
 import { readState, writeState } from "./state.js";
 import { themeButton } from "./theme.js";
 import { ThreadPanel } from "./threads.js";
@@ -33,7 +34,7 @@ const cards = {
 	span: [["allocated", "Allocated in it"], ["kept", "Of that, alive at its end"], ["freed", "Freed in it"]],
 };
 /** Tables of what is chosen; the others are of the whole recording. */
-const followingPanels = new Set(["functions", "stacks", "threads"]);
+const followingPanels = new Set(["functions", "stacks", "source", "threads"]);
 /** Cards of what was alive at a moment. */
 const momentCards = new Set(["peak", "live"]);
 const explanations = {
@@ -50,6 +51,7 @@ class ReportPage {
 		this.trie = readTrie(data);
 		this.after = readRecording(data, "after");
 		this.before = readRecording(data, "before");
+		this.source = readSource(data, "after");
 		this.sides = [this.after, this.before].filter((side) => side);
 		this.hasBase = this.before !== null;
 		this.hasTime = this.after.nEpochs > 0 && (!this.hasBase || this.before.nEpochs > 0);
@@ -187,13 +189,16 @@ class ReportPage {
 		this.functions = new FunctionPanel(this.functionTable, this.hasBase, unitOf, this.modules, (number) => {
 			this.markFunction(number);
 			this.remember();
-		});
+		}, this.source && ((path, line) => this.showSource(path, line)));
 		const panels = [
 			["functions", "Functions", this.functions,
 				(panel) => panel.update(this.values, this.baseValues, this.unit)],
 			["stacks", "Stacks", new StackPanel(this.trie, this.hasBase, unitOf),
 				(panel) => panel.update(this.values, this.baseValues, this.unit)],
 		];
+		if (this.source)
+			panels.push(["source", "Source", new SourcePanel(this.source, this.trie.frames, () => this.remember()),
+				(panel) => panel.update(this.valuesByPath()[this.unit], this.unit)]);
 		if (this.has("live"))
 			panels.push(["leaks", "Alive at the end", new LeakPanel(this.trie, this.after, this.hasBase),
 				(panel) => panel.update(...this.whole("live"), this.selected[0])]);
@@ -227,6 +232,17 @@ class ReportPage {
 		byId("tabs").addEventListener("keydown", (event) => this.moveTab(event));
 		byId("panels").append(...this.panels.map(({ box }) => box));
 		this.panel = this.panels[0];
+	}
+
+	showSource(path, line) {
+		const { panel } = this.panels.find(({ name }) => name === "source");
+		const file = panel.fileOf(path);
+		if (file < 0)
+			return;
+		panel.file = file;
+		this.showPanel("source");
+		this.panel.tab.focus();
+		panel.scrollTo(line);
 	}
 
 	/** Marks the boxes of a function in the flame graph; null: of none. */
@@ -340,6 +356,7 @@ class ReportPage {
 			panel: panel === panels[0] ? undefined : panel.name,
 			function: this.functions.selected ?? undefined, ...this.bands?.state(),
 			threads: isOn.size === this.groups.length ? undefined : [...isOn],
+			file: panel.name === "source" ? panel.panel.file ?? undefined : undefined,
 		};
 	}
 
@@ -352,7 +369,7 @@ class ReportPage {
 	}
 
 	/** Shows what readState() returned, as far as there is such a thing here. */
-	restore({ at, span, card, unit, panel, threads, function: number, chart, bands, ...ofFlame }) {
+	restore({ at, span, card, unit, panel, threads, function: number, chart, bands, file, ...ofFlame }) {
 		const { nEpochs } = this.after;
 		this.isRestoring = true;
 		this.bands?.restore({ chart, bands });
@@ -365,6 +382,8 @@ class ReportPage {
 		const isCard = names.includes(card) && (this.choice.kind !== "all" || this.has(card));
 		this.card[this.choice.kind] = isCard ? card : names[0];
 		this.unit = unit === "blocks" ? unit : "bytes";
+		if (file < this.source?.files.length)
+			this.panels.find(({ name }) => name === "source").panel.file = file;
 		this.panel = this.panels.find(({ name }) => name === panel) ?? this.panels[0];
 		this.threads.isOn = new Set(threads?.filter((group) => group < this.groups.length) ?? this.groups.keys());
 		this.setIncluded(this.threads.isOn);
@@ -388,38 +407,30 @@ class ReportPage {
 		return at ? pointAt(this.before, Math.min(timeOfPoint(this.after, point), this.before.endNs)) : point;
 	}
 
-	valuesOf(at, selected) {
-		const { choice, trie } = this;
-		const side = this.sides[at];
+	valuesOf(at, selected, side = this.sides[at], nNodes = this.trie.size) {
+		const { choice } = this;
 		const shown = this.card[choice.kind];
 
 		if (choice.kind === "moment")
-			return aliveAt(side, trie.size, selected, this.pointOf(at, choice.point));
+			return aliveAt(side, nNodes, selected, this.pointOf(at, choice.point));
 		if (choice.kind === "span")
-			return inSpan(side, trie.size, selected, this.pointOf(at, choice.from), this.pointOf(at, choice.until), shown);
-		return wholeRecording(side, trie.size, selected, shown);
+			return inSpan(side, nNodes, selected, this.pointOf(at, choice.from), this.pointOf(at, choice.until), shown);
+		return wholeRecording(side, nNodes, selected, shown);
+	}
+
+	/** Of what is shown, the numbers by path of lines. */
+	valuesByPath() {
+		const { rows } = this.after;
+		return this.valuesOf(0, this.selected[0], { ...this.after, rows: { ...rows, node: rows.source } }, this.source.parent.length);
 	}
 
 	/** Of what is shown, the number for each group of threads, whether or not it is selected. */
 	valuesByGroup(at) {
 		const side = this.sides[at];
-		const sums = new Float64Array(side.meta.threads.length);
-		const { choice, unit } = this;
-		const shown = this.card[choice.kind];
-
-		if (choice.kind === "all") {
-			const numbers = side.rows[unit === "bytes" ? `${shown}Bytes` : shown];
-			for (let row = 0; row < numbers.length; row++)
-				sums[side.rows.thread[row]] += numbers[row];
-		} else {
-			// Threads take the place of nodes.
-			const byThread = { ...side, rows: { ...side.rows, node: side.rows.thread } };
-			const all = new Uint8Array(side.rows.node.length).fill(1);
-			const values = choice.kind === "moment"
-				? aliveAt(byThread, sums.length, all, this.pointOf(at, choice.point))
-				: inSpan(byThread, sums.length, all, this.pointOf(at, choice.from), this.pointOf(at, choice.until), shown);
-			sums.set(values[unit]);
-		}
+		// Threads take the place of nodes.
+		const byThread = { ...side, rows: { ...side.rows, node: side.rows.thread } };
+		const all = new Uint8Array(side.rows.node.length).fill(1);
+		const sums = this.valuesOf(at, all, byThread, side.meta.threads.length)[this.unit];
 		return this.groups.map((group) => group.threads[at].reduce((sum, thread) => sum + sums[thread], 0));
 	}
 

@@ -149,10 +149,11 @@ export function stackColumn(trie) {
 
 /**
  * A table of all functions by own and total values. update() takes what the page shows: @values and, to compare with,
- * @base or null. A click on a function shows its callers and callees; @onSelect is called with its number, or null.
+ * @base or null. A click on a function shows its callers and callees; @onSelect is called with its number, or null. @onPlace is called
+ * with the file and the line of a function that is clicked on; null: there is no source to show.
  */
 export class FunctionPanel {
-	constructor(functions, hasBase, unitOf, modules, onSelect) {
+	constructor(functions, hasBase, unitOf, modules, onSelect, onPlace) {
 		const { frames } = functions.trie;
 		this.functions = functions;
 		this.selected = null;
@@ -181,7 +182,9 @@ export class FunctionPanel {
 					element("button.link.code.clip", {
 						type: "button", "data-function": number, click: () => this.choose(number),
 					}, showName(frames.name[frame])),
-					element("span.place.clip", {}, [lineOf(frames, frame), moduleOf(frames, frame)].filter((text) => text).join(" "))),
+					onPlace && frames.line[frame]
+						? element("button.link.place.clip", { type: "button", click: () => onPlace(frames.file[frame], frames.line[frame]) }, lineOf(frames, frame))
+						: element("span.place.clip", {}, [lineOf(frames, frame), moduleOf(frames, frame)].filter((text) => text).join(" "))),
 			},
 		], "Own: by calls of the allocator that the function makes itself. Total: with what it calls; recursion counts once. A click on a function shows what calls it, and what it calls.", 0);
 		this.container = element("div", {}, this.sandwich.container,
