@@ -21,6 +21,39 @@ static inline __attribute__((always_inline)) __u64 ap_sample__one_less_power(__u
 	return sum * fraction >> 32;
 }
 
+/* After this many halvings the probability that no byte is chosen counts as 0. */
+#define AP_SAMPLE_CERTAIN_HALVINGS 40
+
+/* Sets up the fields for sampling so that one of @bytes bytes is sampled, from 1, by which every call
+ * is, to 2^30. Without floating point, since the library of src/inside may not use its registers. */
+static inline void ap_sample__configure(__u64 bytes, struct ap_config *config)
+{
+	__u64 chance = 0xffffffffffffffffULL / bytes, power = chance, sum = 0;
+
+	config->sample = 1;
+	config->sample_unit_shift = 0;
+	/* The unit is so fine that truncation changes a sum by less than 1 in 1000. */
+	while (bytes >> config->sample_unit_shift > 4096)
+		config->sample_unit_shift++;
+	config->sample_certain_bytes = 1;
+	if (bytes < 2)
+		return;
+	/* -ln(1 - chance) = chance + chance^2 / 2 + chance^3 / 3 + ..., in units of 1/2^64. */
+	for (__u64 n = 1; power; n++) {
+		sum += power / n;
+		power = (unsigned __int128)power * chance >> 64;
+	}
+	/* Divided by ln(2): the fraction of log2(e) in units of 1/2^64. */
+	sum += (unsigned __int128)sum * 0x71547652b82fe178ULL >> 64;
+	config->sample_rate = chance;
+	config->sample_halvings = (sum >> (32 - AP_SAMPLE_HALVINGS_SHIFT)) +
+				  (sum >> (31 - AP_SAMPLE_HALVINGS_SHIFT) & 1);
+	config->sample_certain_bytes =
+		(((__u64)AP_SAMPLE_CERTAIN_HALVINGS << (32 + AP_SAMPLE_HALVINGS_SHIFT)) +
+		 config->sample_halvings - 1) /
+		config->sample_halvings;
+}
+
 /*
  * Returns the probability that at least one byte of the call is chosen, in units of 1/2^64;
  * malloc(0) counts as one byte. 0: it is certain. The result is exact to 1/10,000, which suffices,

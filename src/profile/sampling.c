@@ -9,27 +9,11 @@
 #include "array.h"
 #include "profile.h"
 #include "profile_internal.h"
-
-/* After this many halvings the probability that no byte is chosen counts as 0. */
-#define CERTAIN_HALVINGS 40
+#include "sample_abi.h"
 
 void sampling__configure(__u64 bytes, struct ap_config *config)
 {
-	double halvings;
-
-	config->sample = 1;
-	config->sample_unit_shift = 0;
-	/* The unit is so fine that truncation changes a sum by less than 1 in 1000. */
-	while (bytes >> config->sample_unit_shift > 4096)
-		config->sample_unit_shift++;
-	config->sample_certain_bytes = 1;
-	if (bytes < 2)
-		return;
-	halvings = ldexp(-log1p(-1.0 / bytes) / M_LN2, 32 + AP_SAMPLE_HALVINGS_SHIFT);
-	config->sample_rate = UINT64_MAX / bytes;
-	config->sample_halvings = halvings;
-	config->sample_certain_bytes =
-		ceil(ldexp(CERTAIN_HALVINGS, 32 + AP_SAMPLE_HALVINGS_SHIFT) / halvings);
+	ap_sample__configure(bytes, config);
 }
 
 struct ap_count sampling__count_one(__u32 weight, __u64 size_bytes, __u32 unit_shift)
