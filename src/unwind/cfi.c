@@ -29,6 +29,7 @@ static int check_header(struct cfi_file *file)
 	if (ehdr.e_machine == cfi_arch_x86_64.machine && ehdr.e_ident[EI_CLASS] == ELFCLASS64 &&
 	    ehdr.e_ident[EI_DATA] == ELFDATA2LSB) {
 		file->arch = &cfi_arch_x86_64;
+		file->code_arch = &cfi_code_x86_64;
 		return 0;
 	}
 	return error__set(file->error, -EOPNOTSUPP,
@@ -230,7 +231,7 @@ static void find_switches(struct cfi_file *file, enum go_runtime which,
 	const __u8 *code = code_at(file, function->lo, size);
 
 	if (code)
-		file->arch->find_go_switches(&file->go, which, function, code, size);
+		file->code_arch->find_go_switches(&file->go, which, function, code, size);
 }
 
 static void find_go(struct cfi_file *file)
@@ -248,7 +249,7 @@ static void find_go(struct cfi_file *file)
 	__u32 counts[GO_RUNTIME_FUNCTIONS] = { 0 };
 	struct go_function function;
 
-	if (!file->arch->find_go_switches || go_table__open(file->elf, &file->go.table))
+	if (go_table__open(file->elf, &file->go.table))
 		return;
 	file->go.code = code_at;
 	file->go.file = file;

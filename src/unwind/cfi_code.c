@@ -138,7 +138,8 @@ static int find_outermost(struct cfi_file *file, const struct cfi_text *text,
 	if (!data || !data->d_buf || data->d_size != text->size)
 		return 0;
 	for (size_t at = 1; at < text->size && !err; at++)
-		if (file->arch->ends_thread(data->d_buf, text->size, at, text->vaddr, &file->bare))
+		if (file->code_arch->ends_thread(data->d_buf, text->size, at, text->vaddr,
+						 &file->bare))
 			err = add(functions, text->vaddr + at - 1, text->vaddr + at, OUTERMOST);
 	return err;
 }
@@ -152,7 +153,7 @@ int cfi_bare__find(struct cfi_file *file)
 	GElf_Shdr header;
 	int err = 0;
 
-	if (!file->arch->ends_thread || !is_alone(file))
+	if (!is_alone(file))
 		return 0;
 	while (!err && (section = elf_nextscn(file->elf, section))) {
 		if (!gelf_getshdr(section, &header) ||

@@ -167,6 +167,7 @@ static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 		   const struct cfi_cie *cie, const struct cfi_fde *fde)
 {
 	__u32 row_count = b->table->row_count, next_block = b->next_block;
+	struct cfi_machine machine;
 	struct dwarf_cursor program;
 	struct cfi_state state;
 	int err;
@@ -181,7 +182,7 @@ static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 	}
 	b->signal_frame = cie->signal_frame;
 	program = (struct dwarf_cursor){ fde->program, fde->program + fde->program_size, false };
-	err = cfi_program__run(b->arch, cie, section, fde, program, &state, take_row, b);
+	err = cfi_program__run(&machine, b->arch, cie, section, fde, program, &state, take_row, b);
 	if (err <= 0)
 		return err;
 

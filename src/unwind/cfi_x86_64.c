@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The x86-64 part of unwind tables: its registers, and rules read from machine code that has no call frame information.
+ * The x86-64 part of unwind tables: rules read from machine code that has no call frame information.
  */
 #include <dwarf.h>
 #include <elf.h>
@@ -13,42 +13,6 @@
 #include "cfi_internal.h"
 #include "cleanup.h"
 #include "disasm.h"
-
-/* The parts of call frame information that are particular to x86-64: registers, and the PLT's
- * expression. */
-
-/* System V ABI, AMD64 supplement, figure 3.36. */
-enum {
-	RBP = 6,
-	RSP = 7,
-	RIP = 16
-};
-
-/* Matches ld's expression for .plt, whose 16-byte entries push a word at a fixed offset: rsp + 8 +
- * (((rip & 15) >= n) << 3). n is 11, or 10 if entries start with endbr64. */
-static bool match_plt(const __u8 *ops, size_t size, struct cfi_value *out)
-{
-	struct dwarf_cursor c = { ops, ops + size, false };
-	__s64 offset, rip_offset;
-	__u8 threshold;
-
-	if (dwarf_cursor__u8(&c) != DW_OP_breg0 + RSP)
-		return false;
-	offset = dwarf_cursor__sleb128(&c);
-	if (dwarf_cursor__u8(&c) != DW_OP_breg0 + RIP)
-		return false;
-	rip_offset = dwarf_cursor__sleb128(&c);
-	if (rip_offset != 0 || dwarf_cursor__u8(&c) != DW_OP_lit15 ||
-	    dwarf_cursor__u8(&c) != DW_OP_and)
-		return false;
-	threshold = dwarf_cursor__u8(&c) - DW_OP_lit0;
-	if (threshold > 15 || dwarf_cursor__u8(&c) != DW_OP_ge ||
-	    dwarf_cursor__u8(&c) != DW_OP_lit3 || dwarf_cursor__u8(&c) != DW_OP_shl ||
-	    dwarf_cursor__u8(&c) != DW_OP_plus || c.bad || c.pos != c.end)
-		return false;
-	*out = (struct cfi_value){ .kind = CFI_VALUE_PLT, .offset = offset, .add = threshold };
-	return true;
-}
 
 /* Finds the place of a function's return address from its instructions, where there is no call
  * frame information. */
@@ -541,11 +505,7 @@ static void find_go_switches(struct cfi_go *go, enum go_runtime which,
 	}
 }
 
-const struct cfi_arch cfi_arch_x86_64 = {
-	.machine = EM_X86_64,
-	.registers = { [CFI_COLUMN_SP] = RSP, [CFI_COLUMN_FP] = RBP, [CFI_COLUMN_RA] = RIP },
-	.ra_in_register = false,
+const struct cfi_code_arch cfi_code_x86_64 = {
 	.find_go_switches = find_go_switches,
 	.ends_thread = ends_thread,
-	.match_cfa = match_plt,
 };

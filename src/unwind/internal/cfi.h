@@ -11,29 +11,13 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "cfi_rules.h"
 #include "unwind_abi.h"
 
 struct error;
 struct parser;
 struct wire_reader;
 struct wire_writer;
-
-/* Why an FDE, or a CIE with all its FDEs, is missing from the table or marked unsupported. */
-enum cfi_reject {
-	CFI_OK,
-	CFI_REJECT_LENGTH,	 /* an entry exceeds its section; the rest is not read */
-	CFI_REJECT_TRUNCATED,	 /* a field or an instruction exceeds its entry */
-	CFI_REJECT_CIE,		 /* the CIE is missing or broken */
-	CFI_REJECT_VERSION,	 /* CIE version, address size or segment size */
-	CFI_REJECT_AUGMENTATION, /* unknown augmentation letter */
-	CFI_REJECT_ENCODING,	 /* pointer encoding invalid, or for running processes only */
-	CFI_REJECT_RANGE,	 /* empty, or wraps around the address space */
-	CFI_REJECT_OUTSIDE,	 /* does not start in an executable segment of the file */
-	CFI_REJECT_OVERLAP,	 /* another FDE describes the same code */
-	CFI_REJECT_OPCODE,	 /* an unknown instruction */
-	CFI_REJECT_PROGRAM,	 /* instructions invalid in their context */
-	CFI_REJECTS,
-};
 
 /* Statistics of a build. Invalid FDEs of known range count in rejected and in unsupported rows. */
 struct cfi_stats {

@@ -1,12 +1,11 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Turns rows of call frame information, and the expressions in them, into rules of the table, or says why there is none.
  */
 #include <dwarf.h>
 #include <limits.h>
-#include <string.h>
 
-#include "cfi_internal.h"
+#include "cfi_rules.h"
 
 /* Evaluates DWARF expressions in call frame information as far as a rule of the table can express them. */
 

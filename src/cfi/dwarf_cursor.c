@@ -1,17 +1,17 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "dwarf_cursor.h"
 
-#include <string.h>
+#include <stddef.h>
 
 static bool take(struct dwarf_cursor *c, void *to, size_t size)
 {
 	if ((size_t)(c->end - c->pos) < size) {
 		c->pos = c->end;
 		c->bad = true;
-		memset(to, 0, size);
+		__builtin_memset(to, 0, size);
 		return false;
 	}
-	memcpy(to, c->pos, size);
+	__builtin_memcpy(to, c->pos, size);
 	c->pos += size;
 	return true;
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A bounded reader of DWARF's encodings, in the byte order of this machine. */
 #ifndef ALLOCPROF_DWARF_CURSOR_H
 #define ALLOCPROF_DWARF_CURSOR_H

@@ -1,26 +1,9 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Runs the instructions of call frame information (DWARF 5, 6.4). */
-#include "cfi_internal.h"
+#include "cfi_rules.h"
 
 #include <dwarf.h>
 #include <stdint.h>
-
-/* How deep states may be remembered; compilers nest one level. */
-#define REMEMBER_DEPTH 32
-
-struct machine {
-	const struct cfi_arch *arch;
-	const struct cfi_cie *cie;
-	const struct cfi_section *section;
-	const struct cfi_fde *fde; /* NULL while the CIE's instructions run */
-	struct dwarf_cursor c;
-	struct cfi_state *state;
-	cfi_row_fn row;
-	void *ctx;
-	__u64 pc;
-	unsigned int depth;
-	struct cfi_state remembered[REMEMBER_DEPTH];
-};
 
 enum cfi_column cfi_arch__column(const struct cfi_arch *arch, __u64 reg)
 {
@@ -37,7 +20,7 @@ static struct cfi_value reg_value(__u16 reg, __s64 add)
 	return (struct cfi_value){ .kind = CFI_VALUE_REG, .reg = reg, .add = add };
 }
 
-static void save(struct machine *m, __u64 reg, enum cfi_saved_how how, struct cfi_value value)
+static void save(struct cfi_machine *m, __u64 reg, enum cfi_saved_how how, struct cfi_value value)
 {
 	enum cfi_column column = cfi_arch__column(m->arch, reg);
 
@@ -47,7 +30,7 @@ static void save(struct machine *m, __u64 reg, enum cfi_saved_how how, struct cf
 
 /* Returns a value at an offset. No rule can express an offset that overflows, but the rest of the
  * FDE remains valid. */
-static struct cfi_value factored(struct machine *m, __u16 reg, bool overflow, __s64 factor)
+static struct cfi_value factored(struct cfi_machine *m, __u16 reg, bool overflow, __s64 factor)
 {
 	__s64 offset;
 
@@ -56,17 +39,18 @@ static struct cfi_value factored(struct machine *m, __u16 reg, bool overflow, __
 	return reg_value(reg, offset);
 }
 
-static void save_at_cfa(struct machine *m, __u64 reg, enum cfi_saved_how how, __u64 factor)
+static void save_at_cfa(struct cfi_machine *m, __u64 reg, enum cfi_saved_how how, __u64 factor)
 {
 	save(m, reg, how, factored(m, CFI_REG_CFA, factor > INT64_MAX, (__s64)factor));
 }
 
-static void save_at_cfa_signed(struct machine *m, __u64 reg, enum cfi_saved_how how, __s64 factor)
+static void save_at_cfa_signed(struct cfi_machine *m, __u64 reg, enum cfi_saved_how how,
+			       __s64 factor)
 {
 	save(m, reg, how, factored(m, CFI_REG_CFA, false, factor));
 }
 
-static void save_expression(struct machine *m, __u64 reg, enum cfi_saved_how how)
+static void save_expression(struct cfi_machine *m, __u64 reg, enum cfi_saved_how how)
 {
 	__u64 size = dwarf_cursor__uleb128(&m->c);
 	const __u8 *ops = dwarf_cursor__skip(&m->c, size);
@@ -76,7 +60,7 @@ static void save_expression(struct machine *m, __u64 reg, enum cfi_saved_how how
 		save(m, reg, how, cfi_expression__value(ops, size, &cfa));
 }
 
-static void define_cfa_expression(struct machine *m)
+static void define_cfa_expression(struct cfi_machine *m)
 {
 	__u64 size = dwarf_cursor__uleb128(&m->c);
 	const __u8 *ops = dwarf_cursor__skip(&m->c, size);
@@ -89,7 +73,7 @@ static void define_cfa_expression(struct machine *m)
 
 /* Restores a register's initial rule. A CIE with DW_CFA_restore (CUDA's libraries have some) has
  * nothing to restore; then the register counts as never saved, as in libgcc. */
-static void restore(struct machine *m, __u64 reg)
+static void restore(struct cfi_machine *m, __u64 reg)
 {
 	enum cfi_column column = cfi_arch__column(m->arch, reg);
 
@@ -98,7 +82,7 @@ static void restore(struct machine *m, __u64 reg)
 			m->fde ? m->cie->initial.columns[column] : (struct cfi_saved){ 0 };
 }
 
-static int move_to(struct machine *m, __u64 pc)
+static int move_to(struct cfi_machine *m, __u64 pc)
 {
 	int err;
 
@@ -113,7 +97,7 @@ static int move_to(struct machine *m, __u64 pc)
 	return CFI_OK;
 }
 
-static int advance(struct machine *m, __u64 delta)
+static int advance(struct cfi_machine *m, __u64 delta)
 {
 	__u64 pc;
 
@@ -123,7 +107,7 @@ static int advance(struct machine *m, __u64 delta)
 	return move_to(m, pc);
 }
 
-static int set_loc(struct machine *m)
+static int set_loc(struct cfi_machine *m)
 {
 	enum cfi_reject reject;
 	__u64 pc;
@@ -137,7 +121,7 @@ static int set_loc(struct machine *m)
  * expression is invalid (DWARF 5, 6.4.2.2). libgcrypt does it in epilogues of functions whose
  * bodies are described correctly, so only the CFA becomes unknown.
  */
-static bool cfa_has_halves(struct machine *m)
+static bool cfa_has_halves(struct cfi_machine *m)
 {
 	if (m->state->cfa.kind == CFI_VALUE_REG)
 		return true;
@@ -145,7 +129,7 @@ static bool cfa_has_halves(struct machine *m)
 	return false;
 }
 
-static void define_cfa_offset(struct machine *m, __s64 offset)
+static void define_cfa_offset(struct cfi_machine *m, __s64 offset)
 {
 	if (cfa_has_halves(m))
 		m->state->cfa.add = offset;
@@ -160,7 +144,7 @@ static __u64 two_uleb128(struct dwarf_cursor *c, __u64 *second)
 	return first;
 }
 
-static int step(struct machine *m)
+static int step(struct cfi_machine *m)
 {
 	__u8 op = dwarf_cursor__u8(&m->c);
 	struct cfi_value none = { .kind = CFI_VALUE_UNKNOWN };
@@ -259,7 +243,7 @@ static int step(struct machine *m)
 		return CFI_OK;
 
 	case DW_CFA_remember_state:
-		if (m->depth == REMEMBER_DEPTH)
+		if (m->depth == CFI_REMEMBER_DEPTH)
 			return CFI_REJECT_PROGRAM;
 		m->remembered[m->depth++] = *m->state;
 		return CFI_OK;
@@ -277,39 +261,37 @@ static int step(struct machine *m)
 	}
 }
 
-int cfi_program__run(const struct cfi_arch *arch, const struct cfi_cie *cie,
+int cfi_program__run(struct cfi_machine *m, const struct cfi_arch *arch, const struct cfi_cie *cie,
 		     const struct cfi_section *section, const struct cfi_fde *fde,
 		     struct dwarf_cursor program, struct cfi_state *state, cfi_row_fn row,
 		     void *ctx)
 {
-	struct machine m;
-
-	/* There is no initialiser, which would clear the remembered states for each FDE. */
-	m.arch = arch;
-	m.cie = cie;
-	m.section = section;
-	m.fde = fde;
-	m.c = program;
-	m.state = state;
-	m.row = row;
-	m.ctx = ctx;
-	m.pc = fde ? fde->lo : 0;
-	m.depth = 0;
+	/* The remembered states are not cleared, which would take longer than most programs. */
+	m->arch = arch;
+	m->cie = cie;
+	m->section = section;
+	m->fde = fde;
+	m->c = program;
+	m->state = state;
+	m->row = row;
+	m->ctx = ctx;
+	m->pc = fde ? fde->lo : 0;
+	m->depth = 0;
 
 	if (fde)
 		*state = cie->initial;
 	else
 		*state = (struct cfi_state){ .cfa = { .kind = CFI_VALUE_UNSET } };
 
-	while (m.c.pos != m.c.end) {
-		int err = step(&m);
+	while (m->c.pos != m->c.end) {
+		int err = step(m);
 
-		if (m.c.bad)
+		if (m->c.bad)
 			return CFI_REJECT_TRUNCATED;
 		if (err)
 			return err;
 	}
-	if (fde && m.pc < fde->hi)
-		return row(ctx, m.pc, state);
+	if (fde && m->pc < fde->hi)
+		return row(ctx, m->pc, state);
 	return CFI_OK;
 }
