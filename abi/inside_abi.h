@@ -11,6 +11,9 @@
  *	tables		unwind tables, which processes map without write permission: INSIDE_TABLES_AT and so on
  *	wake		FIFO; a byte in it wakes allocprof, which has something new to read
  *
+ * A process that ALLOCPROF_OUTPUT asks for it keeps `memory` in a file of its own instead, and there is no
+ * directory, nor an allocprof beside it: is_own in the settings, docs/inside.md.
+ *
  * Both files are sparse. A process maps a piece of `memory` when it needs one; it is referred to by its offset
  * in the file, never by an address. Offset 0 means nothing.
  *
@@ -84,7 +87,8 @@ struct inside_settings {
 	__u32 max_records;
 	__u32 within;  /* 1: only calls beneath a function of --within count */
 	__u32 regions; /* 1: calls are also counted by the regions that are open */
-	__u32 pad;     /* 0 */
+	/* 1: the file is that of one process, which has made it; allocprof reads it later. */
+	__u32 is_own;
 	/* LIVE: largest number of live blocks of all processes; 0: no limit. */
 	__u64 max_blocks;
 	/* The processor's time stamp counter was start_ticks when CLOCK_MONOTONIC was start_ns; a
@@ -292,6 +296,8 @@ struct inside_live {
 	__u64 generation;
 };
 
+#define INSIDE_BUILD_ID_BYTES 20
+
 /* A file that a process has mapped executable. Its id is INSIDE_FIRST_MODULE plus its index. One
  * file may have several ids, since processes that meet it at the same time do not wait for each
  * other. */
@@ -305,9 +311,34 @@ struct inside_module {
 	__u64 offset;		      /* file offset of @start */
 	__u64 time_ns;		      /* CLOCK_MONOTONIC */
 	char path[INSIDE_PATH_BYTES]; /* path of the mapping, truncated if it is longer */
+	/* With is_own: the build id that the file's notes have in memory, if it is not longer than
+	 * this; the rest is 0. */
+	__u32 build_id_bytes;
+	__u8 build_id[INSIDE_BUILD_ID_BYTES];
 };
 
 #define INSIDE_FIRST_MODULE (AP_MODULE_VDSO + 1)
+
+/* The environment of a process that keeps its counts in a file of its own. */
+#define INSIDE_OUTPUT_VARIABLE	 "ALLOCPROF_OUTPUT"
+#define INSIDE_SETTINGS_VARIABLE "ALLOCPROF_SETTINGS"
+/* Most bytes of either value, without the terminating 0. */
+#define INSIDE_VALUE_BYTES 255
+
+/* Room for the arguments of the process; the rest is left out. */
+#define INSIDE_COMMAND_BYTES 3584
+
+/* Facts about a process with a file of its own, which nobody can ask when the file is read. */
+struct inside_origin {
+	__u64 realtime_ns; /* CLOCK_REALTIME when CLOCK_MONOTONIC was monotonic_ns */
+	__u64 monotonic_ns;
+	__u64 sample_bytes; /* one byte in so many is sampled; 0: every call counts */
+	__u32 command_bytes;
+	__u32 pad;	  /* 0 */
+	char boot_id[40]; /* of the running kernel, /proc/sys/kernel/random/boot_id */
+	char kernel[72];  /* its release */
+	char command[INSIDE_COMMAND_BYTES]; /* the arguments, each with a terminating 0 */
+};
 
 /* Table n of the set of stacks has 1 << (INSIDE_FIRST_STACKS + n) slots, of which half are used. */
 #define INSIDE_STACK_TABLES 12
@@ -557,6 +588,7 @@ struct inside_header {
 	 * programs in which it began, both including the command. A program between execve(2) and
 	 * the start of its dynamic linker counts only in the first. */
 	__u64 n_injected, n_begun;
+	__u64 origin; /* is_own: offset of a struct inside_origin */
 };
 
 _Static_assert(sizeof(struct inside_program) == 224, "inside_program is ABI");
@@ -565,7 +597,7 @@ _Static_assert(sizeof(struct inside_record) == 216, "inside_record is ABI");
 _Static_assert(sizeof(struct inside_sampled_record) ==
 		       sizeof(struct inside_record) + sizeof(struct ap_blocks) - AP_BLOCKS_BYTES,
 	       "the estimates follow the blocks as they do in struct ap_blocks");
-_Static_assert(sizeof(struct inside_module) == 280, "inside_module is ABI");
+_Static_assert(sizeof(struct inside_module) == 304, "inside_module is ABI");
 _Static_assert(UNWIND_MAX_MODULES * sizeof(struct unwind_table) <= INSIDE_SLICES_AT,
 	       "tables have room");
 _Static_assert(UNWIND_MAX_SLICES * sizeof(struct unwind_slice) <=

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "code.h"
 
+#include "image.h"
 #include "maps.h"
 #include "memory.h"
 #include "objects.h"
@@ -110,7 +111,18 @@ static __u32 find_module(const struct mapping *mapping)
 	return 0;
 }
 
-static __u32 add_module(const struct mapping *mapping)
+/* Later the file at the path may be another one. */
+static __attribute__((noinline)) void
+note_build_id(struct inside_module *module, const struct mapping *mapping, void *buffer, __u32 size)
+{
+	struct image image;
+
+	if (image__find(mapping, &image, buffer, size))
+		module->build_id_bytes =
+			image__build_id(&image, module->build_id, sizeof(module->build_id));
+}
+
+static __u32 add_module(const struct mapping *mapping, void *buffer, __u32 size)
 {
 	struct inside_module *module;
 	__u32 index;
@@ -129,18 +141,20 @@ static __u32 add_module(const struct mapping *mapping)
 	module->offset = mapping->offset;
 	module->time_ns = sys__now_ns();
 	text__append(module->path, module->path + sizeof(module->path), mapping->path);
+	if (memory__header()->settings.is_own)
+		note_build_id(module, mapping, buffer, size);
 	__atomic_store_n(&module->state, INSIDE_READY, __ATOMIC_RELEASE);
 	memory__wake();
 	return INSIDE_FIRST_MODULE + index;
 }
 
-/* Publishes the file of @mapping, unless a process has done so. Returns the file's module number,
- * or 0 if there is no room for it. */
-static __u32 publish(const struct mapping *mapping)
+/* Publishes the file of @mapping, unless a process has done so. @buffer is working memory of @size bytes.
+ * Returns the file's module number, or 0 if there is no room for it. */
+static __u32 publish(const struct mapping *mapping, void *buffer, __u32 size)
 {
 	__u32 module = find_module(mapping);
 
-	return module ? module : add_module(mapping);
+	return module ? module : add_module(mapping, buffer, size);
 }
 
 void code__publish(__u64 address)
@@ -151,7 +165,7 @@ void code__publish(__u64 address)
 
 	if (!maps__find(address, &mapping, path, sizeof(path), buffer, sizeof(buffer)) &&
 	    mapping.inode)
-		(void)publish(&mapping);
+		(void)publish(&mapping, buffer, sizeof(buffer));
 }
 
 static __attribute__((noinline)) int look_up(__u64 address, __u32 generation,
@@ -172,7 +186,7 @@ static __attribute__((noinline)) int look_up(__u64 address, __u32 generation,
 		out->module = AP_MODULE_VDSO;
 		out->bias = -mapping.start;
 	} else if (mapping.inode) {
-		out->module = publish(&mapping);
+		out->module = publish(&mapping, buffer, sizeof(buffer));
 		out->bias = mapping.offset - mapping.start;
 	}
 	/* Without a module number there are no unwind tables either, so nothing is remembered and
@@ -209,11 +223,13 @@ void code__begin(void)
 	__u64 linker = objects__linker_code();
 	struct code_range range;
 
-	if (!first)
+	if (!first && !memory__header()->settings.is_own)
 		return;
-	tables.tables = (const void *)(first + INSIDE_TABLES_AT);
-	tables.slices = (const void *)(first + INSIDE_SLICES_AT);
-	tables.rules = (const void *)(first + INSIDE_RULES_AT);
+	if (first) {
+		tables.tables = (const void *)(first + INSIDE_TABLES_AT);
+		tables.slices = (const void *)(first + INSIDE_SLICES_AT);
+		tables.rules = (const void *)(first + INSIDE_RULES_AT);
+	}
 	if (memory__header()->settings.within)
 		tables.within = memory__map_tables(INSIDE_WITHIN_AT, INSIDE_WITHIN_BYTES);
 	code.unloaded = objects__unloaded();
@@ -223,6 +239,13 @@ void code__begin(void)
 		code.linker_bytes = range.end - range.start;
 		code.linker_start = range.start;
 	}
+}
+
+void code__begin_again(void)
+{
+	code.modules = (struct mapped_array){ 0 };
+	code__change();
+	code__begin();
 }
 
 __u32 code__own_module(void)

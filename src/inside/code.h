@@ -35,6 +35,9 @@ void code__publish(__u64 address);
  * function of this header. */
 void code__begin(void);
 
+/* Does the same when the process has another shared memory, which has no file yet. */
+void code__begin_again(void);
+
 /* Returns the module number of this library, or 0 if it is not known. */
 __u32 code__own_module(void);
 

@@ -32,12 +32,13 @@ static bool ends_word(char c)
 /* Returns the length of this library's path if @text begins with it as a whole word, else 0. */
 static size_t own_word(const char *text, const char *directory)
 {
-	static const char *const names[] = { "/" INSIDE_LIBRARY, "/" INSIDE_OTHER };
+	static const char *const names[] = { "/" INSIDE_LIBRARY, "/" INSIDE_OTHER,
+					     "/" INSIDE_FILE };
 	size_t length = text__length(directory);
 
 	if (!text__begins(text, directory))
 		return 0;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++)
 		if (text__begins(text + length, names[i]) &&
 		    ends_word(text[length + text__length(names[i])]))
 			return length + text__length(names[i]);

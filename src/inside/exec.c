@@ -16,6 +16,7 @@
 #include "live.h"
 #include "memory.h"
 #include "objects.h"
+#include "output.h"
 #include "process.h"
 #include "refusal_abi.h"
 #include "sys.h"
@@ -306,7 +307,7 @@ static void injection__begin(struct injection *out, const struct program *progra
 		program = &searched;
 	if (sys__is_limited())
 		refusal = INSIDE_REFUSES_CONFINED;
-	else if (!directory__is_reachable(directory))
+	else if (!output__is_on() && !directory__is_reachable(directory))
 		refusal = INSIDE_REFUSES_HIDDEN;
 	else if (sanitizer__is_preloaded(out->environment.preloaded))
 		refusal = INSIDE_REFUSES_SANITIZER;
@@ -314,6 +315,11 @@ static void injection__begin(struct injection *out, const struct program *progra
 		refusal = program__refusal(program, process.header->hands_over);
 	if (refusal >= 0)
 		by_other_engine = note_refusal(program, name, refusal);
+	/* Where the environment asks for files, it is the target's to pass on, and the library stays
+	 * where it is. */
+	if (output__is_on() &&
+	    (refusal == INSIDE_REFUSES_STATIC || !ap_refusal__clears_environment(refusal)))
+		return;
 	if (!ap_refusal__clears_environment(refusal) && !out->environment.traces) {
 		__atomic_fetch_add(&process.header->n_injected, 1, __ATOMIC_RELAXED);
 		out->name = by_other_engine && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER

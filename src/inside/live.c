@@ -159,6 +159,12 @@ void live_memory__forget(struct live_memory *memory)
 
 static struct mapped_array histograms;
 
+void live__forget(void)
+{
+	histograms = (struct mapped_array){ 0 };
+	stacks__forget();
+}
+
 static __u64 record_hash(const void *entry)
 {
 	const struct inside_record *record = entry;

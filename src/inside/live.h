@@ -74,6 +74,10 @@ void live__leave(enum inside_end how);
 /* To be called when the program could not be executed: undoes live__leave(). */
 void live__stay(void);
 
+/* To be called when the process has another shared memory: drops what is known of stacks and records in
+ * the former. */
+void live__forget(void);
+
 /* What is live in all processes, and its peak. */
 
 /* Adds the sums that the thread has kept to itself to those of all processes. */

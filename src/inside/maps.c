@@ -18,6 +18,7 @@ struct query {
 
 #define QUERY_COMMAND	 0xc0686611
 #define QUERY_ACCESS	 7
+#define QUERY_READABLE	 1
 #define QUERY_EXECUTABLE 4
 #define QUERY_OR_NEXT	 16
 
@@ -57,6 +58,7 @@ static long query(int fd, __u64 address, struct mapping *out, char *path, __u32 
 		.inode = query.inode,
 		.device = query.major << 20 | query.minor,
 		.is_executable = query.vma_flags & QUERY_EXECUTABLE,
+		.is_readable = query.vma_flags & QUERY_READABLE,
 		.is_closed = !(query.vma_flags & QUERY_ACCESS),
 		.path = path,
 	};
@@ -122,6 +124,7 @@ static bool read_line(struct reader *reader, struct mapping *out, char *path, __
 	for (int i = 0; i < 5; i++) {
 		c = next(reader);
 		out->is_executable |= c == 'x';
+		out->is_readable |= c == 'r';
 		out->is_closed &= c != 'r' && c != 'w' && c != 'x';
 	}
 	out->offset = number(reader, 16, &c);

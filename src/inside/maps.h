@@ -9,7 +9,7 @@
 struct mapping {
 	__u64 start, end, offset, inode;
 	__u32 device; /* major << 20 | minor */
-	bool is_executable;
+	bool is_executable, is_readable;
 	bool is_closed; /* it permits no access at all, as a guard page */
 	char *path;	/* "" if it has none; cut off where it is longer than the room for it */
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "memory.h"
 
+#include <asm/resource.h>
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/falloc.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
@@ -28,8 +30,9 @@ struct pool {
 static struct {
 	struct inside_header *header;
 	const void *tables; /* the first page of the unwind tables */
-	char path[INSIDE_PATH_BYTES + 64], tables_path[INSIDE_PATH_BYTES + 64];
-	char wake_path[INSIDE_PATH_BYTES + 64];
+	char path[MEMORY_PATH_BYTES], tables_path[MEMORY_PATH_BYTES];
+	char wake_path[MEMORY_PATH_BYTES];
+	bool is_own;	     /* the file is this process's own, and nobody is beside it */
 	size_t failed_bytes; /* the smallest size for which the file system had no room; 0: none */
 	struct pool shared, own;
 } memory = { .shared.is_shared = true };
@@ -153,16 +156,39 @@ bool memory__is_full(void)
 	return __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
 }
 
-/* Has the kernel allocate the pages now, by MADV_POPULATE_WRITE of Linux 5.14. Returns false if
+bool memory__lacks(size_t size)
+{
+	size_t failed = __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
+
+	return unlikely(failed && size >= failed);
+}
+
+/* Has the file system allocate the pages of a process's own file, for kernels without
+ * MADV_POPULATE_WRITE. */
+static bool allocate(const char *path, __u64 offset, size_t size)
+{
+	int fd = sys__open(path, O_RDWR | O_NOFOLLOW);
+	long err;
+
+	if (fd < 0)
+		return false;
+	err = sys(__NR_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, size, 0, 0);
+	sys__close(fd);
+	return !err;
+}
+
+/* Has the kernel allocate the pages at @offset now, by MADV_POPULATE_WRITE of Linux 5.14. Returns false if
  * there is no room for them. */
-static bool has_pages(void *address, size_t size)
+static bool has_pages(void *address, __u64 offset, size_t size)
 {
 	long err;
 
 	if (likely(!__atomic_load_n(&memory.header->is_tight, __ATOMIC_RELAXED)))
 		return true;
 	err = sys(__NR_madvise, (long)address, size, MADV_POPULATE_WRITE, 0, 0, 0);
-	return !err || err == -EINVAL;
+	if (err == -EINVAL)
+		return !memory.is_own || allocate(memory.path, offset, size);
+	return !err;
 }
 
 static void *map_file(const char *path, __u64 offset, size_t size, bool is_written)
@@ -185,19 +211,93 @@ void *memory__map(__u64 offset, size_t size)
 	__u64 limit = memory.header->size_bytes;
 	void *address;
 
-	if (!offset || offset > limit || size > limit - offset || offset & (INSIDE_PAGE - 1))
+	if (!offset || offset & (INSIDE_PAGE - 1))
 		return NULL;
+	if (offset > limit || size > limit - offset) {
+		/* The size of a process's own file is what its user gives it. */
+		if (memory.is_own)
+			__atomic_store_n(&memory.failed_bytes, size, __ATOMIC_RELAXED);
+		return NULL;
+	}
 	address = map_copy(memory.header, offset, size);
 	/* The copy is larger at first than the mapping that is wanted and may exceed a limit of
 	 * address space (ulimit -v). */
 	if (!address)
 		address = map_file(memory.path, offset, size, true);
-	if (address && !has_pages(address, size)) {
+	if (address && !has_pages(address, offset, size)) {
 		sys__unmap(address, size);
 		__atomic_store_n(&memory.failed_bytes, size, __ATOMIC_RELAXED);
 		return NULL;
 	}
 	return address;
+}
+
+/* Returns whether a file may grow to @size_bytes: the kernel would end a process that exceeds its limit
+ * (SIGXFSZ). */
+static bool may_grow_to(__u64 size_bytes)
+{
+	struct {
+		__u64 now, most;
+	} limit = { 0 };
+
+	return !sys(__NR_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) &&
+	       size_bytes <= limit.now;
+}
+
+static void *map_new(int fd, const char *path, __u64 size_bytes, long *err)
+{
+	void *address;
+
+	*err = may_grow_to(size_bytes) ? sys(__NR_ftruncate, fd, size_bytes, 0, 0, 0, 0) : -EFBIG;
+	if (*err)
+		return NULL;
+	address = sys__map(header_pages(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!address) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	*err = sys(__NR_madvise, (long)address, header_pages(), MADV_POPULATE_WRITE, 0, 0, 0);
+	if (*err == -EINVAL && allocate(path, 0, header_pages()))
+		*err = 0;
+	if (*err)
+		sys__unmap(address, header_pages());
+	return *err ? NULL : address;
+}
+
+int memory__make(const char *path, const struct inside_settings *settings, __u64 size_bytes)
+{
+	struct inside_header *header;
+	long err;
+	int fd;
+
+	fd = sys(__NR_openat, AT_FDCWD, (long)path,
+		 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600, 0, 0);
+	if (fd < 0)
+		return fd;
+	header = map_new(fd, path, size_bytes, &err);
+	sys__close(fd);
+	if (!header) {
+		sys(__NR_unlink, (long)path, 0, 0, 0, 0, 0);
+		return err;
+	}
+	sys(__NR_madvise, (long)header, header_pages(), MADV_DONTDUMP, 0, 0, 0);
+	header->version = INSIDE_VERSION;
+	header->header_bytes = sizeof(*header);
+	header->size_bytes = size_bytes;
+	header->settings = *settings;
+	header->gate = INSIDE_OPEN;
+	header->is_tight = 1;
+	header->next = header_pages();
+	header->live.epoch_shift = AP_FIRST_EPOCH_SHIFT;
+	header->n_begun = 1;
+	__atomic_store_n(&header->magic, INSIDE_MAGIC, __ATOMIC_RELEASE);
+	memory.path[0] = 0;
+	text__append(memory.path, memory.path + sizeof(memory.path), path);
+	memory.is_own = true;
+	memory.tables = NULL;
+	memory.header = header;
+	memory__forget();
+	return 0;
 }
 
 const void *memory__map_tables(__u64 offset, size_t size)
@@ -213,7 +313,7 @@ const void *memory__map_tables(__u64 offset, size_t size)
 /* Opens the FIFO for reading as well, so that the process gets no SIGPIPE if allocprof has ended. */
 void memory__wake(void)
 {
-	int fd = sys__open(memory.wake_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW);
+	int fd = memory.is_own ? -1 : sys__open(memory.wake_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW);
 
 	if (fd < 0)
 		return;
@@ -225,8 +325,8 @@ bool memory__is_left(void)
 {
 	int fd;
 
-	if (header__has_ended(memory.header))
-		return true;
+	if (header__has_ended(memory.header) || memory.is_own)
+		return header__has_ended(memory.header);
 	/* Opening it for writing fails as soon as allocprof, its only reader, has ended. */
 	fd = sys__open(memory.wake_path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
 	if (fd >= 0)
@@ -290,11 +390,9 @@ void memory__await(const __u32 *word, __u32 value)
 
 void *memory__take_pages(size_t size, __u64 *offset)
 {
-	size_t failed = __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
-
 	size = (size + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
 	/* Without this check each call of the target would fail again, after several system calls. */
-	if (unlikely(failed && size >= failed))
+	if (memory__lacks(size))
 		return NULL;
 	*offset = __atomic_fetch_add(&memory.header->next, size, __ATOMIC_RELAXED);
 	return memory__map(*offset, size);
@@ -506,8 +604,8 @@ void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			offset = none;
 	}
-	if (unlikely(memory.failed_bytes && chunk_bytes(chunk, size) >= memory.failed_bytes &&
-		     !__atomic_load_n(&mapped->chunks[chunk], __ATOMIC_RELAXED)))
+	if (memory__lacks(chunk_bytes(chunk, size)) &&
+	    !__atomic_load_n(&mapped->chunks[chunk], __ATOMIC_RELAXED))
 		return NULL;
 	base = map_chunk(mapped, chunk, offset, size);
 	*index = n;

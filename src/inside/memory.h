@@ -23,7 +23,15 @@ bool memory__open(const char *directory);
  * tables, at @tables; 0: there are none. These files have no path that the process could open. */
 bool memory__adopt(__u64 memory, __u64 tables);
 
-/* Returns the header; NULL before memory__open() and memory__adopt(). */
+/* Room for the path of a file. */
+#define MEMORY_PATH_BYTES (INSIDE_PATH_BYTES + 64)
+
+/* Makes a file of this process alone, which must not exist, with the header, of at most @size_bytes. Its
+ * memory is taken only where the file system has room for it. Returns 0 or a negative errno; then the
+ * header is the one from before. */
+int memory__make(const char *path, const struct inside_settings *settings, __u64 size_bytes);
+
+/* Returns the header; NULL before memory__open(), memory__adopt() and memory__make(). */
 struct inside_header *memory__header(void);
 
 /* Forgets the header, which is not mapped any more. */
@@ -67,6 +75,9 @@ const void *memory__map_tables(__u64 offset, size_t size);
 
 /* Returns whether the file system of the shared memory lacked room for this process. */
 bool memory__is_full(void);
+
+/* Returns whether there was no room for so many bytes, and asking again would be in vain. */
+bool memory__lacks(size_t size);
 
 /* Returns the reason under which a call is counted as lost because there was no memory. */
 static inline enum ap_lost memory__lost(void)

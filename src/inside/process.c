@@ -13,6 +13,7 @@
 #include "live.h"
 #include "memory.h"
 #include "objects.h"
+#include "output.h"
 #include "own.h"
 #include "regions.h"
 #include "sys.h"
@@ -117,6 +118,10 @@ static bool find_directory(const char **name)
 	*name = INSIDE_LIBRARY;
 	if (text__equal(local.directory + length, INSIDE_OTHER))
 		*name = INSIDE_OTHER;
+	/* A directory of a measurement has links to the library by these names. By its own name it was
+	 * not allocprof that had it loaded. */
+	if (text__equal(local.directory + length, INSIDE_FILE))
+		*name = INSIDE_FILE;
 	if (!length || !text__equal(local.directory + length, *name))
 		return false;
 	local.directory[length - 1] = 0;
@@ -162,7 +167,8 @@ static bool add_program(enum inside_birth birth)
 	local.program = program;
 	program->pid = local.pid;
 	program->parent = sys__parent_pid();
-	program->forked_from = birth == INSIDE_BORN_FORK ? process.program : 0;
+	/* In a file of its own no other program has a number. */
+	program->forked_from = birth == INSIDE_BORN_FORK && !output__is_on() ? process.program : 0;
 	program->begin_ns = sys__now_ns();
 	program->library = (__u64)__ehdr_start;
 	program->library_end = (__u64)_end;
@@ -228,6 +234,29 @@ static void count_calls(void)
 	process.alive = local.alive;
 }
 
+/* Finishes begin_process() when the settings are known. Returns the process's new state. */
+static __u32 begin_counting(struct inside_header *header)
+{
+	if (!begin_program(INSIDE_BORN_EXEC))
+		return NOT_MEASURED;
+	if (objects__is_preceded("malloc"))
+		process__note_refusal("/proc/self/exe", INSIDE_REFUSES_ALLOCATOR);
+	own__update();
+	__atomic_fetch_add(&header->gaps[INSIDE_GAP_EARLY], local.early, __ATOMIC_RELAXED);
+	count_calls();
+	return MEASURED;
+}
+
+/* Begins to measure the process with a file of its own, if the environment asks for one. */
+static __u32 begin_own(void)
+{
+	if (!output__read() || !output__begin())
+		return NOT_MEASURED;
+	next__prepare();
+	take_settings(memory__header());
+	return begin_counting(memory__header());
+}
+
 /* Begins to measure the process. Returns its new state. */
 static __u32 begin_process(void)
 {
@@ -236,6 +265,8 @@ static __u32 begin_process(void)
 
 	if (!find_directory(&name))
 		return NOT_MEASURED;
+	if (text__equal(name, INSIDE_FILE))
+		return begin_own();
 	if (!memory__open(local.directory)) {
 		environment__hide(local.directory);
 		return NOT_MEASURED;
@@ -254,14 +285,23 @@ static __u32 begin_process(void)
 	}
 	take_settings(header);
 	environment__hide(local.directory);
-	if (!begin_program(INSIDE_BORN_EXEC))
-		return NOT_MEASURED;
-	if (objects__is_preceded("malloc"))
-		process__note_refusal("/proc/self/exe", INSIDE_REFUSES_ALLOCATOR);
-	own__update();
-	__atomic_fetch_add(&header->gaps[INSIDE_GAP_EARLY], local.early, __ATOMIC_RELAXED);
-	count_calls();
-	return MEASURED;
+	return begin_counting(header);
+}
+
+/* Has a forked child use a file of its own. Returns false if there can be none, which its parent's file then
+ * says. */
+static bool begin_own_again(void)
+{
+	if (!output__begin()) {
+		memory__add_gap(INSIDE_GAP_PROGRAMS);
+		return false;
+	}
+	local.programs = local.thread_offsets = refused_offsets = (struct mapped_array){ 0 };
+	live__forget();
+	take_settings(memory__header());
+	if (process.walks)
+		code__begin_again();
+	return true;
 }
 
 /* Begins to measure a forked child, at its first call; it has one thread. */
@@ -273,7 +313,8 @@ static bool begin_child(void)
 	thread_names__forget();
 	memory__forget();
 	own__forked();
-	if (!process.header->settings.follow || !add_program(INSIDE_BORN_FORK)) {
+	if (!process.header->settings.follow || (output__is_on() && !begin_own_again()) ||
+	    !add_program(INSIDE_BORN_FORK)) {
 		process.alive = &never_alive;
 		__atomic_store_n(&local.state, NOT_MEASURED, __ATOMIC_RELEASE);
 		return false;
@@ -658,7 +699,7 @@ __attribute__((constructor)) void process__loaded(void)
 	/* At the first call the C library may not have set up its environment yet, so the library
 	 * is hidden again. */
 	thread__current();
-	if (local.directory[0])
+	if (local.directory[0] && !output__is_on())
 		environment__hide(local.directory);
 	if (local.state != MEASURED)
 		return;

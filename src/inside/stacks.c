@@ -27,7 +27,7 @@ static struct inside_stack *map_table(__u32 table)
 	struct inside_stack *mapped = __atomic_load_n(&stacks.tables[table], __ATOMIC_ACQUIRE);
 	__u64 offset, none = 0;
 
-	if (mapped)
+	if (mapped || memory__lacks(bytes))
 		return mapped;
 	offset = __atomic_load_n(&header->stacks[table], __ATOMIC_ACQUIRE);
 	if (!offset) {
@@ -40,6 +40,11 @@ static struct inside_stack *map_table(__u32 table)
 	if (mapped)
 		__atomic_store_n(&stacks.tables[table], mapped, __ATOMIC_RELEASE);
 	return mapped;
+}
+
+void stacks__forget(void)
+{
+	memset(&stacks, 0, sizeof(stacks));
 }
 
 /* Copies the frames to shared memory. Returns their offset, or 0 if there is no room. */

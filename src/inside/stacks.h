@@ -16,4 +16,7 @@ __u64 stacks__walk(struct thread *thread, const __u64 *frame);
 /* Publishes the stack that @walker has walked last. Returns false if there is no room. */
 bool stacks__publish(const struct walker *walker, __u64 hash);
 
+/* To be called when the process has another shared memory. */
+void stacks__forget(void);
+
 #endif

@@ -52,11 +52,38 @@ static void no_code__add(struct no_code *none, const struct code_range *range)
 	none->list[at].end = range->end;
 }
 
+static void known_code__set_rule(struct known_code *code, const struct unwind_rule *rule)
+{
+	code->rule = *rule;
+	code->simple = (rule->cfa == UNWIND_CFA_SP || rule->cfa == UNWIND_CFA_FP) &&
+		       rule->ra_where == UNWIND_AT_CFA && rule->ra_offset == -8 && !rule->flags &&
+		       rule->fp_where <= UNWIND_AT_CFA;
+}
+
+/* Finds the rule where nobody compiles tables. */
+static bool known_code__find_own(struct walker *walker, __u64 address, __u32 call,
+				 const struct code_range *range, struct known_code *out)
+{
+	struct unwind_rule rule;
+
+	out->address = address;
+	out->state = frame_rules__find(&walker->work, address, range, &rule);
+	if (out->state != UNWIND_TABLE_READY)
+		return true;
+	known_code__set_rule(out, &rule);
+	if (rule.cfa == UNWIND_CFA_NONE && call)
+		out->made_up = frame_rules__find(&walker->work, address + call, range, &rule) ==
+				       UNWIND_TABLE_READY &&
+			       rule.cfa != UNWIND_CFA_NONE;
+	return true;
+}
+
 /* Finds the code of a frame. @call: @pc is a return address. Returns false if no mapping contains
  * it. */
-static __attribute__((noinline)) bool known_code__find(struct no_code *none, __u64 pc, __u32 call,
+static __attribute__((noinline)) bool known_code__find(struct walker *walker, __u64 pc, __u32 call,
 						       struct known_code *out)
 {
+	struct no_code *none = &walker->no_code;
 	__u64 address = pc - call;
 	const struct unwind_slice *slice;
 	const struct unwind_table *table;
@@ -79,6 +106,8 @@ static __attribute__((noinline)) bool known_code__find(struct no_code *none, __u
 	};
 	if (tables__is_within(range.module, address + range.bias))
 		out->within = AP_FRAME_WITHIN;
+	if (!tables.tables)
+		return known_code__find_own(walker, address, call, &range, out);
 	table = tables__of(range.module);
 	if (table)
 		out->state = __atomic_load_n(&table->state, __ATOMIC_ACQUIRE);
@@ -99,12 +128,9 @@ static __attribute__((noinline)) bool known_code__find(struct no_code *none, __u
 		out->address = NO_ADDRESS;
 		return true;
 	}
-	out->rule = *rule;
+	known_code__set_rule(out, rule);
 	if (rule->cfa == UNWIND_CFA_NONE)
 		out->made_up = call && is_made_up(table, pc + range.bias);
-	out->simple = (rule->cfa == UNWIND_CFA_SP || rule->cfa == UNWIND_CFA_FP) &&
-		      rule->ra_where == UNWIND_AT_CFA && rule->ra_offset == -8 && !rule->flags &&
-		      rule->fp_where <= UNWIND_AT_CFA;
 	return true;
 }
 
@@ -226,6 +252,8 @@ static bool is_entry(const struct ap_frame *frame)
 {
 	const struct unwind_table *table = tables__of(frame->module);
 
+	if (!tables.tables)
+		return frame_rules__is_entry(frame->module, frame->offset);
 	return table && frame->offset - table->entry_offset < table->entry_size;
 }
 
@@ -316,7 +344,7 @@ static __attribute__((noinline)) int step_any(struct walker *walker, struct stat
 	};
 	if (known->address != address || !state->call) {
 		walker->lookups += 2;
-		if (!known_code__find(&walker->no_code, state->pc, state->call, &found)) {
+		if (!known_code__find(walker, state->pc, state->call, &found)) {
 			step->frame.offset = state->pc;
 			return ap_walk__stop(state, AP_END_NO_MAPPING, true);
 		}

@@ -9,6 +9,7 @@
 
 #include "abi.h"
 #include "code.h"
+#include "frame_rules.h"
 #include "stack.h"
 #include "unwind_abi.h"
 
@@ -90,7 +91,9 @@ struct walker {
 	struct word words[2 * AP_MAX_DEPTH];
 	struct step steps[AP_MAX_DEPTH];
 	struct step fresh[AP_MAX_DEPTH]; /* the current walk, innermost first */
-	struct stack_copy copy;		 /* used by the current walk; seldom, so it is last */
+	/* Used by the current walk; seldom, so they are last. */
+	struct stack_copy copy;
+	struct frame_work work;
 };
 
 /* Forgets the last stack, and all that is known about code. */

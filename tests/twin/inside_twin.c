@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame_rules.h"
 #include "tables.h"
 #include "walk.h"
 
@@ -82,6 +83,18 @@ void stack__range(__u64 sp, __u64 thread_data, struct stack_range *out, void *bu
 __u32 stack__generation(void)
 {
 	return generation;
+}
+
+/* The test's tables are there. */
+enum unwind_table_state frame_rules__find(struct frame_work *work, __u64 address,
+					  const struct code_range *range, struct unwind_rule *out)
+{
+	abort();
+}
+
+bool frame_rules__is_entry(__u32 module, __u64 offset)
+{
+	abort();
 }
 
 /* Memory of tests changes without notice. */
