@@ -82,7 +82,7 @@ static void print_preload(void)
 {
 	struct error error = { 0 };
 
-	print_facility("preload library", !doctor__find_preload(&error),
+	print_facility("preload library", !doctor__find_preload(NULL, &error),
 		       error.text[0]
 			       ? error.text
 			       : "stat and record --engine=preload, which needs no privileges");

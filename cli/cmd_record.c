@@ -297,20 +297,9 @@ static int parse_record(int key, char *arg, struct options_input *input)
 	}
 }
 
-static struct selection add_up(const struct profile *profile)
-{
-	struct selection totals = selection_none, one;
-
-	for (size_t i = 0; i < profile->n_counts; i++) {
-		filter__whole(profile, NULL, &profile->counts[i], &one);
-		selection__add(&totals, &one);
-	}
-	return totals;
-}
-
 static void summarize(const struct record_options *options, const struct profile *profile)
 {
-	struct selection sums = add_up(profile);
+	struct selection sums = record_summary__sum(profile);
 
 	if (profile->totals.has_live)
 		live_summary__print(&profile->totals.live,

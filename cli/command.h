@@ -41,6 +41,7 @@ extern const struct command cmd_check;
 extern const struct command cmd_ctl;
 extern const struct command cmd_diff;
 extern const struct command cmd_doctor;
+extern const struct command cmd_env;
 extern const struct command cmd_export;
 extern const struct command cmd_flamegraph;
 extern const struct command cmd_folded;
@@ -49,6 +50,7 @@ extern const struct command cmd_html;
 extern const struct command cmd_query;
 extern const struct command cmd_record;
 extern const struct command cmd_report;
+extern const struct command cmd_salvage;
 extern const struct command cmd_stat;
 extern const struct command cmd_symbolize;
 

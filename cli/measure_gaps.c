@@ -92,7 +92,7 @@ static void print_target(const struct measure *measure, const struct profile *pr
 		message__print("process %d has ended, and the recording with it", run->pid);
 }
 
-void measure__report_gaps(const struct measure *measure, const struct profile *profile)
+void measure_gaps__report(const struct profile *profile)
 {
 	const struct profile_totals *totals = &profile->totals;
 
@@ -106,6 +106,13 @@ void measure__report_gaps(const struct measure *measure, const struct profile *p
 	if (totals->window.why)
 		message__print("nothing was measured: %s", totals->window.why);
 	measure_gaps__visit(profile, true, measure_gaps__print, NULL);
+}
+
+void measure__report_gaps(const struct measure *measure, const struct profile *profile)
+{
+	const struct profile_totals *totals = &profile->totals;
+
+	measure_gaps__report(profile);
 	if (measure->quiet)
 		return;
 	print_target(measure, profile);

@@ -15,7 +15,10 @@ typedef void (*measure_gaps_say)(void *context, const char *sentence);
 void measure_gaps__visit(const struct profile *profile, bool of_regions, measure_gaps_say say,
 			 void *context);
 
-/* Reports all gaps on stderr. Unless the user asked for quiet, it also prints what the process had
+/* Reports all gaps on stderr. */
+void measure_gaps__report(const struct profile *profile);
+
+/* Does the same after a run. Unless the user asked for quiet, it also prints what the process had
  * beside the measured memory, and that the process goes on. */
 void measure__report_gaps(const struct measure *measure, const struct profile *profile);
 

@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "data_file.h"
 #include "message.h"
+#include "filter.h"
 #include "number.h"
 #include "profile.h"
 #include "selection.h"
@@ -91,6 +92,17 @@ void record_summary__print_lost_events(const struct profile *profile, const char
 			"target down instead. The data file is not affected",
 			number__count(lost).text, plural__of("event{|s} {is|are}", lost).text, path,
 			plural__of("{it|them} as fast as {it|they} came", lost).text);
+}
+
+struct selection record_summary__sum(const struct profile *profile)
+{
+	struct selection totals = selection_none, one;
+
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		filter__whole(profile, NULL, &profile->counts[i], &one);
+		selection__add(&totals, &one);
+	}
+	return totals;
 }
 
 void record_summary__print(const struct profile *profile, const struct selection *totals,

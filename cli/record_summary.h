@@ -10,6 +10,9 @@ struct live_totals;
 struct profile;
 struct selection;
 
+/* Returns the sums of all counts of the profile. */
+struct selection record_summary__sum(const struct profile *profile);
+
 /* Prints the number of calls in @profile, and the file name @path; @totals are the sums of all its
  * counts. */
 void record_summary__print(const struct profile *profile, const struct selection *totals,

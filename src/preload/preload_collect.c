@@ -302,7 +302,7 @@ static const char *why_no_entry(void)
 			   : "whose dynamic linker did not load the library";
 }
 
-static int collect_refused(struct preload_engine *engine)
+int preload_engine__collect_refused(struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
 	__u32 target = engine->target->pid;
@@ -437,7 +437,7 @@ int preload_engine__collect(struct preload_engine *engine)
 			    engine->n_forgotten_processes - engine->processes_of_other;
 	err = engine->options.regions ? preload_engine__collect_regions(engine) : 0;
 	if (!err)
-		err = collect_refused(engine);
+		err = preload_engine__collect_refused(engine);
 	return err ? err : torn;
 }
 

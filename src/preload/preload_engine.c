@@ -205,11 +205,11 @@ static int refuse_options(const struct session_options *options, struct error *e
 	return 0;
 }
 
-int preload_engine__find_library(struct error *error)
+int preload_engine__find_library(char *path, struct error *error)
 {
-	char path[PATH_MAX];
+	char found[PATH_MAX];
 
-	return preload_library__find(path, error);
+	return preload_library__find(path ? path : found, error);
 }
 
 static void close_engine(struct engine *base)

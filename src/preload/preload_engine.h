@@ -7,7 +7,8 @@
 
 extern const struct engine_operations preload_engine;
 
-/* Checks that the library to preload exists. Returns 0, or -ENOENT with @error set. */
-int preload_engine__find_library(struct error *error);
+/* Finds the library to preload. Writes its path to @path, of PATH_MAX bytes, unless that is NULL. Returns 0, or
+ * -ENOENT with @error set. */
+int preload_engine__find_library(char *path, struct error *error);
 
 #endif

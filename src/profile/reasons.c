@@ -8,10 +8,11 @@
 #define FEWER_THREADS "fewer threads at a time lose fewer"
 
 /* In containers /dev/shm often has 64 MiB. */
-#define NO_ROOM "the file system of allocprof's shared memory was full"
+#define NO_ROOM                                                                                    \
+	"the file system of allocprof's shared memory was full, or a process's own file as large as it may be"
 #define NO_ROOM_REMEDY                                                                             \
 	"give it more room (docker run --shm-size=1g), or name a directory with more in "          \
-	"ALLOCPROF_INSIDE_DIR; --sample needs less"
+	"ALLOCPROF_INSIDE_DIR, or for `allocprof env` by -o and --max-size; --sample needs less"
 
 /* clang-format off */
 static const struct reason lost[AP_LOST_REASONS] = {

@@ -46,9 +46,9 @@ int doctor__cache(char *path, size_t size, __u64 *size_bytes, struct error *erro
 	return 0;
 }
 
-int doctor__find_preload(struct error *error)
+int doctor__find_preload(char *path, struct error *error)
 {
-	return preload_engine__find_library(error);
+	return preload_engine__find_library(path, error);
 }
 
 int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct error *error)
@@ -90,7 +90,7 @@ const char *doctor__engine(int err)
 {
 	if (!err)
 		return uprobe_engine.name;
-	return session__lacks_uprobes(err) && !preload_engine__find_library(NULL)
+	return session__lacks_uprobes(err) && !preload_engine__find_library(NULL, NULL)
 		       ? preload_engine.name
 		       : NULL;
 }

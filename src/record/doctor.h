@@ -22,8 +22,9 @@ void doctor__probe_kernel(struct kernel *kernel);
  * Returns 0 or a negative errno, perhaps with *@error set: there is no cache. */
 int doctor__cache(char *path, size_t size, __u64 *size_bytes, struct error *error);
 
-/* Checks that the library of --engine=preload exists. Returns 0, or -ENOENT with *@error set. */
-int doctor__find_preload(struct error *error);
+/* Finds the library of --engine=preload. Writes its path to @path, of PATH_MAX bytes, unless that is NULL. Returns 0, or
+ * -ENOENT with *@error set. */
+int doctor__find_preload(char *path, struct error *error);
 
 /* Loads the BPF programs of stat (without @stacks) or of record. Writes to *@instructions how many
  * instructions the verifier processed for the program at the probes, at most a million; 0 before

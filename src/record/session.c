@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "epoll.h"
 #include "error.h"
+#include "own_file.h"
 #include "parser.h"
 #include "probed_file.h"
 #include "proc.h"
@@ -466,6 +467,7 @@ void session__close(struct session *session)
 
 		engine->operations->close(engine);
 	}
+	own_files__free(session->salvaged);
 	resident_memory__free(session->options.resident_memory);
 	reach__free(session->options.reach);
 	free(session->rss_samples);

@@ -35,6 +35,31 @@ struct session_attendant {
 /* Loads the programs. Returns -EPERM, -ENOSYS or another errno, and *@error has the reason. */
 int session__open(const struct session_options *options, struct session **out, struct error *error);
 
+/*
+ * Instead of a target, and in place of session__open() and all functions down to session__finish(): makes the
+ * profile of what @n processes have kept in files of their own (`allocprof env`).
+ */
+int session__salvage(char *const *paths, size_t n, struct session **out, struct error *error);
+
+/* What became of the process of such a file, as far as that is known. */
+enum session_salvaged_end {
+	SALVAGED_RUNS, /* it goes on: the profile is of the moment of the reading */
+	SALVAGED_EXITED,
+	SALVAGED_EXECED,
+	SALVAGED_KILLED,  /* it could not say: the counts are complete up to its last call */
+	SALVAGED_UNBEGUN, /* it was killed before it had counted anything */
+};
+
+struct session_salvaged {
+	const char *path;
+	pid_t pid; /* in its own PID namespace */
+	enum session_salvaged_end end;
+};
+
+/* Stores the file number @index, in the order in which their programs began. Returns false if there are
+ * fewer. */
+bool session__salvaged(const struct session *session, size_t index, struct session_salvaged *out);
+
 /* Sets the probes and starts the command. Fails with the errors of execvp(3): -ENOENT, -EACCES. */
 int session__launch(struct session *session, char *const argv[],
 		    const struct target_inheritance *inheritance, struct error *error);

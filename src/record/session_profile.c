@@ -12,6 +12,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "own_file.h"
 #include "probed_file.h"
 #include "profile.h"
 #include "definitions.h"
@@ -186,12 +187,16 @@ static int set_start_time(struct profile *profile, __u64 realtime_ns)
 	return profile__set_meta(profile, "start_time", text);
 }
 
-static int set_kernel(struct profile *profile)
+static int set_kernel(const struct session *session)
 {
 	struct utsname uts = { 0 };
 
+	/* The files may be another machine's. */
+	if (session->salvaged)
+		return profile__set_meta(session->profile, "kernel",
+					 own_files__get(session->salvaged, 0)->origin.kernel);
 	(void)uname(&uts);
-	return profile__set_meta(profile, "kernel", uts.release);
+	return profile__set_meta(session->profile, "kernel", uts.release);
 }
 
 /* Leaves out what is not known. */
@@ -427,6 +432,7 @@ static int set_numbers(const struct session *session)
 		{ "oom_kills", session__count_kills(session) },
 		{ "group_limit_bytes", session->target_group.limit_bytes },
 		{ "own_in_group", session->is_in_group },
+		{ "salvaged", session->salvaged ? own_files__count(session->salvaged) : 0 },
 		{ "checked_calls", session->checked.n_calls },
 	};
 	int err = 0;
@@ -545,10 +551,11 @@ static int set_target(const struct session *session)
 	*run = target_run(session);
 	snprintf(elapsed, sizeof(elapsed), "%.6f", run->elapsed_seconds);
 	err = run->is_attached ? set_attached(session) : set_command(profile, session->argv);
-	if (!err && !run->is_attached && !run->runs)
+	/* How the processes of salvaged files have ended only their parents know. */
+	if (!err && !run->is_attached && !run->runs && !session->salvaged)
 		err = set_number(profile, "exit_status", run->exit_status);
 	if (!err)
-		err = set_kernel(profile);
+		err = set_kernel(session);
 	if (!err)
 		err = set_platform(profile, &session->platform);
 	if (!err)

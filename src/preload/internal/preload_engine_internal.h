@@ -221,6 +221,8 @@ __u64 preload_engine__end_ns(const struct preload_engine *engine);
 
 /* Reads everything that was counted, after the gate was closed. */
 int preload_engine__collect(struct preload_engine *engine);
+/* Adds the programs that were not counted to the profile. */
+int preload_engine__collect_refused(struct preload_engine *engine);
 
 int preload_engine__results(struct engine *base);
 

@@ -40,7 +40,9 @@ struct session {
 	/* Why there is no fallback engine, a negative errno; 0: it has not been needed yet. */
 	int no_fallback;
 	struct profile *profile;
-	char *const *argv;	   /* the launched command */
+	char *const *argv; /* the launched command */
+	struct own_files
+		*salvaged; /* files of processes that are read instead of a target, or NULL */
 	struct session_files told; /* the files for which options.found() was called */
 	struct target target;
 	struct platform platform; /* of the command; empty without stacks, and with -p */

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes that keep their counts in files of their own, by environment alone (`allocprof env`), and the recordings that `allocprof salvage`
+makes of the files: those of launched runs with the engine preload, however the processes end."""
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+
+import pytest
+
+from support import INPUT, Obedient, Recording, TIMEOUT_SECONDS, programs, shell_status, wait_until
+from test_killed import Told, in_group, limited_memory
+
+pytestmark = pytest.mark.engines("preload")
+
+
+class Own:
+    """Programs that count for themselves below @directory."""
+
+    def __init__(self, run, allocprof, directory):
+        self.run, self.allocprof, self.directory = run, allocprof, directory
+
+    def environment(self, *options, pattern="%e.%p"):
+        lines = self.run([self.allocprof, "env", "-o", self.directory / pattern, *options], expect=0).stdout.decode()
+        return dict(re.fullmatch(r"export (\w+)=(.*)", line).groups() for line in lines.splitlines())
+
+    def files(self):
+        return sorted(path for path in self.directory.iterdir() if path.is_file())
+
+    def salvage(self, *files, expect=0):
+        """The recording of the files, or of all, and what was said."""
+        data = self.directory.parent / "own.data"
+        result = self.run([self.allocprof, "salvage", "-o", data, *(files or self.files())], expect=expect)
+        return (Recording(data) if not expect else None), result.stderr.decode()
+
+
+@pytest.fixture
+def own(run, allocprof, public_directory):
+    directory = public_directory / "own"
+    directory.mkdir()
+    return Own(run, allocprof, directory)
+
+
+def launched(run, allocprof, data, argv, *options, env, expect=None, stdin=INPUT):
+    """The recording of a launched run. Variables of an environment are allocated for by programs that copy it: it has
+    others of the same length instead."""
+    others = {f"{name[:-1]}_": value for name, value in env.items()}
+    run([allocprof, "record", "-q", "-o", data, *options, "--", *argv], env=others, stdin=stdin, expect=expect)
+    return Recording(data)
+
+
+# Of these programs the calls are the same in each run; stacks and threads are too many.
+SAME = ["nothing", "every_function", "threads", "fork", "vfork", "posix_spawn", "shell", "exec_nonleader", "ten_forking", "dlopen", "throw",
+        "longjmp", "cancel", "signals", "exec_itself", "sort"]
+
+def rows(recording):
+    """Calls and bytes by program, function and stack."""
+    sums = {}
+    for comm, function, calls, size, stack in recording.sql(
+            "SELECT p.comm, c.function, c.calls, c.bytes, u.functions FROM counts c JOIN uninlined u ON u.count = c.id "
+            "JOIN processes p ON p.id = c.process"):
+        before = sums.get((comm, function, stack), (0, 0))
+        sums[comm, function, stack] = before[0] + calls, before[1] + size
+    return sums
+
+
+@pytest.mark.fast("preload-every_function", "preload-threads", "preload-fork", "preload-shell", "preload-exec_itself")
+@pytest.mark.parametrize("case", SAME)
+def test_as_launched(run, allocprof, own, target, tmp_path, case):
+    """Stacks, calls, bytes and processes, and what the program prints and returns."""
+    argv, status = programs(target)[case]
+    env = own.environment()
+    recorded = launched(run, allocprof, tmp_path / "launched.data", argv, env=env, expect=status)
+    bare = run(argv, stdin=INPUT, expect=status)
+    counted = run(argv, env, stdin=INPUT, expect=status)
+    assert (counted.stdout, counted.stderr) == (bare.stdout, bare.stderr)
+    salvaged, said = own.salvage()
+    assert rows(salvaged) == rows(recorded)
+    assert salvaged.ledger == recorded.ledger and not salvaged.unbalanced() and not salvaged.gaps
+    assert sorted(salvaged.sql("SELECT comm, execed FROM processes")) == sorted(recorded.sql("SELECT comm, execed FROM processes"))
+    assert salvaged.meta["salvaged"] == str(len(own.files())) and "exit_status" not in salvaged.meta
+    assert "not complete" not in said
+
+
+@pytest.mark.fast("preload-other_thread")
+@pytest.mark.parametrize("shape", ["move", "aligned", "other_thread", "thread_ends"])
+def test_live_as_launched(run, allocprof, own, target, tmp_path, shape):
+    blocks = ("SELECT u.functions, sum(b.allocations), sum(b.bytes), sum(b.frees), sum(b.freed_bytes), sum(b.peak_bytes) FROM blocks b "
+              "JOIN uninlined u ON u.count = b.count GROUP BY u.functions ORDER BY u.functions")
+    argv = [target("live_shapes"), shape]
+    env = own.environment("--live")
+    recorded = launched(run, allocprof, tmp_path / "launched.data", argv, "--live", env=env)
+    run(argv, env)
+    salvaged, said = own.salvage()
+    assert salvaged.sql(blocks) == recorded.sql(blocks) != []
+    assert salvaged.meta["peak_bytes"] == recorded.meta["peak_bytes"] and "not complete" not in said
+
+
+def assert_all_there(own, told, file):
+    """At the end one call may have been under way."""
+    begun, ended, _, _ = told.calls()
+    salvaged, said = own.salvage(file)
+    assert "was killed, or ended without saying so" in said
+    calls = sum(calls for stack, calls in salvaged.texts().items() if "main" in stack)
+    assert ended <= calls <= begun and salvaged.ledger["lost"] == 0
+
+
+def test_killed(runner, own, target):
+    """Of what SIGKILL ends, every call that had returned is there."""
+    with contextlib.closing(Told()) as told:
+        process = runner.start([target("until_killed"), told.path, 40], own.environment())
+        wait_until(lambda: told.calls()[1] > 100000, "it has allocated")
+        process.kill()
+        process.wait()
+        assert_all_there(own, told, *own.files())
+
+
+def test_out_of_memory(runner, own, target):
+    """So it is of what the kernel kills for want of memory."""
+    with contextlib.closing(Told()) as told, limited_memory() as (group, kills):
+        process = runner.start(in_group(group, target("until_killed"), told.path, 4000), own.environment())
+        assert shell_status(process.wait(TIMEOUT_SECONDS)) == 128 + signal.SIGKILL and kills()
+        # The shell has a file, too.
+        assert_all_there(own, told, *(path for path in own.files() if path.name.startswith("until_killed")))
+
+
+def test_exit_at_once(run, own, compiled):
+    """A system call instruction of the program's own ends it, so that nobody is told."""
+    program = compiled("#include <stdlib.h>\n#include <unistd.h>\nint main(void)\n{\n\tvoid *volatile kept = malloc(10);\n"
+                       "\t__asm__ volatile(\"syscall\" : : \"a\"(231), \"D\"(3));\n}", name="ends")
+    run([program], own.environment(), expect=3)
+    salvaged, said = own.salvage()
+    assert [calls for stack, calls in salvaged.texts().items() if "main" in stack] == [1] and "ended without saying so" in said
+
+
+def test_running(run, runner, own, target):
+    """The counts of a process that goes on, and then those until its end."""
+    sleeper = Obedient(runner, [target("sleeper")], own.environment())
+    sleeper.ask("alloc 10")
+    first, said = own.salvage()
+    assert f"process {sleeper.pid} " in said and "runs: its counts are of this moment" in said
+    sleeper.ask("alloc 5")
+    sleeper.exit()
+    second, said = own.salvage()
+    assert "runs" not in said
+    of_main = [sum(calls for stack, calls in one.texts().items() if "main" in stack) for one in (first, second)]
+    assert of_main == [10, 15]
+
+
+@pytest.mark.parametrize("options, said", [((), b""), (("--warn",), b"allocprof: the process is not measured: ")], ids=["silent", "warn"])
+@pytest.mark.parametrize("case", ["no directory", "read-only root", "not this user's"])
+def test_no_file(run, own, target, case, options, said):
+    """A process that can make no file runs as without the variables, and says so only if that is asked for."""
+    argv = [target("every_function")]
+    bare = run(argv)
+    if case == "no directory":
+        counted = run(argv, own.environment(*options, pattern="none/%p"))
+    elif case == "read-only root":
+        env = own.environment(*options)
+        script = f"mount --bind {own.directory} {own.directory} && mount -o remount,ro,bind {own.directory} && exec \"$@\""
+        # The shell would be measured, too.
+        words = [f"{name}={value}" for name, value in env.items()]
+        counted = run(["unshare", "-m", "sh", "-c", script, "sh", "env", *words, *argv])
+    else:
+        own.directory.chmod(0o755)
+        counted = run(["setpriv", "--reuid=65534", "--clear-groups", "env",
+                       *(f"{name}={value}" for name, value in own.environment(*options).items()), *argv])
+    assert not own.files()
+    assert (counted.status, counted.stdout) == (bare.status, bare.stdout)
+    assert counted.stderr.startswith(said) and (said or counted.stderr == bare.stderr)
+    assert len(counted.stderr.splitlines()) == len(bare.stderr.splitlines()) + bool(said)
+
+
+@pytest.mark.parametrize("kib", [4, 64, 400, 600])
+def test_full_disk(run, own, target, kib):
+    """Whatever there is room for, the program does what it does without, and what has no room is counted as lost."""
+    argv = [target("many_stacks"), 20000, 500]
+    bare = run(argv, expect=0)
+    env = own.environment(pattern="disk/f")
+    data = own.directory / "data"
+    script = (f"mount -t tmpfs -o size={kib}k none disk; "
+              f"env {' '.join(f'{name}={shlex.quote(value)}' for name, value in env.items())} {shlex.join(map(str, argv))}; echo $?; "
+              f"test ! -e disk/f || {own.allocprof} salvage -q -o {data} disk/f")
+    (own.directory / "disk").mkdir()
+    counted = run(["unshare", "-m", "sh", "-c", script], cwd=own.directory, expect=0)
+    assert counted.stdout == bare.stdout + b"0\n"
+    if not data.exists():
+        assert kib < 64
+        return
+    salvaged = Recording(data)
+    assert salvaged.ledger["lost"] == salvaged.ledger["lost_no_room"] or salvaged.gaps
+    assert salvaged.gaps or salvaged.ledger["events"] >= 20000
+    assert not salvaged.unbalanced()
+
+
+def test_bounded(run, own, target):
+    """A file that may be no larger: what does not fit is counted as lost."""
+    run([target("many_stacks"), 200000, 100000], own.environment("--max-size=16M"), expect=0)
+    (file,) = own.files()
+    salvaged, said = own.salvage()
+    assert file.stat().st_size == 16 << 20 and file.stat().st_blocks * 512 <= 16 << 20
+    assert salvaged.ledger["events"] >= 200000 and salvaged.ledger["lost"] == salvaged.ledger["lost_no_room"] > 0
+    assert "a process's own file as large as it may be" in said and not salvaged.unbalanced()
+
+
+def test_size_by_stacks(run, own, target):
+    """How much of a file is used depends on the stacks, and not on the number of calls."""
+    sizes = []
+    for calls in (10000, 1000000):
+        run([target("many_stacks"), calls, 100], own.environment("--sample=4K", pattern=f"{calls}"), expect=0)
+        sizes.append((own.directory / str(calls)).stat().st_blocks * 512)
+    assert sizes[0] == sizes[1] < 1 << 20
+
+
+def test_hundred_at_once(run, own, target):
+    run([target("launcher"), 100, target("threads"), 2, 50], own.environment(), expect=0)
+    salvaged, _ = own.salvage()
+    # One for the fork of each, and one for what it executes.
+    assert len(own.files()) == 201
+    ((n,),) = salvaged.sql("SELECT count(*) FROM processes WHERE comm = 'threads'")
+    ((calls,),) = salvaged.sql("SELECT sum(c.calls) FROM counts c JOIN uninlined u ON u.count = c.id WHERE c.function = 'malloc' "
+                               "AND u.functions LIKE '%work%'")
+    assert n == 100 and calls and calls % 100 == 0 and salvaged.ledger["lost"] == 0
+
+
+def test_names(run, own, target):
+    """No file is written over, whatever the pattern: an exec keeps the process's number."""
+    run([target("exec_itself"), 3], own.environment(pattern="100%%"), expect=0)
+    assert {path.name for path in own.files()} == {"100%", "100%.2", "100%.3", "100%.4"}
+    salvaged, _ = own.salvage()
+    assert salvaged.sql("SELECT count(DISTINCT pid), count(*) FROM processes") == [(1, 4)]
+    assert sum(calls for stack, calls in salvaged.texts().items() if "main" in stack) == 4
+
+
+def test_no_follow(run, own, target):
+    run([target("fork_noexec")], own.environment("--no-follow"), expect=0)
+    assert len(own.files()) == 1
+
+
+def test_sanitizer(run, own, compiled):
+    """A program with a sanitizer must not have the library: its own runtime has to come first."""
+    program = compiled("#include <stdio.h>\nint main(void) { puts(\"runs\"); return 0; }", "-fsanitize=address", name="sanitized")
+    starter = compiled("#include <unistd.h>\nint main(int n, char **argv) { execv(argv[1], argv + 1); return 1; }", name="starter")
+    counted = run([starter, program], own.environment(), expect=0)
+    assert (counted.stdout, counted.stderr) == (b"runs\n", b"")
+    salvaged, said = own.salvage()
+    assert "sanitized" in said and "not complete" in said and salvaged.gaps
+
+
+def rebuilt(compiled, text, name):
+    return compiled(f"#include <stdlib.h>\nvoid *kept;\n__attribute__((noinline)) void {text}(void) {{ kept = malloc(20); }}\n"
+                    f"int main(void) {{ {text}(); return 0; }}", "-Wl,--build-id", name=name)
+
+
+def test_other_program_at_path(run, own, compiled):
+    """Names are of the program that ran: of its copy, which is another file with the same build id; not of another program in the same
+    file."""
+    program = rebuilt(compiled, "takes_a", "program")
+    run([program], own.environment(), expect=0)
+    content = program.read_bytes()
+    program.unlink()
+    program.write_bytes(content)
+    salvaged, _ = own.salvage()
+    assert any("takes_a" in stack for stack in salvaged.texts())
+    other = rebuilt(compiled, "takes_b", "second").read_bytes()
+    with open(program, "r+b") as file:
+        file.truncate()
+        file.write(other)
+    salvaged, _ = own.salvage()
+    assert not any("takes_" in stack for stack in salvaged.texts())
+
+
+def test_refused(run, allocprof, own, target, tmp_path):
+    """What salvage says to files that are none, or that do not belong together."""
+    run([target("nothing")], own.environment(pattern="a"), expect=0)
+    run([target("nothing")], own.environment("--sample=4K", pattern="sampled"), expect=0)
+    for name in ("live", "live2"):
+        run([target("nothing")], own.environment("--live", pattern=name), expect=0)
+    files = {path.name: path for path in own.files()}
+    text, empty, fifo, cut = (tmp_path / name for name in ("text", "empty", "fifo", "cut"))
+    text.write_text("no file of a process\n" * 10000)
+    empty.touch()
+    os.mkfifo(fifo)
+    cut.write_bytes(files["a"].open("rb").read(100))
+    for paths, sentence in (([], "no file was given"), ([text], "is no file that a process has kept"),
+                            ([empty], "is no file that a process has kept"), ([fifo], "cannot open"),
+                            ([cut], "is no file that a process has kept"), ([tmp_path / "none"], "cannot open"),
+                            ([files["a"], files["a"]], "was given twice"), ([files["a"], files["sampled"]], "with other settings"),
+                            ([files["live"], files["live2"]], "make a recording of each")):
+        result = run([allocprof, "salvage", "-o", tmp_path / "data", *paths])
+        assert result.status == (2 if paths else 64) and sentence in result.stderr.decode(), (paths, result)
+
+
+@pytest.mark.parametrize("options, sentence", [
+    (["-o", "relative"], "is no absolute path"),
+    (["-o", "/tmp/%x"], "followed by none of"),
+    (["-o", "/tmp/a b"], "has a space"),
+    (["-o", "/" + "a" * 300], "longer than"),
+    (["--sample=2G"], "--sample takes"),
+    (["--max-depth=0"], "--max-depth takes"),
+    (["--max-size=1M"], "--max-size takes"),
+    (["--format=xml"], "--format takes"),
+    (["--library=lib.so"], "is no absolute path"),
+    (["ls"], "ls"),
+])
+def test_invalid(run, allocprof, options, sentence):
+    result = run([allocprof, "env", *options])
+    assert result.status == 64 and sentence in result.stderr.decode() and not result.stdout
+
+
+def test_formats(run, allocprof):
+    def lines(which):
+        return run([allocprof, "env", "-o", "/x/%p", "--library=/l.so", "--sample=4K", "--max-depth=9", f"--format={which}"],
+                   expect=0).stdout.decode().splitlines()
+
+    settings = "record,sample=4096,depth=9"
+    assert lines("shell") == ["export LD_PRELOAD=/l.so", "export ALLOCPROF_OUTPUT=/x/%p", f"export ALLOCPROF_SETTINGS={settings}"]
+    assert lines("systemd") == ["Environment=LD_PRELOAD=/l.so", "Environment=ALLOCPROF_OUTPUT=/x/%%p",
+                                f"Environment=ALLOCPROF_SETTINGS={settings}"]
+    assert lines("docker") == ["ENV LD_PRELOAD=/l.so", "ENV ALLOCPROF_OUTPUT=/x/%p", f"ENV ALLOCPROF_SETTINGS={settings}"]
+    assert lines("kubernetes")[2:4] == ["- name: ALLOCPROF_OUTPUT", "  value: \"/x/%p\""]
+
+
+@pytest.mark.parametrize("settings", ["", "record,", "none", "sample=0", "depth=1000", "size=1", "record;live", "sample=99999999999999999999"])
+def test_settings(run, own, target, settings):
+    """The library takes what `allocprof env` prints, the default where nothing is said, and nothing else."""
+    env = {**own.environment(), "ALLOCPROF_SETTINGS": settings}
+    run([target("nothing")], env, expect=0)
+    assert len(own.files()) == (settings in ("", "record,"))
