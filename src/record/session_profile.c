@@ -457,7 +457,7 @@ static bool has_process(const struct profile *profile, pid_t pid)
 }
 
 /* Adds the numbers of the processes if there are several, or may be. One may have ended before it was
- * measured. */
+ * measured, which is known where the profile has processes: not of stat's by the library. */
 static int set_processes(const struct session *session)
 {
 	const struct target *target = &session->target;
@@ -471,7 +471,8 @@ static int set_processes(const struct session *session)
 	if (!to)
 		return -ENOMEM;
 	for (size_t i = 0; i < target__n_processes(target); i++)
-		if (has_process(session->profile, target__process(target, i)))
+		if (!session->profile->n_processes ||
+		    has_process(session->profile, target__process(target, i)))
 			fprintf(to, "%s%d", n++ ? "," : "", target__process(target, i));
 	return fclose(to) ? -ENOMEM : profile__set_meta(session->profile, "attached_pids", text);
 }

@@ -76,14 +76,19 @@ def test_numbers(runner, allocprof, target, tmp_path, live):
     assert recording.ledger["events"] == 353 and recording.ledger["lost"] == 0
 
 
-def test_stat(runner, run, allocprof, target):
+@pytest.mark.parametrize("engine", [[], ["--engine=inside"]], ids=" ".join)
+def test_stat(runner, allocprof, target, tmp_path, engine):
     processes = [Obedient(runner, [target("sleeper")]) for _ in range(2)]
-    several = Several(runner, allocprof, "/dev/stdout", "-p", ",".join(str(process.pid) for process in processes), command="stat")
+    several = Several(runner, allocprof, tmp_path / "stat", *engine, "-p", ",".join(str(process.pid) for process in processes),
+                      command="stat")
     for process in processes:
         process.ask("alloc 1000")
         process.exit()
     # All have ended, and so has it.
     assert several.process.wait(TIMEOUT_SECONDS) == 0
+    said = " ".join((tmp_path / "stat").read_text().split())
+    assert "Allocation counts for sleeper (2 processes): calls function bytes requested internal 2,000 malloc 64,000" in said
+    assert "the measured processes had" in said
 
 
 def test_follow(runner, allocprof, target, tmp_path):
