@@ -97,12 +97,12 @@ struct engine_operations {
 			     struct followed_by_other *out);
 	/* Prepares for the running target. */
 	int (*attach)(struct engine *engine, struct error *error);
-	/* Does the same for its processes from number @from on, which have been found since. NULL: the
-	 * engine measures one process. */
+	/* Does the same for its processes from number @from on, which have been found since. */
 	int (*attach_more)(struct engine *engine, size_t from, struct error *error);
-	/* After attach(): lists the functions whose calls the engine has redirected in the target.
-	 * NULL: it redirects none. */
-	int (*list_redirections)(const struct engine *engine, struct inside_redirections *out);
+	/* After attach(): lists the functions whose calls the engine has redirected in the target's process
+	 * number @index. NULL: it redirects none. */
+	int (*list_redirections)(const struct engine *engine, size_t index,
+				 struct inside_redirections *out);
 	/* Begins the measurement, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */
 	int (*start)(struct engine *engine, __u64 now_ns, struct error *error);
 

@@ -97,11 +97,14 @@ int preload_engine__attach(struct engine *base, struct error *error)
 	return preload_engine__attach_more(base, 0, error);
 }
 
-int preload_engine__list_redirections(const struct engine *base, struct inside_redirections *out)
+int preload_engine__list_redirections(const struct engine *base, size_t index,
+				      struct inside_redirections *out)
 {
 	const struct preload_engine *engine = preload_engine__of(base);
 
-	return engine->n_attached ? preload_attach__list(engine->attached[0].attach, out) : -ENOENT;
+	return index < engine->n_attached
+		       ? preload_attach__list(engine->attached[index].attach, out)
+		       : -ENOENT;
 }
 
 /* Counts how a process was left. */

@@ -318,7 +318,7 @@ static int ms_until(__u64 at_ns, __u64 now_ns, int most)
 
 static int timeout_ms(const struct session *session, __u64 now_ns, __u64 end_ns)
 {
-	int timeout = session->bypass ? BYPASS_TICK_MS : TICK_MS;
+	int timeout = session->is_checking ? BYPASS_TICK_MS : TICK_MS;
 
 	for (size_t i = 0; i < session->n_engines; i++)
 		timeout = session__operations(session, i)->timeout_ms(session->engines[i], timeout);
@@ -461,7 +461,7 @@ void session__close(struct session *session)
 {
 	if (!session)
 		return;
-	bypass__free(session->bypass);
+	session__free_bypass_check(session);
 	while (session->n_engines) {
 		struct engine *engine = session->engines[--session->n_engines];
 
@@ -471,7 +471,6 @@ void session__close(struct session *session)
 	resident_memory__free(session->options.resident_memory);
 	reach__free(session->options.reach);
 	free(session->rss_samples);
-	free(session->checked.caller);
 	profile__free(session->profile);
 	target__close(&session->target);
 	attached__release(&session->attached);

@@ -433,7 +433,7 @@ static int set_numbers(const struct session *session)
 		{ "group_limit_bytes", session->target_group.limit_bytes },
 		{ "own_in_group", session->is_in_group },
 		{ "salvaged", session->salvaged ? own_files__count(session->salvaged) : 0 },
-		{ "checked_calls", session->checked.n_calls },
+		{ "checked_calls", session__checked_calls(session) },
 	};
 	int err = 0;
 

@@ -5,6 +5,7 @@ fork while they are measured. All are left: what forked children have of the lib
 import os
 import pathlib
 import shlex
+import shutil
 import signal
 import subprocess
 
@@ -110,6 +111,26 @@ def test_numbers(runner, allocprof, target, tmp_path, options):
     assert "not complete" not in said
     assert Recording(data).ledger["lost"] == 0
     assert Recording(data).meta["attached_pids"] == ",".join(map(str, pids))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
+def test_calls_by_a_copied_address(runner, allocprof, target, tmp_path):
+    """One process of each program is checked for calls that do not come to the library: of three, those of two programs."""
+    first, second = Obedient(runner, [target("sleeper")]), Obedient(runner, [target("sleeper")])
+    copy = shutil.copy(target("sleeper"), tmp_path / "other")
+    other = Obedient(runner, [copy])
+    data = tmp_path / "data"
+    recorder = Inside(runner, allocprof, data, [process.pid for process in (first, second, other)], "--inject", "check_ms=60000")
+    for process in (first, second, other):
+        process.ask("alloc 10")
+    for n, process in ((300, first), (400, second), (500, other)):
+        process.ask(f"copied {n}")
+        process.exit()
+    assert recorder.process.wait(TIMEOUT_SECONDS) == 0
+    recording = Recording(data)
+    assert recording.database.execute("SELECT kind, number, pid, object FROM gaps").fetchall() == [
+        ("calls_bypassed", 300, first.pid, str(target("sleeper"))), ("calls_bypassed", 500, other.pid, str(copy))]
+    assert recording.meta["checked_calls"] == str(2 * (300 + 500 + 10 + 10))
 
 
 def test_two_hundred(runner, allocprof, target, tmp_path):

@@ -200,7 +200,8 @@ int preload_engine__add_regions(const struct preload_engine *engine, __u64 gaps[
 /* Operations of the engine (engine.h). */
 int preload_engine__attach(struct engine *base, struct error *error);
 int preload_engine__attach_more(struct engine *base, size_t from, struct error *error);
-int preload_engine__list_redirections(const struct engine *base, struct inside_redirections *out);
+int preload_engine__list_redirections(const struct engine *base, size_t index,
+				      struct inside_redirections *out);
 int preload_engine__cut(struct engine *base, __u64 *cut_ns);
 void preload_engine__become_snapshot(struct engine *base);
 void preload_engine__forget(struct engine *base);

@@ -4,6 +4,7 @@
 #define ALLOCPROF_SESSION_INTERNAL_H
 
 #include "bypass.h"
+#include "mapped_file.h"
 #include "engine.h"
 #include "exit_stop.h"
 #include "memory_group.h"
@@ -30,6 +31,17 @@ struct session_files {
 	size_t n_seen[SESSION_MAX_ENGINES];
 };
 
+/* How many processes are checked at most: their calls take two traps each meanwhile. */
+#define MOST_CHECKS 8
+
+/* The check whether redirected calls of a process come to the engine. */
+struct session_check {
+	pid_t pid;
+	struct file_identity program; /* all 0: it is not known */
+	struct bypass *bypass;	      /* NULL: it has ended */
+	struct bypass_result result;
+};
+
 struct session {
 	struct session_options options;
 	/* The first engine is the one that was asked for. */
@@ -52,9 +64,10 @@ struct session {
 	bool is_in_group;     /* this process is in the group that limits the target */
 	int kills_fd;	      /* count of the OOM killer in the target's group; -1: not known */
 	__u64 kills_before;
-	struct bypass *bypass; /* checks redirected calls until check_end_ns; NULL: no check */
-	__u64 check_end_ns;    /* CLOCK_MONOTONIC */
-	struct bypass_result checked; /* of the check that has ended */
+	struct session_check checks[MOST_CHECKS]; /* of redirected calls, until check_end_ns */
+	size_t n_checks;
+	bool is_checking;
+	__u64 check_end_ns; /* CLOCK_MONOTONIC */
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
 	__u64 n_own_signals[2]; /* of SIGUSR1 and SIGUSR2 among options.own_signals */
@@ -104,12 +117,15 @@ void session__watch_group(struct session *session);
 /* Returns how many processes of the group the kernel has killed for want of memory. */
 __u64 session__count_kills(const struct session *session);
 
-/* session_bypass.c: begins to check whether the redirected calls of the process that was attached
- * to come to the engine. */
+/* session_bypass.c: begins to check whether the redirected calls of the processes that were attached
+ * to come to the engine: one process of each program. */
 void session__begin_bypass_check(struct session *session);
 /* Ends the check when it has taken long enough. Fails with -ENOMEM, as the next two do. */
 int session__attend_bypass_check(struct session *session);
 int session__end_bypass_check(struct session *session);
+void session__free_bypass_check(struct session *session);
+/* Returns the number of calls that were checked. */
+__u64 session__checked_calls(const struct session *session);
 /* Adds to the profile what the check has found. */
 int session__add_bypasses(const struct session *session);
 
