@@ -25,6 +25,7 @@
 #define ALLOCPROF_INSIDE_ABI_H
 
 #include "abi.h"
+#include "event_abi.h"
 #include "region_abi.h"
 #include "unwind_abi.h"
 
@@ -72,6 +73,13 @@ enum inside_mode {
 	INSIDE_LIVE,   /* and blocks are followed until they are freed */
 };
 
+/* What becomes of the events of --events. */
+enum inside_events_mode {
+	INSIDE_NO_EVENTS,
+	INSIDE_EVENTS,		 /* an event for which there is no room is lost */
+	INSIDE_THROTTLED_EVENTS, /* its thread waits for allocprof first */
+};
+
 /* Settings that allocprof writes before the first process begins. */
 struct inside_settings {
 	__u32 mode;	 /* enum inside_mode */
@@ -89,6 +97,8 @@ struct inside_settings {
 	__u32 regions; /* 1: calls are also counted by the regions that are open */
 	/* 1: the file is that of one process, which has made it; allocprof reads it later. */
 	__u32 is_own;
+	__u32 events;	   /* LIVE: enum inside_events_mode */
+	__u32 event_parts; /* largest number of parts of a program's chunks of events */
 	/* LIVE: largest number of live blocks of all processes; 0: no limit. */
 	__u64 max_blocks;
 	/* The processor's time stamp counter was start_ticks when CLOCK_MONOTONIC was start_ns; a
@@ -165,6 +175,72 @@ struct inside_program {
 	/* Addresses in the process: where the library is, and its struct inside_mappings. */
 	__u64 library, library_end;
 	__u64 mappings;
+	__u64 events; /* offset of a struct inside_events; 0: the program has had no event */
+};
+
+/* Event of a call, or of the end of a block. */
+struct inside_event {
+	/* Events of a program are numbered from 1 in the order in which they happened; stored last.
+	 * A number below @first of the chunk: the event is not complete. */
+	__u64 number;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u64 address; /* as in struct ap_event_record */
+	__u64 size_bytes;
+	/* AP_EVENT_MOVED: the block as it was before the call. */
+	__u64 old_address, old_size_bytes;
+	__u64 birth_ns; /* of the block that ended: with its address, this tells it from all others */
+	__u32 record, old_record;
+	__u32 thread; /* tid */
+	__u8 kind;    /* enum ap_event_kind; AP_EVENT_MOVED is of both blocks */
+	__u8 temporary;
+	__u16 pad;		  /* 0 */
+	__u32 weight, old_weight; /* 1 without sampling */
+};
+
+enum inside_chunk_state {
+	INSIDE_CHUNK_FREE,  /* a thread may take the chunk */
+	INSIDE_CHUNK_TAKEN, /* a thread is about to set @first */
+	INSIDE_CHUNK_USED,  /* a thread adds events, one after the other */
+	INSIDE_CHUNK_FULL,  /* no more events come; allocprof sets it free when it has read them */
+};
+
+#define INSIDE_CHUNK_EVENTS 51
+
+/* Events of one thread. */
+struct inside_event_chunk {
+	__u64 first; /* no event of the chunk has a lower number */
+	__u64 pad;   /* 0 */
+	struct inside_event events[INSIDE_CHUNK_EVENTS];
+};
+
+/* Part n of a program's chunks has INSIDE_FIRST_EVENT_CHUNKS << n of them: first their states, of 4
+ * bytes each, and from the next page on the chunks. */
+#define INSIDE_EVENT_PARTS	  12
+#define INSIDE_FIRST_EVENT_CHUNKS 4
+#define INSIDE_EVENT_CHUNKS                                                                        \
+	((INSIDE_FIRST_EVENT_CHUNKS << INSIDE_EVENT_PARTS) - INSIDE_FIRST_EVENT_CHUNKS)
+
+/* Events of a program. */
+struct inside_events {
+	__u64 n __attribute__((aligned(64))); /* how many numbers were taken */
+	__u64 n_lost;			      /* events that found no room, and have no number */
+	__u32 n_taken;			      /* how often a chunk was taken */
+	__u32 pad;			      /* 0 */
+	__u64 parts[INSIDE_EVENT_PARTS];      /* offsets */
+	/* How often allocprof has set a chunk free. Threads that find no room wait until it changes. */
+	__u32 n_freed __attribute__((aligned(64)));
+};
+
+/* With events: what a record counts; its index is the record's number minus 1. */
+struct inside_record_key {
+	__u32 state; /* enum inside_state */
+	__u32 program;
+	__u64 stack; /* hash */
+	/* Offset of a struct ap_stack_record and its frames; 0 without stacks. */
+	__u64 frames;
+	__u32 function; /* enum ap_function */
+	__u32 pad;	/* 0 */
+	char comm[AP_COMM_LEN];
 };
 
 /* How many mappings can be noted: more than ten thousand threads with LIVE have. */
@@ -382,6 +458,7 @@ enum inside_gap {
 	INSIDE_GAP_REPLACED,
 	/* Functions that are only counted, and may be called, or have been, by no word that was changed in time. */
 	INSIDE_GAP_COUNTED,
+	INSIDE_GAP_EVENTS, /* events of programs that had no memory to count them as lost */
 	INSIDE_GAPS,
 };
 
@@ -579,7 +656,8 @@ struct inside_header {
 	struct inside_array modules;	   /* struct inside_module */
 	__u64 stacks[INSIDE_STACK_TABLES]; /* offsets of tables of struct inside_stack */
 	__u32 n_stacks[INSIDE_STACK_TABLES];
-	struct inside_array histograms; /* struct ap_histograms */
+	struct inside_array histograms;	 /* struct ap_histograms */
+	struct inside_array record_keys; /* struct inside_record_key */
 	struct inside_live live __attribute__((aligned(64)));
 	struct inside_waits waits __attribute__((aligned(64)));
 	struct inside_regions regions;
@@ -591,8 +669,11 @@ struct inside_header {
 	__u64 origin; /* is_own: offset of a struct inside_origin */
 };
 
-_Static_assert(sizeof(struct inside_program) == 224, "inside_program is ABI");
+_Static_assert(sizeof(struct inside_program) == 232, "inside_program is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
+_Static_assert(sizeof(struct inside_event) == 80, "inside_event is ABI");
+_Static_assert(sizeof(struct inside_event_chunk) == INSIDE_PAGE, "a chunk is a page");
+_Static_assert(sizeof(struct inside_record_key) == 48, "inside_record_key is ABI");
 _Static_assert(sizeof(struct inside_record) == 216, "inside_record is ABI");
 _Static_assert(sizeof(struct inside_sampled_record) ==
 		       sizeof(struct inside_record) + sizeof(struct ap_blocks) - AP_BLOCKS_BYTES,

@@ -351,3 +351,16 @@ void event_collector__results(const struct event_collector *events, struct event
 	out->err = event_log_writer__error(events->log);
 	out->id = event_log_id__text(event_log_writer__id(events->log));
 }
+
+int event_log_results__add(const struct event_log_results *log, struct profile *profile)
+{
+	int err;
+
+	if (!log->is_logged)
+		return 0;
+	profile->totals.events_err = log->err;
+	err = profile__set_meta(profile, "events_id", log->id.text);
+	if (!err)
+		err = profile__set_ledger(profile, "logged", log->logged);
+	return err ? err : profile__set_ledger(profile, "not_logged", log->lost);
+}

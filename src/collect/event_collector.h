@@ -37,4 +37,9 @@ void event_collector__add_unfinished(struct event_collector *events, __u32 recor
 /* To be called after event_collector__finish(). */
 void event_collector__results(const struct event_collector *events, struct event_log_results *out);
 
+/* Adds to the profile how many events the log has, and how many it lacks, if there is a log. Fails
+ * with -ENOMEM. */
+struct profile;
+int event_log_results__add(const struct event_log_results *log, struct profile *profile);
+
 #endif

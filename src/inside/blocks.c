@@ -49,29 +49,12 @@ static inline __u32 slot_of(__u64 address, __u32 shift)
 static __attribute__((noinline)) int add_table(__u32 had)
 {
 	__u32 n = had, shift = INSIDE_FIRST_BLOCKS + had;
-	struct inside_block *table, *none = NULL;
-	__u64 offset, before = 0;
 
 	if (!program || had == INSIDE_BLOCK_TABLES || shift > header->settings.max_live_shift)
 		return -ENOSPC;
-	table = memory__take_pages(sizeof(*table) << shift, &offset);
-	if (!table)
+	if (!memory__add_pages((void **)&tables[had], &program->blocks[had],
+			       sizeof(struct inside_block) << shift))
 		return memory__is_full() ? -ENOMEM : -ENOSPC;
-	/* Another thread may have published its table first, and have stopped right after that:
-	 * then this thread maps and uses the other's table. It does not wait for the other thread,
-	 * which may need this thread's processor to go on. */
-	if (!__atomic_compare_exchange_n(&program->blocks[had], &before, offset, false,
-					 __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-		sys__unmap(table, sizeof(*table) << shift);
-		if (__atomic_load_n(&n_tables, __ATOMIC_ACQUIRE) != had)
-			return 0;
-		table = memory__map(before, sizeof(*table) << shift);
-		if (!table)
-			return -ENOSPC;
-	}
-	if (!__atomic_compare_exchange_n(&tables[had], &none, table, false, __ATOMIC_RELEASE,
-					 __ATOMIC_RELAXED))
-		sys__unmap(table, sizeof(*table) << shift);
 	__atomic_compare_exchange_n(&n_tables, &n, had + 1, false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED);
 	return 0;

@@ -75,6 +75,14 @@ static inline void stat__add_in_regions(struct thread *thread, enum ap_stat whic
 		counter__add(&counts->stats[which], n);
 }
 
+/* Returns whether the block, which ends now, has been allocated by the last allocation of @thread. */
+static inline bool thread__ends_temporary(const struct thread *thread, const struct ap_block *block)
+{
+	const struct thread *owner = thread->owner;
+
+	return owner->number == block->thread && owner->sequence == block->sequence;
+}
+
 static inline int significant_bits(__u64 value)
 {
 	return value ? 64 - __builtin_clzll(value) : 0;

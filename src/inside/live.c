@@ -5,11 +5,18 @@
 
 #include "blocks.h"
 #include "counting.h"
+#include "events.h"
 #include "memory.h"
 #include "own.h"
 #include "process.h"
 #include "regions.h"
 #include "stacks.h"
+
+void live__begin(struct inside_program *program)
+{
+	blocks__begin(program);
+	events__begin(program);
+}
 
 void live_sum__publish(struct thread *thread)
 {
@@ -307,19 +314,23 @@ static __attribute__((noinline)) struct inside_record *new_entry(struct thread *
 }
 
 /* Returns a new record number, or 0 if there are as many records as are allowed. */
-static __u32 new_number(void)
+static __u32 new_number(const struct thread *thread, __u64 stack, __u64 frames, __u32 function)
 {
 	__u32 most = process.header->settings.max_records, *n = &process.header->live.n_records;
+	__u32 number;
 
 	if (most && __atomic_load_n(n, __ATOMIC_RELAXED) >= most)
 		return 0;
-	return __atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
+	number = __atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
+	return unlikely(process.events) ? events__new_record(thread, stack, frames, function)
+					: number;
 }
 
 static __attribute__((noinline)) struct inside_record *search_by_stack(struct thread *thread,
 								       __u64 stack, __u32 function)
 {
 	struct inside_record *entry;
+	__u64 frames = 0;
 	__u32 record;
 
 	if (thread->records.entries) {
@@ -329,9 +340,11 @@ static __attribute__((noinline)) struct inside_record *search_by_stack(struct th
 			if (entry->stack == stack && entry->function == function)
 				return entry;
 	}
-	if (process.has_stacks && !stacks__publish(thread->walker, stack))
+	if (process.has_stacks)
+		frames = stacks__publish(thread->walker, stack);
+	if (process.has_stacks && !frames)
 		return NULL;
-	record = new_number();
+	record = new_number(thread, stack, frames, function);
 	return record ? new_entry(thread, stack, function, record) : NULL;
 }
 
@@ -470,29 +483,56 @@ static inline void count_lifetime(struct thread *thread, const struct ap_block *
 	__atomic_store_n(&lifetime->lifetime.blocks, n, __ATOMIC_RELEASE);
 }
 
-static void end_block(struct thread *thread, const struct ap_block *block, __u64 now,
+/* Returns whether the end is counted. */
+static bool end_block(struct thread *thread, const struct ap_block *block, __u64 now,
 		      enum ap_block_end how)
 {
 	struct inside_record *entry = entry_of_record(thread, block->record);
-	const struct thread *owner = thread->owner;
 	__u64 n = block->weight, size_bytes = n * block->size_bytes;
 	struct ap_blocks *blocks;
 
 	if (!entry) {
 		stat__add(thread, AP_STAT_DROPPED, n);
-		return;
+		return false;
 	}
 	blocks = blocks_of(entry);
 	touch(blocks);
 	ap_blocks__end(blocks, thread, block, n, size_bytes, how);
 	live_sum__add(thread, -(__s64)n, -(__s64)size_bytes);
 	if (how == AP_BLOCK_UNSEEN)
-		return;
-	ap_blocks__end_by(blocks, block, owner->number, n, how);
-	if (owner->number == block->thread && owner->sequence == block->sequence)
+		return true;
+	ap_blocks__end_by(blocks, block, thread->owner->number, n, how);
+	if (thread__ends_temporary(thread, block))
 		ap_blocks__end_temporary(blocks, thread, block, n, size_bytes);
 	add_to_histogram(thread, blocks, AP_LIFETIME_TAG, now - block->birth_ns, n);
 	count_lifetime(thread, block, now);
+	return true;
+}
+
+static void end_and_log(struct thread *thread, const struct ap_block *block, __u64 address,
+			__u64 now)
+{
+	bool is_counted = end_block(thread, block, now, AP_BLOCK_FREED);
+
+	if (likely(!process.events))
+		return;
+	if (is_counted)
+		event__log_end(thread, block, address, now);
+	else
+		events__lose();
+}
+
+static inline void log_call(struct thread *thread, enum ap_event_kind kind, struct live_mark mark,
+			    __u64 address, __u64 size_bytes)
+{
+	const struct ap_block block = {
+		.size_bytes = size_bytes,
+		.birth_ns = now_ns(),
+		.record = mark.record,
+		.weight = mark.weight,
+	};
+
+	event__log_call(thread, kind, &block, address);
 }
 
 __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 weight, __u64 stack)
@@ -516,10 +556,12 @@ __u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 
 	return entry->record;
 }
 
-/* Returns whether the block is followed. */
+/* Returns whether the block is followed. @move: the call is realloc; else NULL. */
 static bool begin_block(struct thread *thread, struct live_mark mark, __u64 address,
-			__u64 size_bytes)
+			__u64 size_bytes, const struct live_move *move)
 {
+	const struct ap_block *old = move && move->has_old ? &move->old : NULL;
+	struct event event = { 0 };
 	struct ap_block block = {
 		.size_bytes = size_bytes,
 		.record = mark.record,
@@ -529,13 +571,23 @@ static bool begin_block(struct thread *thread, struct live_mark mark, __u64 addr
 		.birth_ns = now_ns(),
 	};
 	struct ap_block stale;
-	int err = blocks__put(address, &block, &stale);
+	int err;
 
+	if (unlikely(process.events))
+		event = event__take(thread);
+	err = blocks__put(address, &block, &stale);
 	if (unlikely(err == -EEXIST)) {
 		stat__add(thread, AP_STAT_UNMATCHED, stale.weight);
 		end_block(thread, &stale, 0, AP_BLOCK_UNSEEN);
+		if (process.events) {
+			event__log_unseen(thread, &event, &stale, address, block.birth_ns);
+			event = event__take(thread);
+		}
 		err = blocks__put(address, &block, &stale);
 	}
+	if (unlikely(process.events))
+		event__log_begin(thread, &event, &block, address, err ? NULL : old,
+				 old ? move->address : 0, !err);
 	if (err)
 		stat__add(thread,
 			  AP_STAT_UNTRACKED +
@@ -577,12 +629,15 @@ static void count_growth(struct thread *thread, const struct ap_block *old, stru
 		ap_blocks__grow(blocks_of(entry), old->weight, old->weight * old->size_bytes);
 }
 
-static void fail(struct thread *thread, struct live_mark mark)
+static void fail(struct thread *thread, struct live_mark mark, __u64 size_bytes)
 {
 	struct inside_record *entry = mark.record ? entry_of_record(thread, mark.record) : NULL;
 
-	if (entry)
-		ap_blocks__fail(blocks_of(entry), thread, mark.weight);
+	if (!entry)
+		return;
+	ap_blocks__fail(blocks_of(entry), thread, mark.weight);
+	if (unlikely(process.events))
+		log_call(thread, AP_EVENT_FAILED, mark, 0, size_bytes);
 }
 
 void live__return(struct thread *thread, struct live_mark mark, __u64 address, __u64 size_bytes)
@@ -592,20 +647,25 @@ void live__return(struct thread *thread, struct live_mark mark, __u64 address, _
 	if (!thread__is_ready(thread))
 		return;
 	if (!address) {
-		fail(thread, mark);
+		fail(thread, mark, size_bytes);
 		return;
 	}
-	added = mark.record && begin_block(thread, mark, address, size_bytes);
+	added = mark.record && begin_block(thread, mark, address, size_bytes, NULL);
 	thread->owner->sequence++;
 	if (added)
 		count_block(thread, mark, size_bytes);
 }
 
-static void count_unknown_free(struct thread *thread, __u32 function)
+static const struct live_mark mark_none = { 0, 1 };
+
+static void count_unknown_free(struct thread *thread, __u32 function, __u64 address)
 {
 	/* With sampling an unknown block may be one that was not sampled. */
-	if (!process.samples)
-		stat__add(thread, ap_stat__of_unknown_free(function, process.inherits), 1);
+	if (process.samples)
+		return;
+	stat__add(thread, ap_stat__of_unknown_free(function, process.inherits), 1);
+	if (unlikely(process.events))
+		log_call(thread, AP_EVENT_NOOP, mark_none, address, 0);
 }
 
 void live__free(struct thread *thread, __u32 function, __u64 address, bool is_outside)
@@ -615,17 +675,20 @@ void live__free(struct thread *thread, __u32 function, __u64 address, bool is_ou
 	if (!thread__is_ready(thread))
 		return;
 	if (likely(address && blocks__take(address, &block))) {
-		end_block(thread, &block, now_ns(), AP_BLOCK_FREED);
+		end_and_log(thread, &block, address, now_ns());
 		if (!is_outside)
 			ap_regions__end_block(thread, block.size_bytes, AP_BLOCK_FREED);
 		return;
 	}
 	if (is_outside)
 		return;
-	if (address)
-		count_unknown_free(thread, function);
-	else
-		stat__add(thread, AP_STAT_FREES_NULL, 1);
+	if (address) {
+		count_unknown_free(thread, function, address);
+		return;
+	}
+	stat__add(thread, AP_STAT_FREES_NULL, 1);
+	if (unlikely(process.events))
+		log_call(thread, AP_EVENT_NOOP, mark_none, 0, 0);
 }
 
 void live__move(struct live_move *move, __u64 address)
@@ -641,10 +704,13 @@ static void end_old(struct thread *thread, const struct live_move *move, enum ap
 {
 	__u64 old_bytes = move->has_old ? move->old.size_bytes : 0;
 
-	if (move->has_old)
+	/* The end of a block that has moved is logged with the new block. */
+	if (move->has_old && how == AP_BLOCK_MOVED)
 		end_block(thread, &move->old, move->entry_ns, how);
+	else if (move->has_old)
+		end_and_log(thread, &move->old, move->address, move->entry_ns);
 	else if (!move->is_outside)
-		count_unknown_free(thread, move->function);
+		count_unknown_free(thread, move->function, move->address);
 	if (move->has_old && !move->is_outside)
 		ap_regions__end_block(thread, old_bytes, how);
 	if (how == AP_BLOCK_MOVED)
@@ -662,18 +728,20 @@ void live__moved(struct thread *thread, const struct live_move *move, struct liv
 	if (!result && move->address && !size_bytes) {
 		if (mark.record)
 			stat__add(thread, AP_STAT_RELEASED, mark.weight);
+		if (mark.record && unlikely(process.events))
+			log_call(thread, AP_EVENT_RELEASED, mark, 0, 0);
 		end_old(thread, move, AP_BLOCK_FREED, 0, 0);
 		return;
 	}
 	if (!result) {
-		fail(thread, mark);
+		fail(thread, mark, size_bytes);
 		if (frees && move->address)
 			end_old(thread, move, AP_BLOCK_FREED, 0, 0);
 		else if (move->has_old && blocks__put(move->address, &move->old, &stale))
 			stat__add(thread, AP_STAT_DROPPED, move->old.weight);
 		return;
 	}
-	added = mark.record && begin_block(thread, mark, result, size_bytes);
+	added = mark.record && begin_block(thread, mark, result, size_bytes, move);
 	if (move->address)
 		end_old(thread, move, added ? AP_BLOCK_MOVED : AP_BLOCK_FREED, size_bytes,
 			mark.weight);
@@ -691,4 +759,8 @@ void live__lose(struct thread *current, struct live_mark mark, const struct ap_b
 		stat__add(current, AP_STAT_UNTRACKED + AP_UNTRACKED_NESTED, mark.weight);
 	if (current && ended)
 		stat__add(current, AP_STAT_DROPPED, ended->weight);
+	if (process.events && current && mark.record)
+		events__lose();
+	if (process.events && current && ended)
+		events__lose();
 }

@@ -11,6 +11,9 @@
  * thread remembered are not its own. */
 void live_memory__forget(struct live_memory *memory);
 
+/* To be called when a program begins, also in a forked child: it begins without blocks and events. */
+void live__begin(struct inside_program *program);
+
 /* Mark of a call between its entry and its return. */
 struct live_mark {
 	__u32 record; /* record's number; 0: the call does not count */

@@ -52,6 +52,35 @@ void *memory__map(__u64 offset, size_t size);
  * the caller may unmap them. NULL on failure. */
 void *memory__take_pages(size_t size, __u64 *offset);
 
+/* Has @size bytes of shared memory, whole pages, at *@published, their offset, and maps them at
+ * *@mapped: if another thread of this process is faster, its pages. Returns false if there is no
+ * memory. */
+static inline bool memory__add_pages(void **mapped, __u64 *published, size_t size)
+{
+	void *pages, *none = NULL;
+	__u64 offset, before = 0;
+
+	pages = memory__take_pages(size, &offset);
+	if (!pages)
+		return false;
+	/* Another thread may have published its pages first, and have stopped right after that:
+	 * then this thread maps and uses the other's. It does not wait for the other thread, which
+	 * may need this thread's processor to go on. */
+	if (!__atomic_compare_exchange_n(published, &before, offset, false, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED)) {
+		sys__unmap(pages, size);
+		if (__atomic_load_n(mapped, __ATOMIC_ACQUIRE))
+			return true;
+		pages = memory__map(before, size);
+	}
+	if (!pages)
+		return false;
+	if (!__atomic_compare_exchange_n(mapped, &none, pages, false, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED))
+		sys__unmap(pages, size);
+	return true;
+}
+
 /* To be called in a forked child: it takes no more memory from pieces that the parent goes on
  * using. */
 void memory__forget(void);

@@ -7,7 +7,6 @@
 #include <linux/mman.h>
 #include <linux/time_types.h>
 
-#include "blocks.h"
 #include "counted.h"
 #include "environment.h"
 #include "live.h"
@@ -177,7 +176,7 @@ static bool add_program(enum inside_birth birth)
 	sys__comm(program->comm);
 	process.program = index + 1;
 	process.inherits = birth == INSIDE_BORN_FORK;
-	blocks__begin(program);
+	live__begin(program);
 	__atomic_store_n(&program->state, INSIDE_READY, __ATOMIC_RELEASE);
 	return true;
 }
@@ -201,6 +200,7 @@ static void take_settings(struct inside_header *header)
 	process.within = header->settings.within;
 	process.walks = process.has_stacks || process.within;
 	process.samples = process.mode != INSIDE_COUNT && header->settings.sampling.sample;
+	process.events = process.mode == INSIDE_LIVE && header->settings.events;
 	process.count_bytes =
 		process.samples ? sizeof(struct inside_sampled_count) : sizeof(struct inside_count);
 	process.record_bytes = process.samples ? sizeof(struct inside_sampled_record)

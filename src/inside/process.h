@@ -96,6 +96,10 @@ struct thread {
 	__s64 given_bytes, given_blocks;
 	__u32 number, sequence; /* as in struct ap_thread; in a stand-in the owner's */
 	__u64 random;		/* state of the thread's random numbers, with sampling */
+	/* With events: the chunk that the thread adds its events to, and the place of the next one;
+	 * NULL: it has none. */
+	__u32 *chunk_state;
+	struct inside_event *next_event, *events_end;
 	struct last_call last_call;
 	struct regions *regions; /* NULL: the thread has begun no region */
 };
@@ -113,6 +117,7 @@ struct process {
 	bool within; /* only calls beneath a function of --within count */
 	bool walks;  /* has_stacks or within */
 	bool samples;
+	bool events;
 	__u32 count_bytes,
 		record_bytes; /* size in bytes of an entry of thread->counts and thread->records */
 	__u64 recorded;

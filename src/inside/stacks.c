@@ -66,7 +66,7 @@ static __u64 write_frames(const struct walker *walker, __u64 hash)
 	return offset;
 }
 
-bool stacks__publish(const struct walker *walker, __u64 hash)
+__u64 stacks__publish(const struct walker *walker, __u64 hash)
 {
 	struct inside_stack value = { .hash = hash };
 
@@ -75,13 +75,13 @@ bool stacks__publish(const struct walker *walker, __u64 hash)
 		struct inside_stack *slots = map_table(table);
 
 		if (!slots)
-			return false;
+			return 0;
 		for (__u32 i = 0; i < STACK_TRIES; i++) {
 			struct inside_stack *slot = &slots[(hash + i) & mask];
 			__u64 has = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
 
 			if (has == hash)
-				return true;
+				return slot->offset;
 			if (has)
 				continue;
 			/* The stack was in none of the fuller tables. If another thread has added
@@ -91,18 +91,18 @@ bool stacks__publish(const struct walker *walker, __u64 hash)
 			if (!value.offset)
 				value.offset = write_frames(walker, hash);
 			if (!value.offset)
-				return false;
+				return 0;
 			/* One instruction writes both words, so that a process that is killed
 			 * leaves no hash without its frames. */
 			if (pair__replace(&slot->hash, 0, 0, value.hash, value.offset)) {
 				__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
-				return true;
+				return value.offset;
 			}
 			if (__atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE) == hash)
-				return true;
+				return slot->offset;
 		}
 	}
-	return false;
+	return 0;
 }
 
 static __u64 count_hash(const void *entry)

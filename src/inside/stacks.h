@@ -13,8 +13,9 @@ void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, __u3
 /* Walks the stack of the caller and returns its hash, which is not 0. */
 __u64 stacks__walk(struct thread *thread, const __u64 *frame);
 
-/* Publishes the stack that @walker has walked last. Returns false if there is no room. */
-bool stacks__publish(const struct walker *walker, __u64 hash);
+/* Publishes the stack that @walker has walked last. Returns the offset of its struct
+ * ap_stack_record, or 0 if there is no room. */
+__u64 stacks__publish(const struct walker *walker, __u64 hash);
 
 /* To be called when the process has another shared memory. */
 void stacks__forget(void);

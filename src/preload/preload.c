@@ -57,16 +57,6 @@ static int look_at_program(struct reader *reader, __u32 index, const void *eleme
 	return 0;
 }
 
-/* Returns the offset of element @index of the array of threads. */
-static __u64 offset_of(const struct inside_array *array, __u32 index)
-{
-	__u32 chunk = 0, first = 0;
-
-	while (index - first >= (__u32)INSIDE_FIRST << chunk)
-		first += INSIDE_FIRST << chunk++;
-	return array->chunks[chunk] + (index - first) * sizeof(__u64);
-}
-
 static int look_at_thread(struct reader *reader, __u32 index, const void *element)
 {
 	static const __u64 retired = INSIDE_RETIRED;
@@ -83,8 +73,9 @@ static int look_at_thread(struct reader *reader, __u32 index, const void *elemen
 	if (array__reserve(&retiring->offsets, &retiring->offsets_room, retiring->n_offsets + 1,
 			   sizeof(*retiring->offsets)))
 		return -ENOMEM;
-	err = fd__write_all_at(preload->memory_fd, &retired, sizeof(retired),
-			       offset_of(&reader->header.threads, index));
+	err = fd__write_all_at(
+		preload->memory_fd, &retired, sizeof(retired),
+		inside_array__offset(&reader->header.threads, index, sizeof(*offset)));
 	if (err)
 		return err;
 	retiring->offsets[retiring->n_offsets++] = *offset;

@@ -242,6 +242,35 @@ int preload__read_blocks(const struct preload *preload, preload_block_fn fn, voi
 /* Copies the program with the number @number, from 0. Returns 0, -ENOENT or -EIO. */
 int preload__read_program(const struct preload *preload, __u32 number, struct inside_program *out);
 
+/* With events: calls @fn with the events of programs, those of each program in the order in which
+ * they happened; @program is the program's index. A nonzero result ends the reading and is returned
+ * to the caller. */
+typedef int (*preload_event_fn)(void *context, __u32 program, const struct inside_event *event);
+
+struct preload_events;
+/* Returns NULL if there is no memory. @preload must outlive it. */
+struct preload_events *preload_events__new(const struct preload *preload, preload_event_fn fn,
+					   void *context);
+void preload_events__free(struct preload_events *events);
+
+/* Finds new programs. Returns how many there are with an entry that is complete; -ENOMEM, -EIO. */
+int preload_events__look(struct preload_events *events, size_t *n_programs);
+/* Reads for about @most_ns. Stores how many events there were. Returns 0 or a negative errno. */
+int preload_events__read(struct preload_events *events, __u64 most_ns, size_t *n);
+/* Reads all events of the program with the index @program, which has none from now on: events that
+ * have a number and are not complete are lost. @runs: the program may be completing some, which are
+ * waited for a moment. */
+int preload_events__finish(struct preload_events *events, __u32 program, bool runs);
+/* Returns how many events are lost, of those that were read. */
+__u64 preload_events__lost(const struct preload_events *events);
+
+/* Reads what the record with the number @record counts. Returns false if that is not known. */
+bool preload__read_record_key(const struct preload *preload, __u32 record,
+			      struct inside_record_key *out);
+/* Calls @fn with the stack that @key refers to, as preload__read_stacks() does. */
+int preload__read_stack(const struct preload *preload, const struct inside_record_key *key,
+			preload_stack_fn fn, void *context);
+
 /* Calls @fn with each thread's counters of ended blocks. */
 int preload__read_lifetimes(const struct preload *preload, preload_lifetime_fn fn, void *context);
 

@@ -17,6 +17,7 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
+#include "event_collector.h"
 #include "file.h"
 #include "libraries.h"
 #include "live_collector.h"
@@ -389,6 +390,13 @@ static int handle_stack(void *context, const struct ap_stack_record *record)
 						      record->n_frames * sizeof(struct ap_frame));
 }
 
+int preload_engine__read_stack(struct preload_engine *engine, const struct inside_record_key *key)
+{
+	struct reading_stacks reading = { .engine = engine };
+
+	return preload__read_stack(engine->preload, key, handle_stack, &reading);
+}
+
 int preload_engine__read_stacks(struct preload_engine *engine)
 {
 	struct reading_stacks reading = { .engine = engine };
@@ -414,12 +422,16 @@ static int collect_all(struct preload_engine *engine)
 
 	if (!err)
 		err = preload_engine__end_programs(engine);
+	if (!err && engine->events)
+		err = preload_engine__finish_events(engine);
 	if (!err && engine->live)
 		err = preload_engine__stop_live(engine);
 	if (!err && engine->options.stacks)
 		err = collect_stacks(engine);
 	if (!err && engine->live)
 		err = preload_engine__collect_live(engine);
+	if (!err && engine->events)
+		preload_engine__end_log(engine);
 	if (!err)
 		preload_engine__leave_out_forgotten(engine);
 	return err;
@@ -547,6 +559,16 @@ static int add_figures(const struct preload_engine *engine)
 	return err;
 }
 
+/* Adds how many events the log has, and how many it lacks. */
+static int add_log(const struct preload_engine *engine)
+{
+	struct event_log_results log = engine->log_at_cut;
+
+	if (engine->events)
+		preload_engine__log_results(engine, &log);
+	return event_log_results__add(&log, engine->profile);
+}
+
 int preload_engine__results(struct engine *base)
 {
 	struct preload_engine *engine = preload_engine__of(base);
@@ -561,6 +583,8 @@ int preload_engine__results(struct engine *base)
 		err = add_figures(engine);
 	if (!err)
 		err = add_window(engine);
+	if (!err)
+		err = add_log(engine);
 	count_gaps(engine, gaps);
 	return err ? err : profile__add_numbers(engine->profile, gaps, GAP_NUMBERS);
 }

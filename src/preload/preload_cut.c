@@ -213,7 +213,13 @@ int preload_engine__cut(struct engine *base, __u64 *cut_ns)
 
 void preload_engine__become_snapshot(struct engine *base)
 {
-	preload_engine__of(base)->is_snapshot = true;
+	struct preload_engine *engine = preload_engine__of(base);
+
+	engine->is_snapshot = true;
+	/* Only the parent writes the log. */
+	if (engine->events)
+		preload_engine__log_results(engine, &engine->log_at_cut);
+	engine->events = NULL;
 }
 
 static void subtract(__u64 *from, const __u64 *what, size_t n)

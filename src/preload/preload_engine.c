@@ -183,8 +183,6 @@ static int refuse_options(const struct session_options *options, struct error *e
 		bool is_given;
 		const char *name, *why;
 	} refused[] = {
-		{ options->events_path, "--events",
-		  "which keeps sums inside of the processes and no log of every event" },
 		{ options->isolates, "--isolate",
 		  "which sets no probes, so that no other process meets any" },
 		{ options->window.start_on, "--start-on", NO_PROBES },
@@ -222,6 +220,7 @@ static void close_engine(struct engine *base)
 	 * shared memory. */
 	collector__free(engine->collector);
 	preload_within__free(engine->within);
+	preload_engine__close_events(engine);
 	live_collector__free(engine->live);
 	runtimes__free(engine->runtimes);
 	parser__free(engine->parser);
@@ -282,6 +281,17 @@ static int open_collector(struct preload_engine *engine, struct error *error)
 	return err ? error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err)) : 0;
 }
 
+/* Returns how many parts have at most @bytes; 0: of any size. */
+static __u32 event_parts(__u32 bytes)
+{
+	__u32 parts = INSIDE_EVENT_PARTS;
+
+	while (bytes && parts > 1 &&
+	       (INSIDE_FIRST_EVENT_CHUNKS << parts) * sizeof(struct inside_event_chunk) > bytes)
+		parts--;
+	return parts;
+}
+
 static enum inside_mode mode_of(const struct session_options *options)
 {
 	if (options->live)
@@ -302,6 +312,10 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 			.max_depth = options->max_depth ? options->max_depth : AP_MAX_DEPTH,
 			.within = options->window.within != NULL,
 			.regions = options->regions,
+			.events = !options->events_path ? INSIDE_NO_EVENTS
+				  : options->throttle	? INSIDE_THROTTLED_EVENTS
+							: INSIDE_EVENTS,
+			.event_parts = event_parts(options->limits.ring_bytes),
 			.follow = options->follow,
 			.wait_ms = WAIT_MS,
 			.max_live_shift = PRELOAD_MAX_LIVE_SHIFT,
@@ -349,6 +363,8 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 		err = open_collector(engine, error);
 	if (!err && options->live)
 		err = preload_engine__open_live(engine);
+	if (!err && options->events_path)
+		err = preload_engine__open_events(engine, error);
 	if (err) {
 		close_engine(&engine->engine);
 		return err;
@@ -417,6 +433,8 @@ static int read_events(struct engine *base)
 		err = preload_engine__take_refused(engine);
 	if (!err)
 		err = preload_engine__take_modules(engine);
+	if (!err && engine->events)
+		err = preload_engine__attend_events(engine);
 	return err || !engine->live ? err : preload_engine__attend_live(engine);
 }
 
@@ -424,6 +442,8 @@ static int timeout_ms(const struct engine *base, int most)
 {
 	const struct preload_engine *engine = preload_engine__of(base);
 
+	if (engine->events)
+		most = preload_engine__events_timeout_ms(engine, most);
 	return engine->live ? preload_engine__live_timeout_ms(engine, most) : most;
 }
 

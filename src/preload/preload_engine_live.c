@@ -254,6 +254,12 @@ static int add_record(struct preload_engine *engine, const struct preload_record
 	/* Calls that are only counted hand out no block, and are not awaited. */
 	if (record->key.function < AP_DEFINED)
 		engine->n_calls += record->blocks.calls;
+	if (engine->events && record->key.function < AP_DEFINED) {
+		int err = preload_engine__log_unfinished(engine, number, &record->blocks);
+
+		if (err)
+			return err;
+	}
 	if (engine->options.stacks)
 		return live_collector__add_record(engine->live, engine->collector, &record->key,
 						  number, &record->blocks, record->more, false);

@@ -215,8 +215,7 @@ int preload__set_within(void *context, __u32 module, const struct ap_within *wit
 /* Programs that processes are about to execute and that the library cannot be preloaded into. The
  * processes wait for an answer. */
 
-/* Returns the offset of an array's element; 0 if the array has no chunk for it. */
-static __u64 offset_of(const struct inside_array *array, __u32 index, size_t size)
+__u64 inside_array__offset(const struct inside_array *array, __u32 index, size_t size)
 {
 	__u32 chunk = 0, first = 0;
 
@@ -233,7 +232,7 @@ struct asking {
 	void *context;
 };
 
-static int wake_at(int fd, __u64 offset)
+int preload__wake_at(int fd, __u64 offset)
 {
 	__u64 page = offset & ~(__u64)(INSIDE_PAGE - 1);
 	char *mapped = mmap(NULL, INSIDE_PAGE, PROT_READ, MAP_SHARED, fd, page);
@@ -253,7 +252,7 @@ static int answer(struct reader *reader, __u32 index, const void *element)
 	const struct asking *asking = reader->context;
 	__u8 *known = &asking->preload->answers[index];
 	struct preload_refused asked;
-	__u64 offset = offset_of(&reader->header.refused, index, sizeof(*refused)) +
+	__u64 offset = inside_array__offset(&reader->header.refused, index, sizeof(*refused)) +
 		       offsetof(struct inside_refused, answer);
 	__u32 written;
 
@@ -266,7 +265,7 @@ static int answer(struct reader *reader, __u32 index, const void *element)
 	written = *known;
 	/* The offset was just read from, so it is within the file. */
 	return fd__write_all_at(reader->fd, &written, sizeof(written), offset)
-		       ?: wake_at(reader->fd, offset);
+		       ?: preload__wake_at(reader->fd, offset);
 }
 
 int preload__take_refused(struct preload *preload, preload_take_fn take, void *context)

@@ -28,6 +28,8 @@ static int handle(struct preload_engine *engine, const struct ap_process_record 
 
 	if (!err && engine->live)
 		err = live_collector__handle_record(engine->live, record, sizeof(*record));
+	if (!err && engine->events)
+		err = preload_engine__log_process(engine, record);
 	return err;
 }
 

@@ -13,7 +13,7 @@ struct stack_buffer {
 	struct ap_frame frames[AP_MAX_DEPTH];
 };
 
-/* Passes the stack on if the slot has one. */
+/* Passes the stack on that the slot has. */
 static int read_stack(struct reader *reader, const struct inside_stack *slot,
 		      struct stack_buffer *buffer, preload_stack_fn fn, void *context)
 {
@@ -38,6 +38,17 @@ static int read_stack(struct reader *reader, const struct inside_stack *slot,
 		}
 	}
 	return fn(context, record);
+}
+
+int preload__read_stack(const struct preload *preload, const struct inside_record_key *key,
+			preload_stack_fn fn, void *context)
+{
+	const struct inside_stack slot = { .hash = key->stack, .offset = key->frames };
+	struct reader reader = { 0 };
+	struct stack_buffer buffer;
+	int err = reader__begin(&reader, preload);
+
+	return err ? err : read_stack(&reader, &slot, &buffer, fn, context);
 }
 
 int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context)

@@ -311,18 +311,10 @@ static int add_uprobe_programs(const struct uprobe *uprobe)
 static int add_log(const struct uprobe *uprobe)
 {
 	struct event_log_results log = uprobe->log_at_cut;
-	struct profile *profile = uprobe->profile;
-	int err = 0;
 
 	if (uprobe->events)
 		event_collector__results(uprobe->events, &log);
-	if (!log.is_logged)
-		return 0;
-	profile->totals.events_err = log.err;
-	err = profile__set_meta(profile, "events_id", log.id.text);
-	if (!err)
-		err = profile__set_ledger(profile, "logged", log.logged);
-	return err ? err : profile__set_ledger(profile, "not_logged", log.lost);
+	return event_log_results__add(&log, uprobe->profile);
 }
 
 /* Adds figures that the user reads beside the counts of calls. */

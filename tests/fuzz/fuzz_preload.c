@@ -62,6 +62,29 @@ static bool take_refused(void *context, const struct preload_refused *refused)
 	return true;
 }
 
+static int take_event(void *context, __u32 program, const struct inside_event *event)
+{
+	struct inside_record_key key;
+
+	FUZZ_CHECK(event->number && event->number <= AP_MAX_SUM);
+	if (preload__read_record_key(context, event->record, &key))
+		preload__read_stack(context, &key, take_stack, NULL);
+	return 0;
+}
+
+static void read_events(struct preload *preload)
+{
+	struct preload_events *events = preload_events__new(preload, take_event, preload);
+	size_t n;
+
+	if (!events)
+		return;
+	if (!preload_events__look(events, &n))
+		preload_events__read(events, 0, &n);
+	preload_events__finish(events, 0, false);
+	preload_events__free(events);
+}
+
 static void read_all(struct preload *preload)
 {
 	struct preload_results results;
@@ -91,6 +114,7 @@ static void read_all(struct preload *preload)
 	preload__read_counts(preload, take_count, NULL);
 	preload__read_blocks(preload, take_block, NULL, NULL);
 	preload__read_lifetimes(preload, take_lifetime, NULL);
+	read_events(preload);
 }
 
 /* Three bytes of the input are a word: a number, a place, or some of both. */

@@ -306,13 +306,20 @@ def same(run, allocprof, tmp_path):
     def ran(mode, argv, alone=False, **options):
         output = tmp_path / f"{mode}.out"
         words = {"stat": ["stat", "--json"], "record": ["record", "-q", "--no-symbols"],
-                 "live": ["record", "-q", "--no-symbols", "--live"]}[mode]
+                 "live": ["record", "-q", "--no-symbols", "--live"],
+                 "events": ["record", "-q", "--no-symbols", "--events"]}[mode]
         bare = run(argv, **options)
         ours = run([*(WITHOUT_PRIVILEGES if alone else []), allocprof, *words, "--engine=preload", "-o", output, "--", *argv], **options)
         stderr = b"".join(line for line in without_summary(ours.stderr)[0].splitlines(True)
                           if not line.startswith(b"allocprof: "))
         assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
-        return bare, read_report(output) if mode == "stat" else ledger(output)
+        report = read_report(output) if mode == "stat" else ledger(output)
+        if mode == "events":
+            # Of each event the log has it or says that it is missing.
+            noops = sum(report[name] for name in ("frees_null", "frees_unknown", "frees_inherited"))
+            assert report["logged"] + report["not_logged"] == \
+                report["attributed"] + report["frees"] - report["reallocations"] + noops, report
+        return bare, report
     return ran
 
 

@@ -83,7 +83,7 @@ def test_what_is_left(measure, runner, target):
     process = Obedient(runner, [target("sleeper")])
     process.ask("alloc 10")
     maps, descriptors = maps_of(process.pid), os.listdir(f"/proc/{process.pid}/fd")
-    for words in (["stat"], ["record"], ["record", "--live"]):
+    for words in (["stat"], ["record"], ["record", "--live"], ["record", "--events"]):
         measured = measure(process, *words)
         assert any(line.endswith("allocprof-memory (deleted)") for line in maps_of(process.pid))
         process.ask("alloc 100")
@@ -103,8 +103,8 @@ def test_what_is_left(measure, runner, target):
     process.exit()
 
 
-@pytest.mark.parametrize("words", [["stat"], ["record"], ["record", "--live"], ["record", "--live", "--sample", "64K"]],
-                         ids=" ".join)
+@pytest.mark.parametrize("words", [["stat"], ["record"], ["record", "--live"], ["record", "--live", "--sample", "64K"],
+                                   ["record", "--events", "--throttle"]], ids=" ".join)
 def test_again_and_again(run, allocprof, runner, compiled, tmp_path, words):
     """Threads that check their blocks, while a recording follows the other."""
     process = Obedient(runner, [compiled(CHECKING, "-pthread", name="checking")])

@@ -69,6 +69,8 @@ def same(exported, tmp_path):
     return check
 
 
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.fast("uprobe", "preload")
 def test_replay(recorded, same, target):
     """Eight threads with all functions: failures, reallocs to 0, blocks that other threads free."""
     recorded(target("live_random"), 3, 8, 1500)
@@ -77,6 +79,7 @@ def test_replay(recorded, same, target):
 
 
 @pytest.mark.slow
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.parametrize("seed", [10, 11])
 def test_replay_of_many(recorded, same, target, seed):
     recorded(target("live_random"), seed, 8, 1500)
@@ -84,11 +87,13 @@ def test_replay_of_many(recorded, same, target, seed):
 
 
 @pytest.mark.slow
-def test_a_million(recorded, run_through, allocprof, target, tmp_path):
-    """Of one thread that does nothing but to allocate and to free, at default settings: nothing is lost, and the log
-    alone leads to the figures of the data file. Of ten million with ALLOCPROF_SCALE=10."""
+@pytest.mark.engines("uprobe", "preload")
+def test_a_million(recorded, run_through, allocprof, target, tmp_path, engine):
+    """Of one thread that does nothing but to allocate and to free: nothing is lost, and the log alone leads to the figures of
+    the data file; with uprobes at default settings. Of ten million with ALLOCPROF_SCALE=10."""
     calls = 500_000 * SCALE
-    recorded(target("many_stacks"), calls, 1000, timeout=(5 + SCALE) * TIMEOUT_SECONDS)
+    options = ["--throttle"] if engine == "preload" else []
+    recorded(target("many_stacks"), calls, 1000, options=options, timeout=(5 + SCALE) * TIMEOUT_SECONDS)
     database = sqlite3.connect(tmp_path / "data")
     ledger = dict(database.execute("SELECT name, value FROM ledger"))
     assert (ledger["not_logged"], ledger["lost"]) == (0, 0)
@@ -101,16 +106,19 @@ def test_a_million(recorded, run_through, allocprof, target, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.parametrize("shape", ["exec", "vfork_exec", "fork_free", "zero", "fail"])
-def test_replay_of_processes(recorded, same, target, shape):
+def test_replay_of_processes(recorded, same, target, engine, shape):
     """Blocks that an exec discards, that a child frees."""
     recorded(target("live_shapes"), shape)
     replay = same()
     if "exec" in shape:
-        assert replay.kinds["exec"] > 1
+        # Uprobes see the exec of the command, too.
+        assert replay.kinds["exec"] + replay.kinds["fork"] > (engine == "uprobe")
 
 
 @pytest.mark.slow
+@pytest.mark.engines("uprobe", "preload")
 def test_backtraces(recorded, exported, target):
     """Each form has the stack of the same event, innermost frame first."""
     recorded(target("many_stacks"), 3000, 64)
@@ -132,6 +140,7 @@ def test_backtraces(recorded, exported, target):
 
 
 @pytest.mark.slow
+@pytest.mark.engines("uprobe", "preload")
 def test_killed(runner, allocprof, exported, target, tmp_path):
     """SIGKILL leaves a log without a data file; it defines all that its events refer to."""
     recorder = runner.start([allocprof, "record", "--events", "-q", "-o", tmp_path / "data", "--",
@@ -161,8 +170,9 @@ def test_killed(runner, allocprof, exported, target, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.engines("uprobe", "preload")
 def test_consumer_falls_behind(runner, allocprof, exported, target, tmp_path):
-    """While allocprof is stopped the ring buffer, of 64 KiB here, runs full. What did not fit is counted, and with
+    """While allocprof is stopped the ring buffer, or the shared memory, of 64 KiB here, runs full. What did not fit is counted, and with
     what is in the log it is all that happened."""
     recorder = runner.start([allocprof, "record", "--events", "--inject", "ring=65536", "-o", tmp_path / "data", "--",
                              target("pairs"), 1], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -188,16 +198,39 @@ def test_consumer_falls_behind(runner, allocprof, exported, target, tmp_path):
 
 
 @pytest.mark.slow
-def test_throttled(recorded, same, target):
-    recorded(target("live_random"), 4, 8, 3000, options=["--throttle"])
+@pytest.mark.engines("uprobe", "preload")
+def test_throttled(recorded, same, target, engine):
+    """From inside with room for so few events that threads wait all the time."""
+    room = ["--inject", "ring=65536"] if engine == "preload" else []
+    recorded(target("live_random"), 4, 8, 3000, options=["--throttle", *room])
     same()
+
+
+@pytest.mark.slow
+@pytest.mark.engines("preload")
+def test_killed_while_throttled(runner, allocprof, target, tmp_path):
+    """A target that waits for allocprof goes on when that is killed, and ends by itself."""
+    recorder = runner.start([allocprof, "record", "--events", "--throttle", "--inject", "ring=65536", "-q", "-o", tmp_path / "data",
+                             "--", target("pairs"), 4], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert recorder.stdout.readline() == b"ready\n"
+    command = command_of(recorder.pid)
+    stat = pathlib.Path(f"/proc/{command}/stat")
+    begun = stat.read_text().split()[21]
+    recorder.send_signal(signal.SIGSTOP)
+    # One of the threads waits in futex(2).
+    wait_until(lambda: any(call.read_text().startswith("202 ") for call in pathlib.Path(f"/proc/{command}/task").glob("*/syscall")),
+               "a thread waits for room")
+    recorder.send_signal(signal.SIGKILL)
+    recorder.wait()
+    recorder.stdin.close()
+    wait_until(lambda: not stat.exists() or stat.read_text().split()[21] != begun or " Z " in stat.read_text(),
+               "the target has ended")
 
 
 REFUSED = [
     (["--events", "--sample=4K"], "--events and --sample cannot be used together"),
     (["--events", "-r", "2"], "--events and -r cannot be used together"),
     (["--throttle"], "--throttle means nothing without --events"),
-    (["--events", "--engine=preload"], "--events cannot be used with the engine preload"),
 ]
 
 

@@ -179,7 +179,7 @@ HARM = ["faults", "small_stack", "coroutines", "vforks", "forks", "libraries", "
 @pytest.mark.covering(1, mode="live")
 @pytest.mark.fast("live-small_stack", "live-descriptors", "record-limits", "live-vforks", "record-coroutines")
 @pytest.mark.parametrize("case", HARM)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, "events"])
 def test_harm(same, target, public_directory, mode, case):
     arguments = {"libraries": [target("liballocating.so")], "root": [public_directory]}.get(case, [])
     bare, report = same(mode, [target("harm"), case, *arguments])
@@ -193,7 +193,7 @@ def test_harm(same, target, public_directory, mode, case):
 @pytest.mark.covering(1, mode="live")
 @pytest.mark.fast("record-kill", "live-child")
 @pytest.mark.parametrize("how", ["strict", "kill", "trap", "errno", "wrong", "child"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, "events"])
 def test_confined(same, target, mode, how):
     """After seccomp(2) no system call is made that is forbidden. Without stacks none is needed; stacks that find no
     room any more are lost, and said to be."""
@@ -235,7 +235,7 @@ TARGETS = ["every_function", "throw", "longjmp", "cancel", "pthread_exit_main", 
 @pytest.mark.covering(1)
 @pytest.mark.fast("live-segv", "live-cancel", "live-throw")
 @pytest.mark.parametrize("words", TARGETS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, "events"])
 def test_targets(same, target, mode, words):
     name, *arguments = words.split()
     if name == "swap_code":

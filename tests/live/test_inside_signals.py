@@ -180,7 +180,7 @@ def recorded(path):
 @pytest.mark.fast("record-jump-one", "live-jump-one", "live-return-one", "record-jump-other")
 @pytest.mark.parametrize("stack", ["one", "other", "disarmed"])
 @pytest.mark.parametrize("how", ["return", "jump"])
-@pytest.mark.parametrize("mode", ["record", "live"])
+@pytest.mark.parametrize("mode", ["record", "live", "events"])
 def test_signal_within_the_library(same, compiled, tmp_path, mode, how, stack):
     """No memory is left behind, and no call is lost, but for a few after a jump, before anything shows that it was one."""
     calls = tmp_path / "calls"
@@ -196,7 +196,7 @@ def test_signal_within_the_library(same, compiled, tmp_path, mode, how, stack):
 @pytest.mark.fast("live-nest-one", "record-switch-one")
 # A handler on a stack that the kernel uses again is not left.
 @pytest.mark.parametrize("how, stack", [("nest", "one"), ("nest", "other"), ("nest", "disarmed"), ("switch", "one")])
-@pytest.mark.parametrize("mode", ["record", "live"])
+@pytest.mark.parametrize("mode", ["record", "live", "events"])
 def test_calls_under_way(same, compiled, tmp_path, mode, how, stack):
     """Handlers interrupt each other within the library, or go on with another stack, in the same mapping, and come back. Each
     call is in the counts, with its own stack and size, or lost where too many are under way."""

@@ -57,6 +57,35 @@ static void test_unseen_end(void **state)
 	measured__finish(&measured);
 }
 
+static int note_kind(void *context, __u32 program, const struct inside_event *event)
+{
+	char *kinds = context;
+
+	kinds[strlen(kinds)] = 'a' + event->kind;
+	return 0;
+}
+
+static void test_unseen_end_is_an_event(void **state)
+{
+	const struct inside_settings settings = { .mode = INSIDE_LIVE,
+						  .events = INSIDE_EVENTS,
+						  .event_parts = 1 };
+	const char expected[] = { 'a' + AP_EVENT_ALLOC, 'a' + AP_EVENT_UNSEEN, 'a' + AP_EVENT_ALLOC,
+				  'a' + AP_EVENT_FREE, 0 };
+	char kinds[32] = "";
+	struct preload_events *events;
+	struct measured measured;
+
+	measure(&settings, begin_at_same_address, &measured);
+	events = preload_events__new(measured.preload, note_kind, kinds);
+	assert_non_null(events);
+	assert_int_equal(preload_events__finish(events, 0, false), 0);
+	assert_string_equal(kinds, expected);
+	assert_int_equal(preload_events__lost(events), 0);
+	preload_events__free(events);
+	measured__finish(&measured);
+}
+
 /* A block whose begin was not seen, from the allocator that the library calls. */
 static void *allocate_unseen(void)
 {
@@ -188,11 +217,9 @@ static void test_regions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unseen_end),
-		cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_freed_by_other_thread),
-		cmocka_unit_test(test_many_sizes),
-		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_unseen_end), cmocka_unit_test(test_unseen_end_is_an_event),
+		cmocka_unit_test(test_moved),	   cmocka_unit_test(test_freed_by_other_thread),
+		cmocka_unit_test(test_many_sizes), cmocka_unit_test(test_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

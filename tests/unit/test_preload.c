@@ -389,6 +389,30 @@ static bool check_refused(void *context, const struct preload_refused *refused)
 	return below(2);
 }
 
+static int check_event(void *context, __u32 program, const struct inside_event *event)
+{
+	struct inside_record_key key;
+
+	assert_true(event->number && event->number <= AP_MAX_SUM);
+	if (preload__read_record_key(context, event->record, &key))
+		preload__read_stack(context, &key, check_stack, NULL);
+	return 0;
+}
+
+static void read_events(struct preload *preload)
+{
+	struct preload_events *events = preload_events__new(preload, check_event, preload);
+	size_t n;
+
+	assert_non_null(events);
+	if (!preload_events__look(events, &n))
+		preload_events__read(events, 0, &n);
+	for (__u32 i = 0; i < 20; i++)
+		preload_events__finish(events, i, false);
+	assert_true(preload_events__lost(events) <= AP_MAX_SUM);
+	preload_events__free(events);
+}
+
 static void read_all(struct preload *preload)
 {
 	struct preload_results results;
@@ -421,13 +445,15 @@ static void read_all(struct preload *preload)
 	preload__read_counts(preload, check_count, NULL);
 	preload__read_blocks(preload, check_block, NULL, NULL);
 	preload__read_lifetimes(preload, check_lifetime, NULL);
+	read_events(preload);
 }
 
 static void make_nonsense(struct preload *preload, __u64 *words)
 {
 	struct inside_header *header = (struct inside_header *)words;
-	struct inside_array *arrays[] = { &header->programs, &header->threads, &header->refused,
-					  &header->modules, &header->histograms };
+	struct inside_array *arrays[] = { &header->programs,   &header->threads,
+					  &header->refused,    &header->modules,
+					  &header->histograms, &header->record_keys };
 
 	for (size_t i = 0; i < USED_BYTES / sizeof(*words); i++)
 		words[i] = random_word();
@@ -436,6 +462,87 @@ static void make_nonsense(struct preload *preload, __u64 *words)
 	header->live.n_records = below(4) ? below(2000) : random_word();
 	header->next = below(4) ? USED_BYTES : random_word();
 	assert_int_equal(fd__write_all_at(preload->memory_fd, words, USED_BYTES, 0), 0);
+}
+
+#define PROGRAMS_AT (1 << 16)
+#define EVENTS_AT   (2 << 16)
+#define PART_AT	    (3 << 16)
+
+/* One program with a part of chunks. */
+static void write_part(struct preload *preload, const __u32 states[INSIDE_FIRST_EVENT_CHUNKS],
+		       const struct inside_event_chunk chunks[INSIDE_FIRST_EVENT_CHUNKS], __u64 n,
+		       __u64 n_lost)
+{
+	const struct inside_program program = { .state = INSIDE_READY, .events = EVENTS_AT };
+	const struct inside_events events = { .n = n, .n_lost = n_lost, .parts[0] = PART_AT };
+	struct inside_header header;
+
+	assert_int_equal(fd__read_all_at(preload->memory_fd, &header, sizeof(header), 0), 0);
+	header.programs = (struct inside_array){ .chunks[0] = PROGRAMS_AT, .n = 1 };
+	header.next = 4 << 16;
+	fd__write_all_at(preload->memory_fd, &header, sizeof(header), 0);
+	fd__write_all_at(preload->memory_fd, &program, sizeof(program), PROGRAMS_AT);
+	fd__write_all_at(preload->memory_fd, &events, sizeof(events), EVENTS_AT);
+	fd__write_all_at(preload->memory_fd, states, INSIDE_FIRST_EVENT_CHUNKS * sizeof(*states),
+			 PART_AT);
+	fd__write_all_at(preload->memory_fd, chunks, INSIDE_FIRST_EVENT_CHUNKS * sizeof(*chunks),
+			 PART_AT + INSIDE_PAGE);
+}
+
+struct seen {
+	__u64 numbers[8];
+	int n;
+};
+
+static int note_event(void *context, __u32 program, const struct inside_event *event)
+{
+	struct seen *seen = context;
+
+	assert_int_equal(program, 0);
+	assert_true(seen->n < (int)ARRAY_SIZE(seen->numbers));
+	seen->numbers[seen->n++] = event->number;
+	return 0;
+}
+
+/* Events of two threads come by their numbers. One that is not complete holds up those behind it, and is lost when its
+ * process has ended. */
+static void test_events(void **state)
+{
+	static const struct inside_event_chunk chunks[INSIDE_FIRST_EVENT_CHUNKS] = {
+		/* What has a lower number than the first is of the chunk's last use. */
+		{ .first = 2, .events = { { .number = 2 }, { .number = 5 }, { .number = 1 } } },
+		{ .first = 1,
+		  .events = { { .number = 1 }, { .number = 3 }, { 0 }, { .number = 7 } } },
+	};
+	static const __u32 states[INSIDE_FIRST_EVENT_CHUNKS] = { INSIDE_CHUNK_FULL,
+								 INSIDE_CHUNK_USED };
+	struct preload *preload = make(INSIDE_LIVE);
+	struct seen seen = { 0 };
+	struct preload_events *events = preload_events__new(preload, note_event, &seen);
+	__u32 left[2], n_freed;
+	size_t n;
+
+	assert_non_null(events);
+	write_part(preload, states, chunks, 7, 2);
+	assert_int_equal(preload_events__look(events, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(preload_events__read(events, 0, &n), 0);
+	assert_int_equal(n, 3);
+	assert_int_equal(preload_events__lost(events), 2);
+	assert_int_equal(preload_events__finish(events, 0, false), 0);
+	assert_int_equal(seen.n, 5);
+	assert_memory_equal(seen.numbers, ((__u64[]){ 1, 2, 3, 5, 7 }), 5 * sizeof(__u64));
+	assert_int_equal(preload_events__lost(events), 4);
+	/* The chunk of the second thread may get more events. */
+	assert_int_equal(fd__read_all_at(preload->memory_fd, left, sizeof(left), PART_AT), 0);
+	assert_int_equal(left[0], INSIDE_CHUNK_FREE);
+	assert_int_equal(left[1], INSIDE_CHUNK_USED);
+	assert_int_equal(fd__read_all_at(preload->memory_fd, &n_freed, sizeof(n_freed),
+					 EVENTS_AT + offsetof(struct inside_events, n_freed)),
+			 0);
+	assert_int_equal(n_freed, 1);
+	preload_events__free(events);
+	preload__free(preload);
 }
 
 static void test_nonsense(void **state)
@@ -469,6 +576,7 @@ int main(void)
 		cmocka_unit_test(test_order_of_programs),
 		cmocka_unit_test(test_forged_number_of_programs),
 		cmocka_unit_test(test_many_programs),
+		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_nonsense),
 	};
 

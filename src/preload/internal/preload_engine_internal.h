@@ -3,6 +3,7 @@
 #define ALLOCPROF_PRELOAD_ENGINE_INTERNAL_H
 
 #include "engine.h"
+#include "event_log.h"
 #include "gaps.h"
 #include "hash_table.h"
 #include "preload.h"
@@ -66,9 +67,11 @@ struct preload_engine {
 	struct attached_process *attached; /* the running processes that are measured */
 	size_t n_attached, attached_room;
 	__u64 attached_ticks; /* when the first was attached to, in the unit of proc_stat.start_ticks */
-	struct collector *collector;   /* NULL without stacks and without --within */
-	struct preload_within *within; /* the function of --within, else NULL */
-	struct live_collector *live;   /* NULL without --live */
+	struct collector *collector;	     /* NULL without stacks and without --within */
+	struct preload_within *within;	     /* the function of --within, else NULL */
+	struct live_collector *live;	     /* NULL without --live */
+	struct engine_events *events;	     /* NULL without --events, and in a snapshot */
+	struct event_log_results log_at_cut; /* in a snapshot */
 	struct runtimes *runtimes;
 	struct parser *parser; /* reads files for this thread */
 	__u32 sample_unit_shift;
@@ -189,6 +192,24 @@ int preload_engine__stop_live(struct preload_engine *engine);
 int preload_engine__collect_live(struct preload_engine *engine);
 void preload_engine__add_live(const struct preload_engine *engine);
 
+/* preload_engine_events.c: the log of --events. Its readings are like those of --live. */
+int preload_engine__open_events(struct preload_engine *engine, struct error *error);
+void preload_engine__close_events(struct preload_engine *engine);
+int preload_engine__attend_events(struct preload_engine *engine);
+int preload_engine__events_timeout_ms(const struct preload_engine *engine, int most);
+/* Logs the begin or end of a program that the collectors have been told of. */
+int preload_engine__log_process(struct preload_engine *engine,
+				const struct ap_process_record *record);
+/* To be called when the run has ended: reads the last events of all programs. */
+int preload_engine__finish_events(struct preload_engine *engine);
+/* Logs the calls of the record with the number @number, whose sums are @blocks, that have not
+ * returned. */
+int preload_engine__log_unfinished(struct preload_engine *engine, __u32 number,
+				   const struct ap_blocks *blocks);
+void preload_engine__end_log(struct preload_engine *engine);
+void preload_engine__log_results(const struct preload_engine *engine,
+				 struct event_log_results *out);
+
 /* preload_engine_regions.c: notes the regions that a file marks which will be used, and those of
  * files named with --expect. Fails with -ENOMEM. */
 int preload_engine__note_regions(struct preload_engine *engine, int fd, const char *path);
@@ -215,6 +236,8 @@ void preload_engine__leave_out_forgotten(struct preload_engine *engine);
  * yet. @goes_on: another reading will follow. */
 int preload_engine__move_counts(struct preload_engine *engine, bool goes_on);
 int preload_engine__read_stacks(struct preload_engine *engine);
+/* Reads one stack. */
+int preload_engine__read_stack(struct preload_engine *engine, const struct inside_record_key *key);
 __u64 preload_engine__count_processes(const struct preload_results *counted);
 /* Returns the time at which the recording ended, or the snapshot was taken, in ns of
  * CLOCK_MONOTONIC. */

@@ -62,6 +62,11 @@ int preload__move(struct preload *preload, int *memory_fd, int *tables_fd);
 /* Notes a process that was attached to. Returns 0 or -ENOMEM. */
 int preload__add_attached(struct preload *preload, pid_t pid);
 
+/* Wakes the threads that wait for the word at @offset of the shared memory. Returns 0. */
+int preload__wake_at(int fd, __u64 offset);
+/* Returns the offset of an array's element; 0 if the array has no chunk for it. */
+__u64 inside_array__offset(const struct inside_array *array, __u32 index, size_t size);
+
 /* The programs that were in one process. */
 struct pid_program {
 	/* Inode of the PID namespace in which @pid is valid; 0 if it is not known. */
