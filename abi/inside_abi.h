@@ -30,7 +30,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 15
+#define INSIDE_VERSION 16
 
 /* File name of the library as it is installed. */
 #define INSIDE_FILE "liballocprof-inside.so"

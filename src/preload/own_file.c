@@ -128,6 +128,7 @@ static int open_file(struct own_file *file, const char *path, struct error *erro
 	file->settings = header.settings;
 	file->modified_ns = status.st_mtim.tv_sec * NS_PER_S + status.st_mtim.tv_nsec;
 	file->preload->mode = header.settings.mode;
+	file->preload->functions = (1ULL << AP_DEFINED) - 1;
 	if (file->origin.sample_bytes)
 		sampling__configure(file->origin.sample_bytes, &file->preload->sampling);
 	file->runs = still_runs(file);
