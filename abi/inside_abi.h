@@ -102,7 +102,8 @@ struct inside_settings {
 	/* LIVE: largest number of live blocks of all processes; 0: no limit. */
 	__u64 max_blocks;
 	/* The processor's time stamp counter was start_ticks when CLOCK_MONOTONIC was start_ns; a
-	 * tick has ns_per_tick / 2^32 nanoseconds. 0: the counter is not used. */
+	 * tick has ns_per_tick / 2^32 nanoseconds. 0: the counter is not used. With is_own the process
+	 * sets ns_per_tick when it knows it. */
 	__u64 start_ns, start_ticks, ns_per_tick;
 	__u64 epoch_ns; /* LIVE: when the first epoch of lifetimes began, CLOCK_MONOTONIC */
 	__u64 recorded; /* bit mask of the functions whose calls are counted by stack */

@@ -212,13 +212,40 @@ static inline struct ap_blocks *blocks_of(struct inside_record *entry)
 	return (struct ap_blocks *)entry->blocks;
 }
 
+/* How long the counter and the clock are compared: then reading both, which takes less than a microsecond, has
+ * the rate wrong by 1 in 50,000 at the most. */
+#define COMPARED_NS 50000000ULL
+
+/* Without ticks the kernel is asked for the time. In a process with a file of its own nobody has measured their rate
+ * before it began. */
+static __attribute__((noinline)) __u64 ask_now_ns(struct inside_settings *settings)
+{
+	__u64 ticks, before, now = sys__now_ns();
+
+	if (!settings->is_own || !settings->start_ticks || settings->ns_per_tick ||
+	    sys_limits.no_ticks || now - settings->start_ns < COMPARED_NS ||
+	    !sys__read_clocks(&now, &ticks))
+		return now;
+	before = settings->start_ticks;
+	/* The quotient has 32 bits behind the point, for which the times are too long after some seconds. */
+	now -= settings->start_ns;
+	ticks -= before;
+	while (now >> 32) {
+		now >>= 1;
+		ticks >>= 1;
+	}
+	if (ticks)
+		__atomic_store_n(&settings->ns_per_tick, (now << 32) / ticks, __ATOMIC_RELAXED);
+	return sys__now_ns();
+}
+
 static inline __u64 now_ns(void)
 {
-	const struct inside_settings *settings = &process.header->settings;
+	struct inside_settings *settings = &process.header->settings;
 	__u64 ticks;
 
 	if (!settings->ns_per_tick || unlikely(sys_limits.no_ticks))
-		return sys__now_ns();
+		return ask_now_ns(settings);
 	ticks = __builtin_ia32_rdtsc() - settings->start_ticks;
 	return settings->start_ns + (__u64)((unsigned __int128)ticks * settings->ns_per_tick >> 32);
 }

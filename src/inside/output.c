@@ -3,6 +3,7 @@
 
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
+#include <linux/prctl.h>
 #include <linux/time.h>
 #include <linux/utsname.h>
 
@@ -272,6 +273,7 @@ static __u32 read_text(const char *path, char *text, size_t size)
 	size_t n = 0;
 	long part;
 
+	text[0] = 0;
 	if (fd < 0)
 		return 0;
 	while (n < size - 1 && (part = sys__read(fd, text + n, size - 1 - n)) > 0)
@@ -302,6 +304,24 @@ static bool add_origin(struct inside_header *header)
 	return true;
 }
 
+/* Has the processor's counter tell the time of blocks, where the kernel's clock uses it, too. */
+static void set_clock(struct inside_settings *settings)
+{
+	char source[16];
+	int mode = 0;
+
+	settings->start_ticks = 0;
+	/* Whoever executed the program may have forbidden the instruction. */
+	if (settings->mode != INSIDE_LIVE || sys(__NR_prctl, PR_GET_TSC, (long)&mode, 0, 0, 0, 0) ||
+	    mode != PR_TSC_ENABLE)
+		return;
+	read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		  sizeof(source));
+	if ((text__equal(source, "tsc\n") || text__equal(source, "kvm-clock\n")) &&
+	    !sys__read_clocks(&settings->start_ns, &settings->start_ticks))
+		settings->start_ticks = 0;
+}
+
 bool output__begin(void)
 {
 	char path[MEMORY_PATH_BYTES];
@@ -315,6 +335,7 @@ bool output__begin(void)
 		return false;
 	}
 	output.settings.epoch_ns = sys__now_ns();
+	set_clock(&output.settings);
 	for (int n = 1; err == -EEXIST && n < MOST_NAMES; n++) {
 		if (n > 1 && !append_number(text__append(end, stop, "."), stop, n))
 			return false;

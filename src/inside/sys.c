@@ -141,6 +141,24 @@ __u64 sys__now_ns(void)
 	return now.seconds * 1000000000ULL + now.ns;
 }
 
+/* A system call takes some hundred ticks; what takes more was interrupted, or is in a slow virtual machine. */
+#define READING_TICKS 3000
+#define READING_TRIES 8
+
+bool sys__read_clocks(__u64 *now_ns, __u64 *ticks)
+{
+	for (int i = 0; i < READING_TRIES && !sys_limits.is_limited; i++) {
+		__u64 before = __builtin_ia32_rdtsc(), after;
+
+		*now_ns = sys__now_ns();
+		after = __builtin_ia32_rdtsc();
+		*ticks = before + (after - before) / 2;
+		if (*now_ns && after - before < READING_TICKS)
+			return true;
+	}
+	return false;
+}
+
 void sys__comm(char *comm)
 {
 	for (int i = 0; i < AP_COMM_LEN; i++)

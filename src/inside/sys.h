@@ -106,6 +106,9 @@ __u64 sys__pid_namespace(void);
 bool sys__thread_has_ended(__u32 pid, __u32 tid);
 /* CLOCK_MONOTONIC. */
 __u64 sys__now_ns(void);
+/* Reads that clock and the processor's counter (rdtsc) at the same moment. Returns false if something comes
+ * in between each time, or the clock cannot be read. */
+bool sys__read_clocks(__u64 *now_ns, __u64 *ticks);
 void sys__comm(char *comm);
 
 /* Adds to a counter that only this thread writes, by one instruction: a signal handler that

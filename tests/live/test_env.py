@@ -98,6 +98,39 @@ def test_live_as_launched(run, allocprof, own, target, tmp_path, shape):
     assert salvaged.meta["peak_bytes"] == recorded.meta["peak_bytes"] and "not complete" not in said
 
 
+TIMED = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+void *volatile kept[2];
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
+__attribute__((noinline)) static void early(void) { kept[0] = malloc(111); }
+__attribute__((noinline)) static void late(void) { kept[1] = malloc(222); }
+int main(void)
+{
+	long times[4];
+	times[0] = now(); early(); times[1] = now();
+	usleep(100000);
+	free(malloc(1));
+	usleep(200000);
+	times[2] = now(); late(); times[3] = now();
+	printf("%ld %ld %ld %ld\n", times[0], times[1], times[2], times[3]);
+}
+"""
+
+
+def test_times(run, own, compiled):
+    """When blocks began: by the processor's counter, once the process knows its rate."""
+    times = [int(word) for word in run([compiled(TIMED)], own.environment("--live"), expect=0).stdout.split()]
+    salvaged, _ = own.salvage()
+    epoch_ns = int(salvaged.meta["epoch_ns"])
+    born = [salvaged.sql("SELECT l.born FROM lifetimes l JOIN uninlined u ON u.count = l.count WHERE u.called_by = ? AND l.died IS NULL",
+                         name) for name in ("early", "late")]
+    ((early,),), ((late,),) = born
+    assert (times[2] - times[1]) // epoch_ns - 1 <= late - early <= (times[3] - times[0]) // epoch_ns + 1
+
+
 def assert_all_there(own, told, file):
     """At the end one call may have been under way."""
     begun, ended, _, _ = told.calls()
