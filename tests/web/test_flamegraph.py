@@ -226,7 +226,13 @@ def test_search(opened, page, case_study, totals):
     # Enter goes from match to match.
     page.keys("Enter")
     assert page.text(".flame-tip .name") == "cache_insert"
+    assert page.text(".flame-matches").startswith(f"1 of 2, {share(through, whole)}: ")
     page.keys("Enter")
+    assert page.text(".flame-tip .name") == "leak_session"
+    assert page.text(".flame-matches").startswith(f"2 of 2, {share(through, whole)}: ")
+    page.keys("Enter")
+    assert page.text(".flame-tip .name") == "cache_insert"
+    page.keys("Shift+Enter")
     assert page.text(".flame-tip .name") == "leak_session"
     page.keys("Escape")
     assert page.text(".flame-matches") == ""

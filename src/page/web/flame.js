@@ -33,7 +33,7 @@ const flameDefaults = {
 /** Options by which the trie that is shown is another than the given one. */
 const derivations = ["folded", "reversed", "merged"];
 const help = "Arrow keys move from box to box, Enter or a click shows only the stacks through a box, Escape shows all, " +
-	"/ begins a search, in which Enter goes to the next match.";
+	"/ begins a search, in which Enter goes to the next match and Shift with it to the previous one.";
 
 export class FlameGraph {
 	/** Draws into @container the stacks of @trie, once setValues() was called. */
@@ -159,13 +159,16 @@ export class FlameGraph {
 		this.paint();
 	}
 
-	focusNextMatch() {
-		const boxes = this.rows.flat().filter((box) => this.isMatch(box) && !box.hidden);
-		if (!this.found || !boxes.length)
+	/** Goes to the next box with a match, or to the previous one where @by is -1. */
+	focusMatch(by) {
+		const boxes = this.found ? this.rows.flat().filter((box) => this.isMatch(box) && !box.hidden) : [];
+		if (!boxes.length)
 			return;
-		const next = boxes[(boxes.indexOf(this.focused) + 1) % boxes.length];
-		this.scrollTo(next);
-		this.focus(next);
+		const at = boxes.indexOf(this.focused);
+		const next = at < 0 && by < 0 ? boxes.length - 1 : (at + by + boxes.length) % boxes.length;
+		this.scrollTo(boxes[next]);
+		this.focus(boxes[next]);
+		this.controls.showMatch(next, boxes.length);
 	}
 
 	build() {

@@ -6,7 +6,7 @@ import { formatCount, formatShare, formatValue } from "./format.js";
 import { compileSearch } from "./search.js";
 
 export class FlameControls {
-	/** @graph has setOption(name, value), search(expression or null), focusNextMatch() and reset(). */
+	/** @graph has setOption(name, value), search(expression or null), focusMatch(by) and reset(). */
 	constructor(graph) {
 		this.graph = graph;
 		this.isRegExp = false;
@@ -93,7 +93,7 @@ export class FlameControls {
 			this.field.value = "";
 			this.search();
 		} else if (event.key === "Enter") {
-			this.graph.focusNextMatch();
+			this.graph.focusMatch(event.shiftKey ? -1 : 1);
 		} else {
 			return;
 		}
@@ -102,9 +102,15 @@ export class FlameControls {
 
 	/** Says what was found: how many frames, and how much of @whole goes through them. Null: nothing is searched. */
 	showMatches(count, sum, whole, unit) {
-		this.matches.textContent = count === null ? "" :
+		this.said = count === null ? "" :
 			`${formatShare(sum, whole)}: ${formatValue(sum, unit)} through ${formatCount(count)} ` +
 			(count === 1 ? "function" : "functions");
+		this.matches.textContent = this.said;
+	}
+
+	/** Says which of the boxes with a match the keys have led to. */
+	showMatch(at, count) {
+		this.matches.textContent = `${formatCount(at + 1)} of ${formatCount(count)}, ${this.said}`;
 	}
 
 	showZoom(isZoomed) {

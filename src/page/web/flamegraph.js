@@ -8,19 +8,14 @@ import { greatestModules } from "./flame_colour.js";
 import { changeOf } from "./flame_details.js";
 import { formatExactly } from "./format.js";
 import { readGraph } from "./graphs.js";
-import { showName } from "./names.js";
+import { minuteOf, showName } from "./names.js";
 import { themeButton } from "./theme.js";
 import { readTrie } from "./trie.js";
-
-/** ", 2026-11-23 07:00 UTC" of "2026-11-23T07:00:12Z". */
-function minuteOf(time) {
-	return time ? `, ${showName(time.slice(0, 10))} ${showName(time.slice(11, 16))} UTC` : "";
-}
 
 /** Lines below the title: what is compared, and what the recordings lack. */
 function* linesOfHeader({ recording, base }) {
 	if (base)
-		yield element("p", { textContent: `compared with ${showName(base.title)}${minuteOf(base.start)}` });
+		yield element("p", { textContent: `compared with ${showName(base.title)}${base.start ? `, ${minuteOf(base.start)}` : ""}` });
 	for (const { remarks } of base ? [recording, base] : [recording])
 		for (const remark of remarks)
 			yield element("p", { className: "remark", textContent: showName(remark) });
@@ -54,7 +49,7 @@ async function showPage() {
 	};
 	const figure = showHeader(page, show);
 	show(page.graph);
-	document.body.append(element("footer", { textContent: `allocprof ${page.version}${minuteOf(page.recording.start)}` }));
+	document.body.append(element("footer", { textContent: `allocprof ${page.version}${page.recording.start ? `, ${minuteOf(page.recording.start)}` : ""}` }));
 	document.documentElement.dataset.ready = "";
 }
 

@@ -28,3 +28,8 @@ export function lastPart(name) {
 	}
 	return name;
 }
+
+/** "2026-11-27 13:54 UTC" of a time as recordings have it, which a data file may have as any text. */
+export function minuteOf(time) {
+	return `${showName(time.slice(0, 10))} ${showName(time.slice(11, 16))} UTC`;
+}

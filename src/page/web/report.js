@@ -10,7 +10,7 @@ import { greatestModules } from "./flame_colour.js";
 import { formatChange, formatCount, formatCounted, formatValue } from "./format.js";
 import { FunctionTable } from "./functions.js";
 import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
-import { showName } from "./names.js";
+import { minuteOf, showName } from "./names.js";
 import { groupThreads, knowsCost, readRecording } from "./recording.js";
 import { AdvicePanel, findingLink, HistogramPanel, LeakPanel, ledgerPanel, momentTable, remarkList, residentTable, TemporaryPanel } from "./report_panels.js";
 import { classOfChange, FunctionPanel, StackPanel } from "./report_tables.js";
@@ -77,7 +77,7 @@ class ReportPage {
 	buildHead() {
 		const { meta, endNs } = this.after;
 		const parts = [
-			meta.startTime && `started ${meta.startTime}`, endNs && formatDuration(endNs),
+			meta.startTime && `started ${minuteOf(meta.startTime)}`, endNs && formatDuration(endNs),
 			`${formatCount(meta.processes.length)} ${meta.processes.length === 1 ? "process" : "processes"}`,
 			this.hasBase && `compared with ${this.before.meta.file}: ${this.before.meta.title}`,
 		];
@@ -218,7 +218,7 @@ class ReportPage {
 		byId("only").addEventListener("click", () => this.threads.showAll());
 		panels.push(
 			["threads", "Processes and threads", this.threads, (panel) => panel.update(this.sides.map((_, at) => this.valuesByGroup(at)), this.unit)],
-			["ledger", "Ledger", { container: element("div.two", {}, ...this.sides.map(ledgerPanel)) }, () => {}]);
+			["ledger", "About this recording", { container: element("div.two", {}, ...this.sides.map(ledgerPanel)) }, () => {}]);
 		this.panels = panels.map(([name, title, panel, update]) => ({
 			name, panel, update, isOfWhole: !followingPanels.has(name),
 			tab: element("button", {

@@ -132,23 +132,34 @@ export class TemporaryPanel {
 	}
 }
 
-/** "512 to 1,023", "1.00 KiB to 2.00 KiB" */
+/** "512 to 1,023" */
 function sizesOf(bucket) {
 	const least = startOfBucket(bucket);
-	if (bucket < 2)
-		return formatCount(least);
-	return least < 1024 ? `${formatCount(least)} to ${formatCount(2 * least - 1)}`
-		: `${formatBytes(least)} to ${formatBytes(2 * least)}`;
+	return bucket < 2 ? formatCount(least) : `${formatCount(least)} to ${formatCount(2 * least - 1)}`;
 }
 
 function agesOf(bucket) {
 	return `${formatDuration(startOfBucket(bucket))} to ${formatDuration(startOfBucket(bucket + 1))}`;
 }
 
+/** The buckets, but rows of more than three empty ones as null. */
+function withGaps(buckets) {
+	const rows = [];
+	for (let i = 0, until; i < buckets.length; i = until) {
+		for (until = i + 1; !buckets[i][1] && until < buckets.length && !buckets[until][1];)
+			until++;
+		rows.push(...until - i > 3 ? [null] : buckets.slice(i, until));
+	}
+	return rows;
+}
+
 function histogramTable(title, buckets, nameOf) {
 	const sum = buckets.reduce((total, [, blocks]) => total + blocks, 0);
 	const most = buckets.reduce((greatestYet, [, blocks]) => Math.max(greatestYet, blocks), 0);
-	const row = ([bucket, blocks]) => {
+	const row = (one) => {
+		if (!one)
+			return element("tr", {}, element("td.number", { colSpan: 4 }, "\u22ee"));
+		const [bucket, blocks] = one;
 		const bar = element("span");
 		bar.style.width = blocks ? `max(1px, ${(100 * blocks) / most}%)` : "0";
 		return element("tr", {}, element("td.number", {}, nameOf(bucket)), element("td.number", {}, formatCount(blocks)),
@@ -160,7 +171,7 @@ function histogramTable(title, buckets, nameOf) {
 		? element("table.data", {},
 			element("thead", {}, element("tr", {}, heading(title.split(" ")[0]), heading("Blocks"), heading("Share"),
 				element("th", { "aria-hidden": "true" }))),
-			element("tbody", {}, ...buckets.map(row)))
+			element("tbody", {}, ...withGaps(buckets).map(row)))
 		: element("p.soft", {}, "No blocks."));
 }
 

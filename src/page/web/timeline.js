@@ -50,12 +50,6 @@ export class TimeLine {
 		this.describe();
 	}
 
-	setChoice(choice) {
-		this.choice = choice;
-		this.draw();
-		this.describe();
-	}
-
 	time(point) {
 		const { recording } = this;
 		return formatTime(timeOfPoint(recording, point), recording.epochNs, recording.endNs);
