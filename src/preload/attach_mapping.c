@@ -195,7 +195,17 @@ struct receiving {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 };
 
-/* Puts @fd into the socket @number of the process, of which both are ends of one connection. */
+/* Returns whether the other end is the process's own, too: another thread may have closed the pair and got a
+ * connection of this number to somebody else, who must not get the file. */
+static bool is_own_connection(int socket, pid_t pid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return !getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.pid == pid;
+}
+
+/* Puts @fd into the socket @number of the process, one of a pair that it has made. */
 static int send_file(pid_t pid, long number, int fd)
 {
 	_cleanup_(close_fd) int process = syscall(SYS_pidfd_open, pid, 0), socket = -1;
@@ -208,6 +218,8 @@ static int send_file(pid_t pid, long number, int fd)
 	socket = syscall(SYS_pidfd_getfd, process, (int)number, 0);
 	if (socket < 0)
 		return -errno;
+	if (!is_own_connection(socket, pid))
+		return -EAGAIN;
 	sent.header = (struct msghdr){
 		.msg_iov = &sent.part,
 		.msg_iovlen = 1,
