@@ -171,7 +171,7 @@ enum {
 	  "Look for the functions of --probe in FILE alone", 0 },                                   \
 	{ "usdt", OPT_USDT, "FILE:PROBES", 0,                                                      \
 	  "Count these USDT probes of FILE, too: "                                                 \
-	  "'app:alloc=otel_memory:alloc(size=arg0)->arg1, free=otel_memory:free(ptr=arg0)'", 0 }
+	  "'app:alloc=otel_memory:alloc(size=arg1)->arg0, free=otel_memory:free(ptr=arg0)'", 0 }
 /* For tests that provoke each kind of loss. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */
