@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import sys
 import xml.etree.ElementTree
@@ -10,6 +11,7 @@ import xml.etree.ElementTree
 import pytest
 
 from support import SOURCE, unavailable
+from test_rust import REGISTRY
 
 ADAPTERS = SOURCE / "examples" / "adapters"
 SERVICE = SOURCE / "examples" / "check"
@@ -191,6 +193,34 @@ def test_cargo(cargo, allocprof, tmp_path, monkeypatch, words, status):
     # Unmeasured all pass.
     monkeypatch.setenv("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "env")
     cargo("test", *words, cwd=tmp_path / "words", expect=0)
+
+
+def test_criterion(cargo, allocprof, tmp_path, monkeypatch):
+    """Allocations per iteration are exact, also none, and one more is a regression."""
+    if not list(pathlib.Path("/usr/share/cargo/registry").glob("criterion-0*")):
+        unavailable("criterion is not installed: scripts/setup --test")
+    package = tmp_path / "words"
+    shutil.copytree(ADAPTERS / "criterion", package)
+    manifest = package / "Cargo.toml"
+    manifest.write_text(manifest.read_text().replace("../../../bindings", str(SOURCE / "bindings")))
+    with (package / ".cargo" / "config.toml").open("a") as config:
+        config.write(REGISTRY)
+    monkeypatch.setenv("PATH", str(pathlib.Path(allocprof).parent), prepend=":")
+    # What criterion itself warns of in Debian's version is its own.
+    monkeypatch.setenv("RUSTFLAGS", "")
+    words = ["--noplot", "--sample-size=10", "--warm-up-time=1", "--measurement-time=1", "--nresamples=1000", "allocations"]
+
+    def bench(*options, expect):
+        result = cargo("bench", "--profile=dev", "--bench=count", *options, "--", *words, cwd=package, expect=expect, timeout=1800)
+        text = result.stdout.decode()
+        return dict(re.findall(r"(\w+)/allocations +time: +\[(\d+\.\d+) allocations", text)), text, result.stderr.decode()
+
+    figures, text, _ = bench(expect=0)
+    assert figures == {"count": "0.0000", "split": "4.0000"} and "regressed" not in text
+    figures, text, _ = bench("--features=regression", expect=0)
+    assert figures == {"count": "1.0000", "split": "4.0000"} and text.count("Performance has regressed") == 1
+    monkeypatch.setenv("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "env")
+    assert "allocprof does not measure this process" in bench(expect=101)[2]
 
 
 NODE = """
