@@ -300,16 +300,24 @@ static const char *name_unit(const struct report_output *output)
 	return filter__has_live(output->profile) ? "blocks" : "calls";
 }
 
-/* Says how much of the sum is of the functions that @is_one chooses, and @what they are. */
-static void print_part(const struct report_output *output,
-		       bool (*is_one)(enum ap_function function), const char *what)
+static __u64 mask_of(bool (*is_one)(enum ap_function function))
+{
+	__u64 functions = 0;
+
+	for (int i = 0; i < AP_DEFINED; i++)
+		functions |= (__u64)is_one(i) << i;
+	return functions;
+}
+
+/* Says how much of the sum is of the @functions, a mask, and @what they are. */
+static void print_part(const struct report_output *output, __u64 functions, const char *what)
 {
 	const struct report *report = output->report;
 	struct selection sum = selection_none;
 	__u64 calls;
 
 	for (size_t i = 0; i < report->n_entries; i++)
-		if (is_one(report->entries[i].function))
+		if (functions >> report->entries[i].function & 1)
 			selection__add(&sum, &report->entries[i].selected);
 	calls = cost__blocks(output->cost, &sum);
 	if (!calls)
@@ -327,12 +335,14 @@ static void print_part(const struct report_output *output,
  * entries have all of these; the totals of stat include neither mappings nor page faults. */
 static void print_parts(const struct report_output *output)
 {
-	print_part(output, profile__function_maps,
+	print_part(output, mask_of(profile__function_maps),
 		   "mappings: memory that allocators take from the kernel counts here, and again "
 		   "where they hand it out");
-	print_part(output, profile__function_faults,
+	print_part(output, mask_of(profile__function_faults),
 		   "page faults: memory that became resident, a page each, also where the kernel "
 		   "mapped more at once");
+	print_part(output, output->profile->definitions.counted,
+		   "calls that are only counted: they hand out nothing");
 }
 
 /* Prints "Leaked: 12.3 MiB in 4,011 blocks of 3 stacks, 61.2 % of all bytes". */

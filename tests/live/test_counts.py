@@ -3,11 +3,12 @@
 program's calls come by words of its own, so that the engine preload sees all of them."""
 
 import json
+import pathlib
 import re
 
 import pytest
 
-from support import SOURCE
+from support import SOURCE, unavailable
 
 LIBRARY = """
 #include <stdexcept>
@@ -85,7 +86,7 @@ def program(run, compiled, tmp_path, monkeypatch):
     return compiled(PROGRAM, f"-I{SOURCE}/include", "-L.", "-l:libcounted.so", "-ldl", f"-Wl,-rpath,{tmp_path}", compiler="g++")
 
 
-def stat(run, allocprof, tmp_path, *options, stated=None):
+def stat(run, allocprof, tmp_path, *options):
     result = run([allocprof, "stat", "--json", "-o", tmp_path / "json", *options], expect=0)
     return json.loads((tmp_path / "json").read_text()), result
 
@@ -140,6 +141,8 @@ def test_recorded(run, allocprof, program, tmp_path, engine, live):
     chosen = rows(run, allocprof, "--function", "tick.count", tmp_path / "data")
     assert {stack["function"] for stack in chosen["stacks"]} == {"tick.count"}
     assert chosen["selected"]["allocations"] == 4049 and chosen["all"] == report["all"]
+    text = run([allocprof, "report", "--function", "tick.count", tmp_path / "data"], expect=0).stdout.decode()
+    assert "These are calls that are only counted: they hand out nothing" in text
     callers = {chosen["frames"][stack["frames"][0]]["name"].split("(")[0] for stack in chosen["stacks"]}
     assert callers == {"many", "main", "ticks_twice", "use"}
     folded = run([allocprof, "folded", "--cost=allocations", tmp_path / "data"], expect=0).stdout
@@ -223,6 +226,18 @@ def test_recursion(run, allocprof, compiled, tmp_path, engine):
         int main(int argc, char **argv) { return descend(6) != 91; }""", "-O0")
     report, _ = stat(run, allocprof, tmp_path, "--probe", "name=down,count=descend", program)
     assert calls(report["functions"]) == {"down": 7} and report["complete"]
+
+
+@pytest.mark.engines("uprobe")
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
+def test_usdt(run, allocprof, compiled, tmp_path, engine, live):
+    if not pathlib.Path("/usr/include/x86_64-linux-gnu/sys/sdt.h").exists():
+        unavailable("sys/sdt.h is not installed: scripts/setup --test")
+    program = compiled("""#include <stdlib.h>
+#include <sys/sdt.h>
+        int main() { for (int i = 0; i < 12; i++) { DTRACE_PROBE(app, event); free(malloc(3)); } return 0; }""")
+    report, _ = stat(run, allocprof, tmp_path, *live, "--usdt", f"{program}:name=events,count=app:event", program)
+    assert calls(report["functions"]) == {"events": 12} and report["allocations"] == 12 and report["complete"]
 
 
 THROUGH = """
