@@ -13,6 +13,12 @@ from support import SOURCE
 REQUESTS = 1000
 
 
+def documented(title, block):
+    """The lines of a block of a section of docs/ci.md."""
+    section = (SOURCE / "docs" / "ci.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+    return section.split("```")[1::2][block].strip("\n").splitlines()
+
+
 def line_of(text):
     """The line of request_server.c that has @text."""
     lines = (SOURCE / "tests" / "targets" / "request_server.c").read_text().splitlines()
@@ -274,3 +280,31 @@ def test_lost_against(run, allocprof, compiled, tmp_path):
         said = check(run, allocprof, budget, "--against", str(tmp_path / "base.data"), "--", program, "2", expect=status)
         assert ("make it with record --reachable" in said) == (status == 2)
     assert "lost_allocations 2, +1 (+100.0 %) against 1 of the base, where no growth is allowed" in said
+
+
+@pytest.mark.engines("preload")
+def test_limits_of_swiftnio(run, allocprof, compiled, tmp_path):
+    """What its tests print becomes a budget, by what docs/ci.md says."""
+    program = compiled("""#include <stdlib.h>
+#include "allocprof.h"
+int main()
+{
+	free(malloc(1));
+	ALLOCPROF_BEGIN("test_lots");
+	for (int i = 0; i < 75; i++)
+		free(malloc(10));
+	ALLOCPROF_END("test_lots");
+	return 0;
+}""", f"-I{SOURCE}/include", name="test_lots")
+    log = """- /home/me/swift-nio/IntegrationTests/tests_04_performance/test_01_resources/test_lots.swift
+test_lots.remaining_allocations: 0
+test_lots.total_allocations: %d
+test_lots.total_allocated_bytes: 750
+DEBUG: [["remaining_allocations": 0, "total_allocations": %d, "total_allocated_bytes": 750]]
+"""
+    command = "\n".join(documented("From the failing test to the line", 2))
+    for most, status in (75, 0), (74, 1):
+        (tmp_path / "counts.log").write_text(log % (most, most))
+        run(["sh", "-c", command], cwd=tmp_path, expect=0)
+        result = run([allocprof, "check", "--budget", "budget.json"], cwd=tmp_path, expect=status)
+        assert b"in region 'test_lots'" in result.stderr and program.exists()

@@ -3,8 +3,10 @@
 is what is started, the C library is another than the system's."""
 
 import os
+import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 
 import pytest
@@ -14,6 +16,7 @@ import support
 import test_figures
 import test_regions
 from names import Named
+from test_check import documented
 from test_names import assert_as_addr2line
 
 SWIFT = support.SOURCE / "tests" / "swift"
@@ -201,3 +204,28 @@ def test_who_retains(run, allocprof, swift, tmp_path, engine):
     folded = run([allocprof, "folded", "--cost=allocations", "--where", "function = 'swift-retain.count'", tmp_path / "data"],
                  expect=0).stdout.decode()
     assert sum(int(line.rpartition(" ")[2]) for line in folded.splitlines() if "work" in line) >= 4 * 1000
+
+
+@pytest.mark.engines("preload")
+def test_story(run, allocprof, swift, tmp_path, monkeypatch):
+    """docs/ci.md: from the failing test to the line, by the commands that are there, without privileges."""
+    monkeypatch.setenv("PATH", str(pathlib.Path(allocprof).parent), prepend=":")
+    engine, before, after, why = documented("From the failing test to the line", 0)
+    assert engine == "export ALLOCPROF_ENGINE=preload"
+    monkeypatch.setenv("ALLOCPROF_ENGINE", "preload")
+
+    def do(command, expect):
+        return run([*conftest.WITHOUT_PRIVILEGES, "sh", "-c", command], cwd=tmp_path, expect=expect)
+
+    shutil.copy(swift / "callbacks", tmp_path / "callbacks")
+    do(before, expect=0)
+    do(after, expect=0)
+    shutil.copy(swift / "callbacks-regression", tmp_path / "callbacks")
+    said = do(after, expect=1).stderr.decode()
+    lines = (SWIFT / "callbacks.swift").read_text().splitlines()
+    line, = [number for number, text in enumerate(lines, 1) if text.endswith("// the regression")]
+    assert "lots_of_callbacks: total_allocations 76,103, over the limit of 43,150 by 32,953" in said
+    first = said.partition("only in AFTER: +33,000\n")[2].split("\n\n")[1].splitlines()
+    assert first[1].strip() == "malloc" and f"callbacks.swift:{line})" in first[2], said
+    said = do(why, expect=0).stdout.decode()
+    assert re.search(r"Allocations grew by 33,000, 76.6 %: 43,103 to 76,103, most in \S*succeed\S*: \+22,000", said), said
