@@ -23,10 +23,12 @@ static int select_functions(struct measure *measure, struct error *error)
 	const struct definition_names *definitions = &measure->definitions.names;
 	const char *names[AP_FUNCTIONS + 1] = { NULL };
 	char name[DEFINITION_NAME_MAX + 16];
+	size_t n = 0;
 
 	measure->session.functions = 0;
 	for (int i = 0; i < definition_names__n_functions(definitions); i++)
-		names[i] = definition_names__function(definitions, i);
+		if (*definition_names__function(definitions, i))
+			names[n++] = definition_names__function(definitions, i);
 	for (const char *word = measure->selected;; word++) {
 		size_t len = strcspn(word, ",");
 		const char *nearest;

@@ -124,6 +124,15 @@ def test_text(run, allocprof, program):
     assert any(re.fullmatch(r" +4,049    tick\.count( +0)?", line.rstrip()) for line in lines), lines
 
 
+def test_misspelt(run, allocprof):
+    """What is proposed are names of functions that there are."""
+    def said(name):
+        return run([allocprof, "stat", "--engine=preload", "-e", name, "--probe", "name=l,count=tick", "true"], expect=64).stderr.decode()
+
+    assert "did you mean 'l.count'?" in said("l.cout")
+    assert "''" not in said("x") and "l.free" not in said("l.free").partition(";")[2]
+
+
 def rows(run, allocprof, *words):
     result = run([allocprof, "report", "--json", *words], expect=0)
     return json.loads(result.stdout)
