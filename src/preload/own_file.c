@@ -112,8 +112,11 @@ static int open_file(struct own_file *file, const char *path, struct error *erro
 		return error__set(error, fd < 0 ? fd : -errno, "cannot open %s: %s", path,
 				  strerror(fd < 0 ? -fd : errno));
 	file->path = realpath(path, NULL);
+	if (!file->path)
+		return error__set(error, -errno, "cannot find the path of %s: %s", path,
+				  strerror(errno));
 	file->preload = calloc(1, sizeof(*file->preload));
-	if (!file->path || !file->preload)
+	if (!file->preload)
 		return error__set(error, -ENOMEM, "no memory");
 	file->preload->tables_fd = file->preload->wake_fd = file->preload->directory_fd = -1;
 	file->preload->memory_fd = fd;

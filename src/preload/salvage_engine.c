@@ -14,10 +14,10 @@
 #include "clock.h"
 #include "collector.h"
 #include "elf_headers.h"
+#include "error.h"
 #include "file.h"
 #include "live_collector.h"
 #include "own_file.h"
-#include "parser.h"
 #include "preload_engine_internal.h"
 #include "preload_internal.h"
 #include "profile.h"
@@ -295,7 +295,6 @@ static int finish(struct engine *base)
 		err = preload_engine__end_programs(preload);
 	if (!err && preload->live)
 		err = preload_engine__stop_live(preload);
-	collector__finish_tables(preload->collector);
 	for (size_t i = 0; i < own_files__count(engine->files) && !err; i++)
 		err = read_counts(engine, i);
 	if (!err && preload->live)
@@ -312,7 +311,6 @@ static void close_engine(struct engine *base)
 	collector__free(preload->collector);
 	live_collector__free(preload->live);
 	runtimes__free(preload->runtimes);
-	parser__free(preload->parser);
 	preload_results__free(&preload->counted);
 	free(preload->programs);
 	free(engine);
@@ -356,24 +354,23 @@ static int ignore_table(void *context, enum unwind_map map, __u32 index, const v
 	return 0;
 }
 
-static int open_collector(struct preload_engine *engine, struct error *error)
+static int open_collector(struct preload_engine *engine)
 {
 	const struct unwind_writer writer = { .write = ignore_table };
-	struct collector_options options = {
+	const struct collector_options options = {
 		.profile = engine->profile,
 		.tables.tables = unwind_tables__new(&writer),
 		.max_depth = engine->options.max_depth,
 		.sample = engine->options.sample_bytes,
 		.sample_unit_shift = engine->sample_unit_shift,
 	};
-	int err = parser__new(&options.tables.parser, error);
 
-	if (err) {
-		unwind_tables__free(options.tables.tables);
-		return err;
-	}
 	engine->collector = collector__new(&options);
-	return engine->collector ? collector__add_vdso(engine->collector) : -ENOMEM;
+	if (!engine->collector)
+		return -ENOMEM;
+	/* No stack is unwound any more, so no table need be compiled, for which there is no worker either. */
+	collector__finish_tables(engine->collector);
+	return collector__add_vdso(engine->collector);
 }
 
 int salvage_engine__open(const struct own_files *files, const struct engine_options *options,
@@ -382,10 +379,10 @@ int salvage_engine__open(const struct own_files *files, const struct engine_opti
 	struct salvage_engine *engine = calloc(1, sizeof(*engine));
 	const struct own_file *first = own_files__get(files, 0);
 	struct preload_engine *preload;
-	int err;
+	int err = -ENOMEM;
 
 	if (!engine)
-		return -ENOMEM;
+		return error__set(error, -ENOMEM, "no memory");
 	preload = &engine->base;
 	engine->files = files;
 	engine->target.end_ns = options->target->end_ns;
@@ -398,18 +395,15 @@ int salvage_engine__open(const struct own_files *files, const struct engine_opti
 	preload->was_open = true;
 	/* There is no command whose absence could be reported. */
 	preload->is_command_by_other = true;
-	err = parser__new(&preload->parser, error);
-	if (!err)
-		preload->runtimes = runtimes__new(&(struct file_identifier){ 0 }, preload->parser);
-	if (!err && !preload->runtimes)
-		err = -ENOMEM;
-	if (!err)
-		err = open_collector(preload, error);
+	/* It is asked what it has found, which is nothing: no process can be looked at. */
+	preload->runtimes = runtimes__new(&(struct file_identifier){ 0 }, NULL);
+	if (preload->runtimes)
+		err = open_collector(preload);
 	if (!err && preload->options.live)
 		err = preload_engine__open_live(preload);
 	if (err) {
 		close_engine(&preload->engine);
-		return err;
+		return error__set(error, err, "no memory");
 	}
 	if (preload->live)
 		live_collector__start(preload->live, first->settings.epoch_ns, true);

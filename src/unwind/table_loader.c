@@ -122,7 +122,7 @@ static struct cfi_table *get_table(struct table_loader *loader, const struct tab
 	struct table_key key;
 	bool is_cached;
 
-	if (file->fd < 0)
+	if (file->fd < 0 || !loader->parser)
 		return NULL;
 	is_cached = loader->cache && !table_key__of(file->fd, file->build_id, &key);
 	if (is_cached && !table_cache__get(loader->cache, &key, &table))

@@ -22,7 +22,7 @@ struct table_loader_options {
 	/* Number of a module for whose table a probe waits, written by the programs; or NULL. */
 	const __u32 *awaited;
 	struct table_cache *cache; /* taken over; NULL: none */
-	struct parser *parser;	   /* compiles the tables; taken over */
+	struct parser *parser;	   /* compiles the tables; taken over; NULL: there will be none */
 };
 
 /* A file. The caller owns all fields, which must outlive the loader. */
