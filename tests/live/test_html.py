@@ -285,6 +285,27 @@ def test_bands_by_thread(page, recorded, written, said):
     assert browser.evaluate("document.querySelector('#chart').value") == "allocated"
 
 
+PIXELS = """(() => { const canvas = document.querySelector('#timeline canvas');
+    return [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data].join(); })()"""
+
+
+def test_pointer_leaves_no_trace(page, recorded, written):
+    """The line at the pointer is drawn over what is there, and gone when it leaves; so it is where another theme was chosen meanwhile."""
+    browser = page(written(recorded("phases", command=("phases",)))).browser
+    x, y, width, height = browser.area("#timeline canvas")
+
+    def shown_at(place):
+        browser.point(*place)
+        browser.settle()
+        return browser.evaluate(PIXELS)
+    for theme in ("light", "dark"):
+        browser.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        beside = shown_at((1, 1))
+        first, second = (shown_at((x + share * width, y + height / 2)) for share in (0.4, 0.6))
+        assert len({beside, first, second}) == 3
+        assert shown_at((1, 1)) == beside
+
+
 def test_bands_of_a_zoom(page, recorded, written):
     """Where the flame graph is zoomed, the bands are of that part alone; a finding zooms to the function that it names."""
     shown = page(written(recorded("phases", command=("phases",))))

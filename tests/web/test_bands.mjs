@@ -3,7 +3,7 @@
 import assert from "node:assert";
 import test from "node:test";
 
-import { chargedNodes, groupRows, makeBands } from "../../src/page/web/bands.js";
+import { groupRows, makeBands, makeCharge } from "../../src/page/web/bands.js";
 import { colourBands } from "../../src/page/web/band_paint.js";
 import { kinds } from "../../src/page/web/trie.js";
 
@@ -120,7 +120,7 @@ test("blocks are charged to the innermost own code that has a name", () => {
 		const parent = Uint32Array.from([0, ...stackNames.keys()]);
 		const trie = { parent, frame: Uint32Array.from([0, ...stackNames.map((name) => names.indexOf(name))]), frames };
 		const end = parent.length - 1;
-		return names[trie.frame[chargedNodes(trie, [end])[end]]];
+		return names[trie.frame[makeCharge(trie)(end)]];
 	};
 
 	assert.strictEqual(stack("main", "[app+0x10]", "lib", "std::vector", "malloc"), "main");

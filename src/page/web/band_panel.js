@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which bands the time line has: what they are of, by what, and their names.
 
-import { chargedNodes, groupRows, makeBands } from "./bands.js";
+import { groupRows, makeBands, makeCharge } from "./bands.js";
 import { colourBands } from "./band_paint.js";
 import { choiceList, element } from "./elements.js";
 import { formatCounted, formatExactly, formatValue } from "./format.js";
@@ -24,6 +24,7 @@ export class BandPanel {
 		const { processes } = recording.meta;
 		const isOfMany = (names) => new Set(names).size > 1;
 		this.known = new Map();
+		this.chargedTo = makeCharge(functions.trie);
 		this.groupings = groupings.filter(([by]) => (by !== "process" || processes.length > 1) &&
 			(by !== "program" || isOfMany(processes.map(([, name]) => name))));
 		this.lists = {
@@ -62,10 +63,8 @@ export class BandPanel {
 		const { meta, rows: { node, thread } } = this.recording;
 		const { functions } = this;
 		const { trie } = functions;
-		this.charged ??= chargedNodes(trie, node);
-		const { charged } = this;
 		if (by === "function")
-			return groupRows(node.length, functions.first.length, (row) => functions.ofNode(charged[node[row]]));
+			return groupRows(node.length, functions.first.length, (row) => functions.ofNode(this.chargedTo(node[row])));
 		if (by === "stack")
 			return groupRows(node.length, trie.size, (row) => node[row]);
 		return groupRows(node.length, meta.threads.length + meta.processes.length, (row) => this.keyOfThread(by, thread[row]));
@@ -87,7 +86,7 @@ export class BandPanel {
 			return formatCounted(nGroups, "others");
 		return showName({
 			function: () => trie.frames.name[first[key]],
-			stack: () => trie.path(this.charged[key]).slice(-framesInName).reverse().map(name).join(" \u2190 "),
+			stack: () => trie.path(this.chargedTo(key)).slice(-framesInName).reverse().map(name).join(" \u2190 "),
 			thread: () => threads[key][1],
 			process: () => `${processes[key][1]} (${processes[key][0]})`,
 			program: () => processes[key][1],

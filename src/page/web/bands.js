@@ -11,13 +11,12 @@ const leastShare = 0.005;
 const leastFreed = 100;
 const usualPercent = 99;
 
-/** By the node of a stack that is among @nodes: the node of the function to which its blocks are charged, as findings charge them. */
-export function chargedNodes({ parent, frame, frames }, nodes) {
+/** A function that gives for the node of a stack that of the function to which its blocks are charged, as findings charge them. */
+export function makeCharge({ parent, frame, frames }) {
 	const isNamed = Uint8Array.from(frames.name, (name) => (name.startsWith("[") ? 0 : 1));
 	const [own, library] = ["own", "library"].map((kind) => kinds.indexOf(kind));
-	const charged = new Uint32Array(parent.length);
 
-	const find = (node) => {
+	return (node) => {
 		let ofLibrary = 0, withoutName = 0;
 		for (let at = parent[node]; at; at = parent[at]) {
 			const kind = frames.kind[frame[at]];
@@ -30,9 +29,6 @@ export function chargedNodes({ parent, frame, frames }, nodes) {
 		}
 		return ofLibrary || withoutName || parent[node] || node;
 	};
-	for (let i = 0; i < nodes.length; i++)
-		charged[nodes[i]] ||= find(nodes[i]);
-	return charged;
 }
 
 /** Groups of rows with one key, a number below @nKeys: of gives each row's group, and keys each group's key. */

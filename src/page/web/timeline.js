@@ -120,7 +120,10 @@ export class TimeLine {
 				this.preview = spanOf(this.dragged.point, point);
 		}
 		this.hovered = point;
-		this.draw();
+		if (this.dragged)
+			this.draw();
+		else
+			this.redrawCursors();
 		this.showTip(event, point);
 	}
 
@@ -141,7 +144,7 @@ export class TimeLine {
 	leave() {
 		this.hovered = null;
 		this.tip.hidden = true;
-		this.draw();
+		this.redrawCursors();
 	}
 
 	showTip(event, point) {
@@ -260,6 +263,28 @@ export class TimeLine {
 		this.drawPeak();
 		this.drawStrip();
 		this.drawCopies();
+		this.keep();
+		this.drawCursors();
+	}
+
+	/** Keeps what is drawn: where only the pointer moves, bands would take long. */
+	keep() {
+		const { canvas } = this;
+		this.kept ??= document.createElement("canvas");
+		Object.assign(this.kept, { width: canvas.width, height: canvas.height });
+		if (canvas.width && canvas.height)
+			this.kept.getContext("2d").drawImage(canvas, 0, 0);
+	}
+
+	redrawCursors() {
+		const { canvas, context, kept } = this;
+		if (!kept?.width || !kept.height)
+			return;
+		context.save();
+		context.resetTransform();
+		context.clearRect(0, 0, canvas.width, canvas.height);
+		context.drawImage(kept, 0, 0);
+		context.restore();
 		this.drawCursors();
 	}
 
