@@ -30,7 +30,7 @@ struct ap_event_record {
 	__u32 record;	  /* index of the record that counts the call, or the block that ended */
 	__u32 process;	  /* program of the thread; 0: the program of the record */
 	__u32 thread;	  /* id in the PID namespace of allocprof */
-	__u32 pad2;	  /* 0 */
+	__u32 weight;	  /* calls or blocks that it stands for; 1 without sampling */
 	__u64 time_ns;	  /* CLOCK_MONOTONIC */
 	__u64 id;	  /* id of the block, from 1; realloc keeps it; 0: no block is followed */
 	__u64 address;	  /* address of the block, or the argument of AP_EVENT_NOOP; else 0 */

@@ -58,7 +58,8 @@ static __always_inline void thread__abandon(struct ap_thread *thread)
 	if (pending->record != AP_NO_RECORD) {
 		stat__add_many(AP_STAT_UNFINISHED, sample__times(pending->weight));
 		if (event_config.enabled)
-			event__call(AP_EVENT_UNFINISHED, pending->record, 0, pending->size_bytes);
+			event__call(AP_EVENT_UNFINISHED, pending->record, 0, pending->size_bytes,
+				    sample__times(pending->weight));
 	}
 	pending__restore(pending);
 }
@@ -95,7 +96,7 @@ static __always_inline void count_untracked_free(const struct process *process, 
 		return;
 	stat__add(ap_stat__of_unknown_free(function, process->inherits));
 	if (event_config.enabled)
-		event__call(AP_EVENT_NOOP, AP_NO_RECORD, pointer, 0);
+		event__call(AP_EVENT_NOOP, AP_NO_RECORD, pointer, 0, 1);
 }
 
 static __noinline void count_untracked(__u32 record, const struct hit *hit,
@@ -105,7 +106,8 @@ static __noinline void count_untracked(__u32 record, const struct hit *hit,
 		return;
 	stat__add_many(AP_STAT_UNTRACKED + reason, sample__times(hit->weight));
 	if (event_config.enabled)
-		event__call(AP_EVENT_UNTRACKED, record, 0, hit->size_bytes);
+		event__call(AP_EVENT_UNTRACKED, record, 0, hit->size_bytes,
+			    sample__times(hit->weight));
 }
 
 /*
@@ -197,7 +199,8 @@ static __always_inline void call__fail(struct ap_pending *pending)
 	if (record) {
 		ap_blocks__fail(record, pending->regions, sample__times(pending->weight));
 		if (event_config.enabled)
-			event__call(AP_EVENT_FAILED, pending->record, 0, pending->size_bytes);
+			event__call(AP_EVENT_FAILED, pending->record, 0, pending->size_bytes,
+				    sample__times(pending->weight));
 	}
 	pending__restore(pending);
 }
@@ -275,7 +278,8 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 		if (pending->record != AP_NO_RECORD) {
 			stat__add_many(AP_STAT_RELEASED, sample__times(pending->weight));
 			if (event_config.enabled)
-				event__call(AP_EVENT_RELEASED, pending->record, 0, 0);
+				event__call(AP_EVENT_RELEASED, pending->record, 0, 0,
+					    sample__times(pending->weight));
 		}
 		call__end_old(process, pending, AP_BLOCK_FREED);
 		return;
@@ -299,7 +303,7 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 		added = blocks__add(process, &key, &block);
 		if (!added && event_config.enabled)
 			event__call(AP_EVENT_UNTRACKED, pending->record, result,
-				    pending->size_bytes);
+				    pending->size_bytes, sample__times(pending->weight));
 	}
 	if (moves)
 		call__end_old(process, pending, added ? AP_BLOCK_MOVED : AP_BLOCK_FREED);
@@ -369,7 +373,7 @@ static __always_inline void count_noop_free(const struct process *process, __u32
 	}
 	stat__add(AP_STAT_FREES_NULL);
 	if (event_config.enabled)
-		event__call(AP_EVENT_NOOP, AP_NO_RECORD, 0, 0);
+		event__call(AP_EVENT_NOOP, AP_NO_RECORD, 0, 0, 1);
 }
 
 #endif

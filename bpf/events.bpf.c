@@ -5,6 +5,7 @@
 
 #include "events.bpf.h"
 #include "process.bpf.h"
+#include "sample.bpf.h"
 #include "waits.bpf.h"
 
 const volatile struct ap_event_config event_config = {};
@@ -66,7 +67,7 @@ static __always_inline bool events__has_room(void)
 }
 
 static __always_inline int event__send(__u32 kind, __u32 process, __u32 index, __u64 now, __u64 id,
-				       __u64 address, __u64 size_bytes)
+				       __u64 address, __u64 size_bytes, __u32 weight)
 {
 	struct ap_event_record *record = NULL;
 	__u64 unread;
@@ -84,7 +85,7 @@ static __always_inline int event__send(__u32 kind, __u32 process, __u32 index, _
 	record->record = index;
 	record->process = process;
 	record->thread = thread__id();
-	record->pad2 = 0;
+	record->weight = weight;
 	record->time_ns = now;
 	record->id = id;
 	record->address = address;
@@ -128,10 +129,11 @@ __noinline int event__block(const struct ap_block *block, __u64 address, __u64 n
 	if (!block)
 		return 0;
 	return event__send(kind, process, block->record, now, block->id, address,
-			   block->size_bytes);
+			   block->size_bytes, sample__times(block->weight));
 }
 
-__noinline int event__call(__u32 kind, __u32 record, __u64 address, __u64 size_bytes)
+__noinline int event__call(__u32 kind, __u32 record, __u64 address, __u64 size_bytes, __u32 weight)
 {
-	return event__send(kind, process__id(), record, bpf_ktime_get_ns(), 0, address, size_bytes);
+	return event__send(kind, process__id(), record, bpf_ktime_get_ns(), 0, address, size_bytes,
+			   weight);
 }

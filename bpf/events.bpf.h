@@ -20,8 +20,9 @@ int event__key(__u32 index, const struct ap_count_key *key);
 /* @block at @address has begun or, at @now, ended in the program @process. @kind: enum
  * ap_event_kind, and EVENT_TEMPORARY. */
 int event__block(const struct ap_block *block, __u64 address, __u64 now, __u32 process, __u32 kind);
-/* Sends a call of the current process that has no followed block. */
-int event__call(__u32 kind, __u32 record, __u64 address, __u64 size_bytes);
+/* Sends a call of the current process that has no followed block. @weight: as in struct
+ * ap_event_record. */
+int event__call(__u32 kind, __u32 record, __u64 address, __u64 size_bytes, __u32 weight);
 
 #define EVENT_TEMPORARY 0x100
 

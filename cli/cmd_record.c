@@ -191,11 +191,6 @@ static int check_record(struct record_options *options, struct error *error)
 		return error__set(error, -EINVAL,
 				  "--throttle means nothing without --events: other recordings "
 				  "count in the kernel, and wait by themselves");
-	if (options->events && session->sample_bytes)
-		return error__set(
-			error, -EINVAL,
-			"--events and --sample cannot be used together; the log has every event: leave "
-			"one of them out");
 	if (options->events && options->series.runs)
 		return error__set(
 			error, -EINVAL,

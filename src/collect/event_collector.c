@@ -207,6 +207,7 @@ static void add_event(struct event_collector *events, const struct ap_event_reco
 		.kind = record->kind,
 		.temporary = record->temporary,
 		.thread = record->thread,
+		.weight = record->weight,
 		.site = site_of(events, record->record),
 		.time_ns = record->time_ns,
 		.id = record->id,
@@ -224,6 +225,7 @@ static void add_event(struct event_collector *events, const struct ap_event_reco
 			event.kind = EVENT_LOG_REALLOC;
 			event.temporary = moved.temporary;
 			event.old_site = moved.site;
+			event.old_weight = moved.weight;
 			event.old_address = moved.address;
 			event.old_size_bytes = moved.size_bytes;
 		} else {
@@ -312,12 +314,13 @@ void event_collector__attend(struct event_collector *events)
 }
 
 void event_collector__add_unfinished(struct event_collector *events, __u32 record, __u32 thread,
-				     __u64 size_bytes)
+				     __u64 size_bytes, __u32 weight)
 {
 	struct ap_event_record event = {
 		.kind = AP_EVENT_UNFINISHED,
 		.record = record,
 		.thread = thread,
+		.weight = weight,
 		.time_ns = clock__now_ns(),
 		.size_bytes = size_bytes,
 	};

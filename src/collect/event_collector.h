@@ -30,9 +30,9 @@ void event_collector__attend(struct event_collector *events);
  * not send. */
 void event_collector__finish(struct event_collector *events, __u64 n_lost);
 
-/* Adds a call that has not returned when the recording ends. */
+/* Adds a call that has not returned when the recording ends. @weight: as in struct ap_event_record. */
 void event_collector__add_unfinished(struct event_collector *events, __u32 record, __u32 thread,
-				     __u64 size_bytes);
+				     __u64 size_bytes, __u32 weight);
 
 /* To be called after event_collector__finish(). */
 void event_collector__results(const struct event_collector *events, struct event_log_results *out);

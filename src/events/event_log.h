@@ -47,8 +47,10 @@ struct event_log_event {
 	__u64 id;	/* id of the block; 0: none */
 	__u64 address;
 	__u64 size_bytes;
+	/* How many calls or blocks it stands for; with sampling it may be more than 1. */
+	__u32 weight;
 	/* The block as it was before an EVENT_LOG_REALLOC; 0 for other kinds. */
-	__u32 old_site;
+	__u32 old_site, old_weight;
 	__u64 old_address, old_size_bytes;
 };
 

@@ -89,7 +89,7 @@ static int read_header(struct event_log_reader *reader, struct error *error)
 	    header.crc != crc32(0, (const unsigned char *)&header,
 				offsetof(struct event_log_header, crc)))
 		return fail_foreign(reader->path, error);
-	if (header.version != EVENT_LOG_VERSION || header.bytes != sizeof(header))
+	if (!header.version || header.version > EVENT_LOG_VERSION || header.bytes != sizeof(header))
 		return error__set(error, -EPROTONOSUPPORT,
 				  "%s was written by another version of allocprof: log version %u, "
 				  "this one reads %d; update allocprof, or record again",
@@ -399,6 +399,7 @@ static int read_event(struct event_log_reader *reader, __u8 tag, struct event_lo
 		.event = {
 			.kind = tag & EVENT_LOG_KIND,
 			.temporary = tag & EVENT_LOG_IS_TEMPORARY,
+			.weight = 1,
 			.thread = last->thread,
 			.process = last->process,
 		},
@@ -419,6 +420,13 @@ static int read_event(struct event_log_reader *reader, __u8 tag, struct event_lo
 	    (!get_32(reader, reader->n_sites, &event->old_site) ||
 	     !get_difference(reader, event->address, &event->old_address) ||
 	     !get(reader, ~0ULL, &event->old_size_bytes)))
+		return -EINVAL;
+	event->old_weight = event->kind == EVENT_LOG_REALLOC;
+	if (tag & EVENT_LOG_HAS_WEIGHT &&
+	    (!get_32(reader, UINT32_MAX, &event->weight) || !event->weight))
+		return -EINVAL;
+	if (tag & EVENT_LOG_HAS_WEIGHT && event->old_weight &&
+	    (!get_32(reader, UINT32_MAX, &event->old_weight) || !event->old_weight))
 		return -EINVAL;
 	*last = (struct event_log_last){
 		.thread = event->thread,

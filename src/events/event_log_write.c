@@ -311,7 +311,9 @@ int event_log_writer__exit(struct event_log_writer *writer, const struct event_l
 
 int event_log_writer__event(struct event_log_writer *writer, const struct event_log_event *event)
 {
-	unsigned char *to = begin(writer, 1 + 10 * LEB128_MAX);
+	unsigned char *to = begin(writer, 1 + 12 * LEB128_MAX);
+	bool is_realloc = event->kind == EVENT_LOG_REALLOC;
+	bool has_weight = event->weight != 1 || (is_realloc && event->old_weight != 1);
 	struct event_log_last *last = &writer->last;
 	bool same = last->thread == event->thread && last->process == event->process;
 
@@ -320,7 +322,8 @@ int event_log_writer__event(struct event_log_writer *writer, const struct event_
 		return writer->err;
 	}
 	*to++ = EVENT_LOG_IS_EVENT | event->kind | (same ? EVENT_LOG_SAME_THREAD : 0) |
-		(event->temporary ? EVENT_LOG_IS_TEMPORARY : 0);
+		(event->temporary ? EVENT_LOG_IS_TEMPORARY : 0) |
+		(has_weight ? EVENT_LOG_HAS_WEIGHT : 0);
 	if (!same) {
 		to = leb128__put(to, event->thread);
 		to = leb128__put(to, event->process);
@@ -330,11 +333,15 @@ int event_log_writer__event(struct event_log_writer *writer, const struct event_
 	to = leb128__put(to, zigzag__from(event->id - last->id));
 	to = leb128__put(to, zigzag__from(event->address - last->address));
 	to = leb128__put(to, event->size_bytes);
-	if (event->kind == EVENT_LOG_REALLOC) {
+	if (is_realloc) {
 		to = leb128__put(to, event->old_site);
 		to = leb128__put(to, zigzag__from(event->old_address - event->address));
 		to = leb128__put(to, event->old_size_bytes);
 	}
+	if (has_weight)
+		to = leb128__put(to, event->weight);
+	if (has_weight && is_realloc)
+		to = leb128__put(to, event->old_weight);
 	*last = (struct event_log_last){
 		.thread = event->thread,
 		.process = event->process,

@@ -256,6 +256,10 @@ static int write_event(struct events_writer *writer, const struct event_log_even
 		fprintf(to, ",\"pid\":%u", process->pid);
 	if (event->temporary)
 		fputs(",\"temporary\":true", to);
+	if (event->weight != 1)
+		fprintf(to, ",\"weight\":%u", event->weight);
+	if (event->old_weight > 1)
+		fprintf(to, ",\"previous_weight\":%u", event->old_weight);
 	err = print_site(writer, event->site);
 	fputs("}\n", to);
 	return err;

@@ -187,6 +187,7 @@ static int handle_event(void *context, __u32 program, const struct inside_event 
 		.record = event->record,
 		.process = program + 1,
 		.thread = event->thread,
+		.weight = event->weight ?: 1,
 		.time_ns = event->time_ns < AP_MAX_SUM ? event->time_ns : AP_MAX_SUM,
 		.address = event->address,
 		.size_bytes = event->size_bytes,
@@ -211,6 +212,7 @@ static int handle_event(void *context, __u32 program, const struct inside_event 
 		old.record = event->old_record;
 		old.address = event->old_address;
 		old.size_bytes = event->old_size_bytes;
+		old.weight = event->old_weight ?: 1;
 		old.id = take(blocks, event->old_address, event->birth_ns) ?: ++events->last_id;
 		send(events, &old);
 		record.kind = AP_EVENT_ALLOC;
@@ -370,26 +372,34 @@ int preload_engine__finish_events(struct preload_engine *engine)
 	return err;
 }
 
+/* So many calls of a record are logged one by one; the last event stands for the rest. */
+#define MOST_UNFINISHED 1000
+
 int preload_engine__log_unfinished(struct preload_engine *engine, __u32 number,
 				   const struct ap_blocks *blocks)
 {
 	struct engine_events *events = engine->events;
 	struct record_sum sum = { 0 };
 	int err = know_record(engine, number);
-	__u64 left;
+	__u64 left, n;
 
 	if (err || preload_events__lost(events->reader))
 		return err;
 	if (number < events->n_records)
 		sum = events->records[number];
 	left = blocks->calls > sum.calls ? blocks->calls - sum.calls : 0;
-	for (; left; left--) {
+	if (left > UINT32_MAX)
+		left = UINT32_MAX;
+	n = engine->options.sample_bytes ? 1 : MOST_UNFINISHED;
+	while (left) {
+		__u32 weight = --n ? 1 : left;
 		__u64 size_bytes = blocks->asked_bytes > sum.size_bytes
 					   ? (blocks->asked_bytes - sum.size_bytes) / left
 					   : 0;
 
-		event_collector__add_unfinished(events->collector, number, 0, size_bytes);
-		sum.size_bytes += size_bytes;
+		event_collector__add_unfinished(events->collector, number, 0, size_bytes, weight);
+		sum.size_bytes += weight * size_bytes;
+		left -= weight;
 	}
 	return 0;
 }

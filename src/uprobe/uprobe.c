@@ -124,7 +124,8 @@ static void log_unfinished(void *context, const struct ap_pending *pending, __u3
 
 	if (uprobe->events)
 		event_collector__add_unfinished(uprobe->events, pending->record, thread,
-						pending->size_bytes);
+						pending->size_bytes,
+						uprobe->options.sample_bytes ? pending->weight : 1);
 }
 
 static int open_live(struct uprobe *uprobe)

@@ -15,13 +15,13 @@ MOST_BYTES = 2**63 - 1
 
 
 class Replay:
-    """@lines: of JSON. Of blocks only what is alive is kept."""
+    """@lines: of JSON. Of blocks only what is alive is kept. With sampling an event counts as often as its weight says."""
 
     def __init__(self, lines):
         self.kinds = collections.Counter()
         self.sites = {}  # number -> sums
         self.keys = {}  # number -> (process, thread's name, stack, function)
-        self.live = {}  # id of a block -> (site, size, address, process)
+        self.live = {}  # id of a block -> (site, size, address, weight, process)
         self.spaces = {}  # process -> address space
         for line in lines:
             self.add(json.loads(line))
@@ -30,22 +30,24 @@ class Replay:
         return self.sites.setdefault(site, collections.Counter())
 
     def call(self, event):
-        self.sums(event["site"]).update(calls=1, bytes=event["size"] if event["size"] < 1 << 47 else 0)
+        weight = event.get("weight", 1)
+        self.sums(event["site"]).update(calls=weight, bytes=weight * event["size"] if event["size"] < 1 << 47 else 0)
 
-    def end(self, site, size, temporary, how="freed_bytes"):
-        self.sums(site).update({"frees": 1, how: size})
+    def end(self, site, size, weight, temporary):
+        self.sums(site).update(frees=weight, freed_bytes=weight * size)
         if temporary:
-            self.sums(site).update(temporary=1, temporary_bytes=size)
+            self.sums(site).update(temporary=weight, temporary_bytes=weight * size)
 
     def begin(self, event):
         self.call(event)
         self.keys[event["site"]] = (event["process"], event["thread_name"], event["stack"], event["function"])
-        self.sums(event["site"]).update(allocations=1, allocated_bytes=event["size"])
+        weight = event.get("weight", 1)
+        self.sums(event["site"]).update(allocations=weight, allocated_bytes=weight * event["size"])
         assert event["id"] not in self.live, f"the block {event['id']} begins twice"
-        self.live[event["id"]] = event["site"], event["size"], event["address"], event["process"]
+        self.live[event["id"]] = event["site"], event["size"], event["address"], weight, event["process"]
 
-    def take(self, block, site, size, address):
-        assert self.live.pop(block)[:3] == (site, size, address), f"the block {block} is not what it was"
+    def take(self, block, *known):
+        assert self.live.pop(block)[:4] == known, f"the block {block} is not what it was"
 
     def add(self, event):
         kind = event["kind"]
@@ -57,23 +59,24 @@ class Replay:
         elif kind == "alloc":
             self.begin(event)
         elif kind == "realloc":
-            old = event["previous_site"], event["previous_size"], event["previous_address"]
-            self.take(event["id"], *old)
-            self.end(*old[:2], event.get("temporary"))
+            weight = event.get("previous_weight", 1)
+            self.take(event["id"], event["previous_site"], event["previous_size"], event["previous_address"], weight)
+            self.end(event["previous_site"], event["previous_size"], weight, event.get("temporary"))
             self.begin(event)
         elif kind in ("free", "unseen"):
-            self.take(event["id"], event["site"], event["size"], event["address"])
-            self.end(event["site"], event["size"], event.get("temporary"))
+            weight = event.get("weight", 1)
+            self.take(event["id"], event["site"], event["size"], event["address"], weight)
+            self.end(event["site"], event["size"], weight, event.get("temporary"))
         elif kind in ("failed", "released", "untracked", "unfinished"):
             self.call(event)
             self.keys[event["site"]] = (event["process"], event["thread_name"], event["stack"], event["function"])
             if kind == "failed":
-                self.sums(event["site"])["failed"] += 1
+                self.sums(event["site"])["failed"] += event.get("weight", 1)
 
     def discard(self, space):
-        for block, (site, size, _, process) in list(self.live.items()):
+        for block, (site, size, _, weight, process) in list(self.live.items()):
             if self.spaces[process] == space:
-                self.sums(site).update(discarded=1, discarded_bytes=size)
+                self.sums(site).update(discarded=weight, discarded_bytes=weight * size)
                 del self.live[block]
 
     def table(self):

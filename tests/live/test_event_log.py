@@ -117,6 +117,25 @@ def test_replay_of_processes(recorded, same, target, engine, shape):
         assert replay.kinds["exec"] + replay.kinds["fork"] > (engine == "uprobe")
 
 
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.fast("uprobe-512", "preload-512")
+@pytest.mark.parametrize("mean", [16, 512, 16384])
+def test_replay_of_a_sample(recorded, exported, target, tmp_path, mean):
+    """Each event counts as often as its weight says, which is the data file's estimate."""
+    recorded(target("live_random"), 3, 8, 1500, options=[f"--sample={mean}"])
+    lines, errors = exported("--backtrace=none", "--strict")
+    assert errors == ""
+    with contextlib.closing(sqlite3.connect(tmp_path / "data")) as database:
+        replay = event_replay.Replay(lines)
+        wrong = event_replay.differences(replay, database.execute(event_replay.QUERY))
+        ledger = dict(database.execute("SELECT name, value FROM ledger"))
+    assert not wrong, "\n".join(wrong[:6])
+    assert ledger["not_logged"] == 0 and ledger["logged"] == sum(replay.kinds[kind] for kind in (
+        "alloc", "free", "realloc", "unseen", "failed", "released", "untracked", "unfinished", "noop"))
+    assert all(replay.kinds[kind] for kind in ("alloc", "free", "realloc"))
+    assert any('"weight":' in line for line in lines)
+
+
 @pytest.mark.slow
 @pytest.mark.engines("uprobe", "preload")
 def test_backtraces(recorded, exported, target):
@@ -228,7 +247,6 @@ def test_killed_while_throttled(runner, allocprof, target, tmp_path):
 
 
 REFUSED = [
-    (["--events", "--sample=4K"], "--events and --sample cannot be used together"),
     (["--events", "-r", "2"], "--events and -r cannot be used together"),
     (["--throttle"], "--throttle means nothing without --events"),
 ]

@@ -6,13 +6,13 @@
 #include <linux/types.h>
 
 #define EVENT_LOG_MAGIC	      "aprfevts"
-#define EVENT_LOG_VERSION     1
+#define EVENT_LOG_VERSION     2
 #define EVENT_LOG_BLOCK_MAGIC 0x62747665 /* "evtb" as little-endian number */
 
 struct event_log_header {
 	char magic[8];
-	__u32 version;
-	__u32 bytes; /* size of this header */
+	__u32 version; /* from 1 to EVENT_LOG_VERSION */
+	__u32 bytes;   /* size of this header */
 	unsigned char id[16];
 	__u64 start_realtime_ns;
 	__u8 unused[20]; /* 0 */
@@ -41,6 +41,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are written a
 
 /* The first byte of an item: an event, or one of the tags. */
 #define EVENT_LOG_IS_EVENT     0x80
+#define EVENT_LOG_HAS_WEIGHT   0x40 /* since version 2 */
 #define EVENT_LOG_IS_TEMPORARY 0x20
 #define EVENT_LOG_SAME_THREAD  0x10
 #define EVENT_LOG_KIND	       0x0f
