@@ -31,12 +31,12 @@ static const struct argp_option export_options[] = {
 	DATA_PATHS_INPUT,
 	DATA_OPTION_OUTPUT,
 	{ "format", OPT_FORMAT, "FORMAT", 0,
-	  "pprof (default), speedscope, collapsed, json, dhat, heaptrack or firefox, or events, of "
-	  "the log of record --events" },
+	  "pprof (default), speedscope, collapsed, stacks, json, dhat, heaptrack or firefox, or "
+	  "events, of the log of record --events" },
 	{ "backtrace", OPT_BACKTRACE, "FORM", 0,
 	  "Give the stacks of events as none, addr, name (default) or full" },
 	{ "cost", OPT_COST, "KEY", 0,
-	  "Weight collapsed stacks by allocations (default), bytes, live, live-bytes, temporary or "
+	  "Weight collapsed and stacks by allocations (default), bytes, live, live-bytes, temporary or "
 	  "peak; the other formats have all that they can hold" },
 	DATA_OPTION_STRICT,
 	VIEW_FRAME_OPTIONS,
@@ -61,7 +61,7 @@ static int parse_format(struct export_command *options, const char *name, struct
 	if (format < 0)
 		return error__set(error, -EINVAL,
 				  "unknown format '%s'; --format is pprof, speedscope, collapsed, "
-				  "json, dhat, heaptrack, firefox or events",
+				  "stacks, json, dhat, heaptrack, firefox or events",
 				  name);
 	options->format = format;
 	return 0;
@@ -87,6 +87,12 @@ static bool is_json(const char *path)
 	return length >= 5 && !strcmp(path + length - 5, ".json");
 }
 
+/* Returns whether the format has stacks of names, each with one number. */
+static bool has_one_cost(enum export_format format)
+{
+	return format == EXPORT_COLLAPSED || format == EXPORT_STACKS;
+}
+
 static int check_options(struct export_command *options, struct error *error)
 {
 	const char *name = export__format_name(options->format);
@@ -99,9 +105,10 @@ static int check_options(struct export_command *options, struct error *error)
 				  "--format=events has every event, and no options of frames or of "
 				  "a selection; leave them out");
 
-	if (options->has_cost && options->format != EXPORT_COLLAPSED)
+	if (options->has_cost && !has_one_cost(options->format))
 		return error__set(error, -EINVAL,
-				  "--cost is for --format=collapsed; %s has all that it can hold",
+				  "--cost is for --format=collapsed or stacks; %s has all that it "
+				  "can hold",
 				  name);
 	if (export__is_binary(options->format) && !options->data.choice.paths.output &&
 	    isatty(STDOUT_FILENO))
@@ -150,9 +157,9 @@ static int prepare_export(void *context, struct error *error)
 	struct selected *selected = &options->data.selected[DIFF_AFTER];
 	int err;
 
-	choice->view.options.with_locations = options->format != EXPORT_COLLAPSED;
+	choice->view.options.with_locations = !has_one_cost(options->format);
 	/* The other formats have the lines beside the names, never within them. */
-	if (options->format != EXPORT_SPEEDSCOPE && options->format != EXPORT_COLLAPSED)
+	if (options->format != EXPORT_SPEEDSCOPE && !has_one_cost(options->format))
 		choice->view.options.lines = false;
 	err = selected__open(selected, choice, options->cost, error);
 	options->input = (struct export_input){

@@ -14,6 +14,17 @@ static int write_collapsed(const struct export_input *input, FILE *to)
 	return folded__write(input->profile, input->view, &options, to);
 }
 
+static int write_stacks(const struct export_input *input, FILE *to)
+{
+	const struct folded_options options = {
+		.cost = input->cost,
+		.counts = input->counts,
+		.is_upright = true,
+	};
+
+	return folded__write(input->profile, input->view, &options, to);
+}
+
 static const struct {
 	const char *name;
 	bool is_binary;
@@ -22,6 +33,7 @@ static const struct {
 	[EXPORT_PPROF] = { "pprof", true, export_pprof__write },
 	[EXPORT_SPEEDSCOPE] = { "speedscope", false, export_speedscope__write },
 	[EXPORT_COLLAPSED] = { "collapsed", false, write_collapsed },
+	[EXPORT_STACKS] = { "stacks", false, write_stacks },
 	[EXPORT_JSON] = { "json", false, export_json__write },
 	[EXPORT_DHAT] = { "dhat", false, export_dhat__write },
 	[EXPORT_HEAPTRACK] = { "heaptrack", true, export_heaptrack__write },

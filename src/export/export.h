@@ -16,20 +16,21 @@ struct stack_view;
 /* The input of an export. The pointers belong to the caller. */
 struct export_input {
 	const struct profile *profile;
-	/* View of @profile, with_locations except for EXPORT_COLLAPSED. */
+	/* View of @profile, with_locations except for EXPORT_COLLAPSED and EXPORT_STACKS. */
 	const struct stack_view *view;
 	const struct selection *counts; /* filtered costs by count's id - 1 */
 	const struct selection *total;	/* the sum of @counts */
 	bool selects_blocks;		/* filter__selects_blocks() */
 	/* Duration of the recording, or of the longest of its runs. */
 	__u64 end_ns;
-	enum cost cost; /* the cost that EXPORT_COLLAPSED writes */
+	enum cost cost; /* the cost that EXPORT_COLLAPSED and EXPORT_STACKS write */
 };
 
 enum export_format {
 	EXPORT_PPROF,
 	EXPORT_SPEEDSCOPE,
 	EXPORT_COLLAPSED,
+	EXPORT_STACKS,
 	EXPORT_JSON,
 	EXPORT_DHAT,
 	EXPORT_HEAPTRACK, /* needs the figures of COST_PEAK */

@@ -49,6 +49,7 @@ struct folded_lines {
 	void (*add)(const void *owner, __u32 line, __u64 *costs);
 	const void *owner; /* first argument of the functions */
 	size_t n_costs;
+	bool is_upright; /* as in struct folded_options */
 };
 
 #define FOLDED_MAX_COSTS 2
@@ -215,6 +216,41 @@ static void print_text(const struct folded_lines *lines, const struct text *text
 	putc_unlocked('\n', to);
 }
 
+/* Scripts tell frames from numbers by their digits. */
+static bool is_number(const char *name, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size && name[n] >= '0' && name[n] <= '9')
+		n++;
+	return n == size;
+}
+
+static void print_upright(const struct text *text, __u64 cost, FILE *to)
+{
+	errno = 0;
+	for (size_t i = text->n_names; i-- > 0;) {
+		size_t begin = i ? text->ends[i - 1] : 0, size = text->ends[i] - begin - 1;
+		const char *name = text->bytes + begin;
+		bool in_brackets = is_number(name, size);
+
+		fprintf(to, "              %s%.*s%s", in_brackets ? "[" : "", (int)size, name,
+			in_brackets ? "]" : "");
+		/* Scripts cut off an offset at the last plus sign. */
+		fputs(memchr(name, '+', size) ? "+0x0\n" : "\n", to);
+	}
+	fprintf(to, " %15llu\n\n", cost);
+}
+
+static void print(const struct folded_lines *lines, const struct text *text, const __u64 *costs,
+		  FILE *to)
+{
+	if (lines->is_upright)
+		print_upright(text, costs[0], to);
+	else
+		print_text(lines, text, costs, to);
+}
+
 static int print_lines(const struct folded_lines *lines, struct text *text, FILE *to)
 {
 	__u64 costs[FOLDED_MAX_COSTS] = { 0 };
@@ -226,7 +262,7 @@ static int print_lines(const struct folded_lines *lines, struct text *text, FILE
 
 		if (rank != FOLDED_END || n_shared != text->n_names) {
 			if (i)
-				print_text(lines, text, costs, to);
+				print(lines, text, costs, to);
 			err = build(lines, line, n_shared, rank, text);
 			if (err)
 				return err;
@@ -235,7 +271,7 @@ static int print_lines(const struct folded_lines *lines, struct text *text, FILE
 		lines->add(lines->owner, line, costs);
 	}
 	if (lines->n && !ferror(to))
-		print_text(lines, text, costs, to);
+		print(lines, text, costs, to);
 	if (ferror(to))
 		return errno ? -errno : -EIO;
 	return fflush(to) ? -errno : 0;
@@ -401,7 +437,11 @@ int folded__write(const struct profile *profile, const struct stack_view *view,
 		.profile = profile,
 		.view = view,
 		.options = options,
-		.folded = { .rank = rank_at, .add = add_cost, .owner = &fold, .n_costs = 1 },
+		.folded = { .rank = rank_at,
+			    .add = add_cost,
+			    .owner = &fold,
+			    .n_costs = 1,
+			    .is_upright = options->is_upright },
 	};
 	int err = folded_lines__init(&fold.folded, profile->n_counts,
 				     function_name(&fold, AP_FUNCTIONS), make_name);

@@ -17,6 +17,9 @@ struct folded_options {
 	const struct selection *counts;
 	bool no_comm;	/* omit the process's name at the root */
 	bool by_thread; /* add the thread's name below it */
+	/* As dtrace prints its aggregations: one name a line, innermost first, and the cost below
+	 * them. */
+	bool is_upright;
 };
 
 /*

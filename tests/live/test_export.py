@@ -287,6 +287,34 @@ def test_collapsed_is_folded(run, allocprof, recorded, export):
         assert export(data, "collapsed", "--cost", cost).read_bytes() == folded != b""
 
 
+def dtrace_aggregation(text):
+    """{frames, outermost first: number}, as scripts read what dtrace prints: they take a line of digits for the number, and cut
+    off an offset."""
+    sums, frames = {}, []
+    for line in text.splitlines():
+        if re.fullmatch(r" +[0-9]+", line):
+            sums[";".join(reversed(frames))] = int(line)
+            frames = []
+        elif line:
+            frames.append(re.sub(r"\+[^+]*$", "", line.lstrip(" ")))
+    return sums
+
+
+def test_stacks_are_collapsed_ones(fixture_data, export):
+    """Also of a process that is called a number, and of operators."""
+    database = sqlite3.connect(fixture_data)
+    database.execute("UPDATE processes SET comm = '7'")
+    database.execute("UPDATE functions SET symbol = 'operator+=', name = 'operator+=', full_name = 'operator+=' WHERE id = "
+                     "(SELECT function FROM lines LIMIT 1)")
+    data_digest.renew(database)
+    database.commit()
+    for cost in ("allocations", "live-bytes"):
+        lines = export(fixture_data, "collapsed", "--cost", cost).read_text().splitlines()
+        collapsed = {stack.replace("7;", "[7];", 1): int(n) for stack, n in (line.rsplit(" ", 1) for line in lines)}
+        assert any("operator+=" in stack for stack in collapsed)
+        assert dtrace_aggregation(export(fixture_data, "stacks", "--cost", cost).read_text()) == collapsed
+
+
 @pytest.fixture
 def fixture_data(tmp_path):
     path = tmp_path / "fixture.data"
@@ -324,7 +352,7 @@ def test_damaged(run, allocprof, fixture_data, tmp_path):
     data = fixture_data.read_bytes()
     bad = tmp_path / "bad.data"
     bad.write_bytes(data[:len(data) // 2])
-    for form in ("pprof", "speedscope", "collapsed", "json", "dhat", "heaptrack", "firefox"):
+    for form in ("pprof", "speedscope", "collapsed", "stacks", "json", "dhat", "heaptrack", "firefox"):
         out = tmp_path / "out"
         done = run([allocprof, "export", f"--format={form}", "-i", bad, "-o", out], expect=2)
         assert re.fullmatch(rb"allocprof: .*bad.data.*; .*\n", done.stderr), done

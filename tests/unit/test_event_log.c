@@ -52,12 +52,14 @@ static struct event_log_event event_number(__u64 n)
 		.id = n % 13 ? n : 0,
 		.address = n * 0x9e3779b97f4a7c15,
 		.size_bytes = n % 17 ? n : UINT64_MAX,
+		.weight = n % 5 ? 1 : n + 2,
 	};
 
 	if (event.kind == EVENT_LOG_REALLOC) {
 		event.old_site = 2;
 		event.old_address = ~event.address;
 		event.old_size_bytes = n << 32;
+		event.old_weight = n % 3 ? 1 : UINT32_MAX;
 	}
 	return event;
 }
@@ -176,6 +178,8 @@ static void test_reads_what_was_written(void **state)
 		assert_int_equal(item.what, EVENT_LOG_EVENT);
 		assert_int_equal(item.event.kind, expected.kind);
 		assert_int_equal(item.event.temporary, expected.temporary);
+		assert_int_equal(item.event.weight, expected.weight);
+		assert_int_equal(item.event.old_weight, expected.old_weight);
 		assert_int_equal(item.event.thread, expected.thread);
 		assert_int_equal(item.event.process, expected.process);
 		assert_int_equal(item.event.site, expected.site);
