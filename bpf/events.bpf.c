@@ -128,8 +128,8 @@ __noinline int event__block(const struct ap_block *block, __u64 address, __u64 n
 {
 	if (!block)
 		return 0;
-	return event__send(kind, process, block->record, now, block->id, address,
-			   block->size_bytes, sample__times(block->weight));
+	return event__send(kind, process, block->record, now, block->id, address, block->size_bytes,
+			   sample__times(block->weight));
 }
 
 __noinline int event__call(__u32 kind, __u32 record, __u64 address, __u64 size_bytes, __u32 weight)

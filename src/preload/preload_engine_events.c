@@ -264,7 +264,7 @@ void preload_engine__close_events(struct preload_engine *engine)
 	engine->events = NULL;
 }
 
-static int finish_program(struct preload_engine *engine, __u32 program, bool runs)
+int preload_engine__finish_program(struct preload_engine *engine, __u32 program, bool runs)
 {
 	struct engine_events *events = engine->events;
 	int err = preload_events__finish(events->reader, program, runs);
@@ -280,7 +280,6 @@ int preload_engine__log_process(struct preload_engine *engine,
 				const struct ap_process_record *record)
 {
 	struct engine_events *events = engine->events;
-	int err = 0;
 
 	if (record->event == AP_PROCESS_EXITED) {
 		/* A process that has reported its end runs the destructors of other libraries. */
@@ -290,11 +289,8 @@ int preload_engine__log_process(struct preload_engine *engine,
 		events->exits[events->n_exits++] = *record;
 		return 0;
 	}
-	if (record->event == AP_PROCESS_EXECED)
-		err = finish_program(engine, record->ended_space - 1, false);
-	if (!err)
-		event_collector__handle_record(events->collector, record, sizeof(*record));
-	return err;
+	event_collector__handle_record(events->collector, record, sizeof(*record));
+	return 0;
 }
 
 /* Logs the ends of processes that are not there any more or, @all, of those that have reported
@@ -313,7 +309,7 @@ static int log_exits(struct preload_engine *engine, bool all)
 			events->exits[left++] = *exit;
 			continue;
 		}
-		err = finish_program(engine, exit->id - 1, runs);
+		err = preload_engine__finish_program(engine, exit->id - 1, runs);
 		event_collector__handle_record(events->collector, exit, sizeof(*exit));
 	}
 	events->n_exits = left;
@@ -368,7 +364,7 @@ int preload_engine__finish_events(struct preload_engine *engine)
 
 	for (size_t i = 0; i < engine->n_programs && !err; i++)
 		if (engine->programs[i] == PROGRAM_RUNS)
-			err = finish_program(engine, i, true);
+			err = preload_engine__finish_program(engine, i, true);
 	return err;
 }
 

@@ -22,10 +22,14 @@ static __u32 space_of(size_t index)
 
 static int handle(struct preload_engine *engine, const struct ap_process_record *record)
 {
-	int err = engine->collector
-			  ? collector__handle_record(engine->collector, record, sizeof(*record))
-			  : 0;
+	int err = 0;
 
+	/* A new program's begin is logged before anything else of it, and all events of the one
+	 * before in front of that. */
+	if (engine->events && record->event == AP_PROCESS_EXECED)
+		err = preload_engine__finish_program(engine, record->ended_space - 1, false);
+	if (!err && engine->collector)
+		err = collector__handle_record(engine->collector, record, sizeof(*record));
 	if (!err && engine->live)
 		err = live_collector__handle_record(engine->live, record, sizeof(*record));
 	if (!err && engine->events)

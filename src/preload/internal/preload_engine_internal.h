@@ -197,6 +197,8 @@ int preload_engine__open_events(struct preload_engine *engine, struct error *err
 void preload_engine__close_events(struct preload_engine *engine);
 int preload_engine__attend_events(struct preload_engine *engine);
 int preload_engine__events_timeout_ms(const struct preload_engine *engine, int most);
+/* Reads the last events of the program with the index @program. @runs: it may be completing some. */
+int preload_engine__finish_program(struct preload_engine *engine, __u32 program, bool runs);
 /* Logs the begin or end of a program that the collectors have been told of. */
 int preload_engine__log_process(struct preload_engine *engine,
 				const struct ap_process_record *record);
