@@ -221,6 +221,18 @@ struct inside_event_chunk {
 #define INSIDE_EVENT_CHUNKS                                                                        \
 	((INSIDE_FIRST_EVENT_CHUNKS << INSIDE_EVENT_PARTS) - INSIDE_FIRST_EVENT_CHUNKS)
 
+static inline __u32 inside_event_part__chunks(__u32 part)
+{
+	return INSIDE_FIRST_EVENT_CHUNKS << part;
+}
+
+/* Returns where the first chunk of a part is in it. */
+static inline __u64 inside_event_part__chunks_at(__u32 part)
+{
+	return (inside_event_part__chunks(part) * sizeof(__u32) + INSIDE_PAGE - 1) &
+	       ~(__u64)(INSIDE_PAGE - 1);
+}
+
 /* Events of a program. */
 struct inside_events {
 	__u64 n __attribute__((aligned(64))); /* how many numbers were taken */

@@ -65,20 +65,10 @@ static struct inside_events *get_events(void)
 	return events;
 }
 
-static __u32 part_chunks(__u32 part)
-{
-	return INSIDE_FIRST_EVENT_CHUNKS << part;
-}
-
 /* Returns how many chunks the first @n parts have. */
 static __u32 chunks_of(__u32 n)
 {
-	return part_chunks(n) - INSIDE_FIRST_EVENT_CHUNKS;
-}
-
-static size_t states_bytes(__u32 part)
-{
-	return (part_chunks(part) * sizeof(__u32) + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
+	return inside_event_part__chunks(n) - INSIDE_FIRST_EVENT_CHUNKS;
 }
 
 static bool add_part(struct inside_events *events, __u32 had)
@@ -88,7 +78,8 @@ static bool add_part(struct inside_events *events, __u32 had)
 
 	if (had >= INSIDE_EVENT_PARTS || had >= process.header->settings.event_parts)
 		return false;
-	size = states_bytes(had) + part_chunks(had) * sizeof(struct inside_event_chunk);
+	size = inside_event_part__chunks_at(had) +
+	       inside_event_part__chunks(had) * sizeof(struct inside_event_chunk);
 	if (!memory__add_pages(&local.parts[had], &events->parts[had], size))
 		return false;
 	__atomic_compare_exchange_n(&local.n_parts, &n, had + 1, false, __ATOMIC_RELEASE,
@@ -103,7 +94,7 @@ static bool try_chunk(struct thread *thread, const struct inside_events *events,
 	char *mapped = local.parts[part];
 	__u32 *state = (__u32 *)mapped + at;
 	struct inside_event_chunk *chunk =
-		(struct inside_event_chunk *)(mapped + states_bytes(part)) + at;
+		(struct inside_event_chunk *)(mapped + inside_event_part__chunks_at(part)) + at;
 
 	if (__atomic_load_n(state, __ATOMIC_RELAXED) != INSIDE_CHUNK_FREE ||
 	    !__atomic_compare_exchange_n(state, &none, INSIDE_CHUNK_TAKEN, false, __ATOMIC_ACQUIRE,

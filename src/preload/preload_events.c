@@ -149,16 +149,6 @@ int preload_events__look(struct preload_events *events, size_t *n_programs)
 	return err;
 }
 
-static __u32 chunks_of_part(__u32 part)
-{
-	return INSIDE_FIRST_EVENT_CHUNKS << part;
-}
-
-static __u64 states_bytes(__u32 part)
-{
-	return (chunks_of_part(part) * sizeof(__u32) + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1);
-}
-
 static void note_number(struct reading *reading, __u64 number)
 {
 	if (!reading->least || number < reading->least)
@@ -227,14 +217,14 @@ static int read_run(struct reading *reading, __u64 offset, struct chunk *chunks,
 
 static int read_part(struct reading *reading, __u32 part, __u32 first)
 {
-	__u32 n = chunks_of_part(part), *states = &reading->events->states[first], until;
+	__u32 n = inside_event_part__chunks(part), *states = &reading->events->states[first], until;
 	struct chunk *chunks = &reading->program->chunks[first];
 	__u64 offset = reading->shared.parts[part];
 	int err = 0;
 
 	if (!reader__get(&reading->reader, offset, states, n * sizeof(*states)))
 		return -EIO;
-	offset += states_bytes(part);
+	offset += inside_event_part__chunks_at(part);
 	for (__u32 i = 0; i < n && !err; i = until) {
 		until = i;
 		while (until < n && until - i < CHUNKS_AT_ONCE && states[until] == states[i] &&
@@ -259,7 +249,7 @@ static int free_chunks(struct reading *reading)
 	int err = 0;
 
 	for (__u32 part = 0; part < INSIDE_EVENT_PARTS && first < program->n_chunks; part++) {
-		for (__u32 i = 0; i < chunks_of_part(part) && !err; i++) {
+		for (__u32 i = 0; i < inside_event_part__chunks(part) && !err; i++) {
 			struct chunk *chunk = &program->chunks[first + i];
 
 			if (!chunk->is_full || chunk->last >= program->next)
@@ -269,7 +259,7 @@ static int free_chunks(struct reading *reading)
 					       reading->shared.parts[part] + i * sizeof(none));
 			program->n_freed++;
 		}
-		first += chunks_of_part(part);
+		first += inside_event_part__chunks(part);
 	}
 	if (err || program->n_freed == before)
 		return err;
@@ -315,7 +305,7 @@ static int read_chunks(struct reading *reading, size_t *n)
 	reading->events->n_readings++;
 	reading->least = 0;
 	for (__u32 part = 0; part < INSIDE_EVENT_PARTS && reading->shared.parts[part]; part++) {
-		__u32 end = first + chunks_of_part(part);
+		__u32 end = first + inside_event_part__chunks(part);
 
 		if (array__reserve_zeroed(&program->chunks, &program->chunks_room, end,
 					  sizeof(*program->chunks)))
