@@ -50,7 +50,7 @@ static const struct argp_option env_options[] = {
 	  "Have a process that cannot be measured say so on its standard error", 0 },
 	{ "library", OPT_LIBRARY, "FILE", 0,
 	  "Name the library FILE, where it is at another path in the container", 0 },
-	{ "format", OPT_FORMAT, "FORMAT", 0,
+	{ "format", OPT_FORMAT, "PLACE", 0,
 	  "Print lines for a shell (shell, the default), a unit (systemd), a Dockerfile (docker), or a pod "
 	  "(kubernetes)",
 	  0 },

@@ -45,12 +45,16 @@ static void add_word(struct value *value, const char *word)
 	snprintf(value->words + len, sizeof(value->words) - len, "%s%s", len ? " " : "", word);
 }
 
-/* Options of these names have the same values in every command. */
-static bool set_words(struct value *value, const char *name)
+/* Options of these names have the same values in every command, but for the one whose argument is a place. */
+static bool set_words(struct value *value, const char *name, const char *argument)
 {
 	bool is_sort = !strcmp(name, "sort");
 
 	value->kind = KIND_WORDS;
+	if (!strcmp(argument, "PLACE")) {
+		add_word(value, "shell systemd docker kubernetes");
+		return true;
+	}
 	if (is_sort || !strcmp(name, "cost")) {
 		for (int i = 0; i < COSTS; i++)
 			add_word(value, cost__name(i));
@@ -114,7 +118,7 @@ static struct value value_of(const struct argp_option *option)
 	struct value value = { .kind = option->arg ? KIND_ANY : KIND_NONE };
 	struct value words = { 0 };
 
-	if (option->arg && option->name && set_words(&words, option->name))
+	if (option->arg && option->name && set_words(&words, option->name, option->arg))
 		return words;
 	for (size_t i = 0; option->arg && i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(option->arg, kinds[i].argument))
