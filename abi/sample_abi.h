@@ -26,16 +26,16 @@ static inline __attribute__((always_inline)) __u64 ap_sample__one_less_power(__u
 
 /* Sets up the fields for sampling so that one of @bytes bytes is sampled, from 1, by which every call
  * is, to 2^30. Without floating point, since the library of src/inside may not use its registers. */
-static inline void ap_sample__configure(__u64 bytes, struct ap_config *config)
+static inline void ap_sample__configure(__u64 bytes, struct ap_config *sampling)
 {
 	__u64 chance = 0xffffffffffffffffULL / bytes, power = chance, sum = 0;
 
-	config->sample = 1;
-	config->sample_unit_shift = 0;
+	sampling->sample = 1;
+	sampling->sample_unit_shift = 0;
 	/* The unit is so fine that truncation changes a sum by less than 1 in 1000. */
-	while (bytes >> config->sample_unit_shift > 4096)
-		config->sample_unit_shift++;
-	config->sample_certain_bytes = 1;
+	while (bytes >> sampling->sample_unit_shift > 4096)
+		sampling->sample_unit_shift++;
+	sampling->sample_certain_bytes = 1;
 	if (bytes < 2)
 		return;
 	/* -ln(1 - chance) = chance + chance^2 / 2 + chance^3 / 3 + ..., in units of 1/2^64. */
@@ -45,13 +45,13 @@ static inline void ap_sample__configure(__u64 bytes, struct ap_config *config)
 	}
 	/* Divided by ln(2): the fraction of log2(e) in units of 1/2^64. */
 	sum += (unsigned __int128)sum * 0x71547652b82fe178ULL >> 64;
-	config->sample_rate = chance;
-	config->sample_halvings = (sum >> (32 - AP_SAMPLE_HALVINGS_SHIFT)) +
-				  (sum >> (31 - AP_SAMPLE_HALVINGS_SHIFT) & 1);
-	config->sample_certain_bytes =
+	sampling->sample_rate = chance;
+	sampling->sample_halvings = (sum >> (32 - AP_SAMPLE_HALVINGS_SHIFT)) +
+				    (sum >> (31 - AP_SAMPLE_HALVINGS_SHIFT) & 1);
+	sampling->sample_certain_bytes =
 		(((__u64)AP_SAMPLE_CERTAIN_HALVINGS << (32 + AP_SAMPLE_HALVINGS_SHIFT)) +
-		 config->sample_halvings - 1) /
-		config->sample_halvings;
+		 sampling->sample_halvings - 1) /
+		sampling->sample_halvings;
 }
 
 /*
