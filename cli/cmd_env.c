@@ -25,6 +25,7 @@ enum {
 	OPT_MAX_SIZE,
 	OPT_NO_FOLLOW,
 	OPT_WARN,
+	OPT_FILTERED,
 	OPT_LIBRARY,
 	OPT_FORMAT,
 };
@@ -48,6 +49,8 @@ static const struct argp_option env_options[] = {
 	{ "no-follow", OPT_NO_FOLLOW, NULL, 0, "Leave out the processes that a process forks", 0 },
 	{ "warn", OPT_WARN, NULL, 0,
 	  "Have a process that cannot be measured say so on its standard error", 0 },
+	{ "filtered", OPT_FILTERED, NULL, 0,
+	  "Measure a process under a seccomp filter, too (default with docker and kubernetes)", 0 },
 	{ "library", OPT_LIBRARY, "FILE", 0,
 	  "Name the library FILE, where it is at another path in the container", 0 },
 	{ "format", OPT_FORMAT, "PLACE", 0,
@@ -70,7 +73,7 @@ struct env_options {
 	const char *pattern, *library;
 	char found[PATH_MAX], *real; /* the library, if it was not named */
 	__u64 sample_bytes, max_depth, max_bytes;
-	bool live, no_follow, warns;
+	bool live, no_follow, warns, filtered;
 	enum env_format format;
 };
 
@@ -175,6 +178,9 @@ static int parse_env(int key, char *arg, struct options_input *input)
 	case OPT_WARN:
 		options->warns = true;
 		return 0;
+	case OPT_FILTERED:
+		options->filtered = true;
+		return 0;
 	case OPT_LIBRARY:
 		options->library = arg;
 		return 0;
@@ -202,6 +208,10 @@ static void print_settings(const struct env_options *options, FILE *to)
 		fputs(",alone", to);
 	if (options->warns)
 		fputs(",warn", to);
+	/* The filter that every container has fails what it forbids, and does not kill for it. */
+	if (options->filtered || options->format == FORMAT_DOCKER ||
+	    options->format == FORMAT_KUBERNETES)
+		fputs(",filtered", to);
 }
 
 /* A unit file has specifiers, which begin with %. */

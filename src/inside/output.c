@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "output.h"
 
+#include <asm/poll.h>
+#include <asm/signal.h>
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 #include <linux/prctl.h>
@@ -30,7 +32,9 @@
 
 static struct {
 	bool is_on;
-	bool warns; /* a process that cannot be measured says so on its standard error */
+	bool warns;	    /* a process that cannot be measured says so on its standard error */
+	bool filtered;	    /* one under a filter of system calls is measured, too */
+	bool is_endangered; /* a system call may kill the process */
 	char pattern[INSIDE_VALUE_BYTES + 1];
 	char settings_text[INSIDE_VALUE_BYTES + 1];
 	struct inside_settings settings;
@@ -40,6 +44,34 @@ static struct {
 bool output__is_on(void)
 {
 	return output.is_on;
+}
+
+#define BIT(signal) (1ULL << (signal - 1))
+
+/* What a write to a pipe without a reader, or behind the largest size of a file, has the kernel send. */
+#define BY_WRITING (BIT(SIGPIPE) | BIT(SIGXFSZ))
+
+/* Writes to the standard error, unless it has no room. No signal comes of it, nor is one lost that was pending. */
+static void write_line(const char *line, size_t size)
+{
+	struct pollfd error = { .fd = 2, .events = POLLOUT };
+	const long now[2] = { 0 };
+	__u64 before, pending = 0, sent;
+
+	/* A filter that permits a program anything permits this. */
+	if (output.is_endangered) {
+		sys(__NR_write, 2, (long)line, size, 0, 0, 0);
+		return;
+	}
+	if (!sys__block_signals(&before))
+		return;
+	if (!sys(__NR_rt_sigpending, (long)&pending, sizeof(pending), 0, 0, 0, 0) &&
+	    sys(__NR_poll, (long)&error, 1, 0, 0, 0, 0) == 1 && error.revents & POLLOUT &&
+	    sys(__NR_write, 2, (long)line, size, 0, 0, 0) < 0) {
+		sent = BY_WRITING & ~pending;
+		sys(__NR_rt_sigtimedwait, (long)&sent, 0, (long)now, sizeof(sent), 0, 0);
+	}
+	sys__restore_signals(before);
 }
 
 static void warn(const char *what, const char *why)
@@ -53,7 +85,7 @@ static void warn(const char *what, const char *why)
 	if (!end || !output.warns)
 		return;
 	*end++ = '\n';
-	sys(__NR_write, 2, (long)line, end - line, 0, 0, 0);
+	write_line(line, end - line);
 }
 
 /* Takes the value of a variable, of which @entry is the beginning if it has more than @bytes bytes.
@@ -99,6 +131,28 @@ static bool read_environment(void)
 	return is_asked;
 }
 
+/* Returns whether the kernel filters the process's system calls: its filter is older than the program, so which calls
+ * it forbids, and whether it kills for them, cannot be known. */
+static bool is_filtered(void)
+{
+	static const char name[] = "\nSeccomp:\t";
+	int fd = sys__open("/proc/self/status", O_RDONLY);
+	char buffer[512], mode = '0';
+	size_t matched = 0;
+	long n;
+
+	if (fd < 0)
+		return false;
+	while ((n = sys__read(fd, buffer, sizeof(buffer))) > 0)
+		for (long i = 0; i < n; i++) {
+			if (matched == sizeof(name) - 1)
+				mode = buffer[i];
+			matched = buffer[i] == name[matched] ? matched + 1 : buffer[i] == name[0];
+		}
+	sys__close(fd);
+	return mode != '0';
+}
+
 /* Reads a decimal number of at most @most. Returns what follows it, or NULL. */
 static const char *read_number(const char *text, __u64 most, __u64 *out)
 {
@@ -136,6 +190,10 @@ static const char *take_setting(const char *text)
 	if (text__begins(text, "alone")) {
 		settings->follow = 0;
 		return text + 5;
+	}
+	if (text__begins(text, "filtered")) {
+		output.filtered = true;
+		return text + 8;
 	}
 	if (text__begins(text, "warn"))
 		return text + 4;
@@ -184,16 +242,22 @@ static bool take_settings(void)
 
 bool output__read(void)
 {
+	bool is_good;
+
 	output.is_on = read_environment();
 	if (!output.is_on)
 		return false;
-	if (!take_settings()) {
+	is_good = take_settings();
+	output.is_endangered = !output.filtered && is_filtered();
+	if (!is_good)
 		warn(INSIDE_SETTINGS_VARIABLE, " is not as `allocprof env` prints it");
-		output.pattern[0] = 0;
-	} else if (output.pattern[0] != '/') {
+	else if (output.pattern[0] != '/')
 		warn(INSIDE_OUTPUT_VARIABLE, " is no absolute path");
-		output.pattern[0] = 0;
-	}
+	else if (output.is_endangered)
+		warn("a filter of system calls may kill it", " (see allocprof env --filtered)");
+	else
+		return true;
+	output.pattern[0] = 0;
 	return true;
 }
 
@@ -350,5 +414,8 @@ bool output__begin(void)
 				   : ": the file cannot be made");
 		return false;
 	}
+	/* What has the number of the standard error in a forked child may be a file of the target's; its parent's file
+	 * says what it lacks. */
+	output.warns = false;
 	return add_origin(memory__header());
 }

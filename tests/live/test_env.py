@@ -7,11 +7,13 @@ import os
 import re
 import shlex
 import signal
+import sys
 
 import pytest
 
 from support import INPUT, Obedient, Recording, TIMEOUT_SECONDS, programs, shell_status, wait_until
 from test_killed import Told, in_group, limited_memory
+from test_systemd import FILTER
 
 pytestmark = pytest.mark.engines("preload")
 
@@ -206,6 +208,85 @@ def test_no_file(run, own, target, case, options, said):
     assert len(counted.stderr.splitlines()) == len(bare.stderr.splitlines()) + bool(said)
 
 
+@pytest.mark.parametrize("case", ["no reader", "no room", "largest size"])
+def test_warning_harms_nobody(runner, own, target, tmp_path, case):
+    """A standard error that nobody reads, that is full, or as large as it may be, neither kills the process nor holds it up."""
+    words = [target("nothing")]
+    if case == "largest size":
+        words = ["prlimit", "--fsize=0", "env", *(f"{name}={value}" for name, value in own.environment("--warn", pattern="none/%p").items()),
+                 *words]
+        with open(tmp_path / "said", "wb") as said:
+            assert runner.start(words, stderr=said).wait(TIMEOUT_SECONDS) == 0
+        return
+    reading, writing = os.pipe()
+    if case == "no reader":
+        os.close(reading)
+    else:
+        os.set_blocking(writing, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writing, bytes(4096))
+        os.set_blocking(writing, True)
+    process = runner.start(words, own.environment("--warn", pattern="none/%p"), stderr=writing)
+    os.close(writing)
+    assert process.wait(TIMEOUT_SECONDS) == 0
+
+
+def test_no_warning_of_forked(run, own, compiled, tmp_path):
+    """What has the number of the standard error by then is a file of the target's."""
+    program = compiled("#include <fcntl.h>\n#include <stdlib.h>\n#include <stdio.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+                       "int main(int n, char **argv)\n{\n\tvoid *volatile kept = malloc(1);\n\tclose(2);\n\topen(argv[1], O_RDWR | O_CREAT, 0600);\n"
+                       "\trename(argv[2], argv[3]);\n\tif (!fork()) {\n\t\tkept = malloc(2);\n\t\t_exit(0);\n\t}\n\twait(NULL);\n}")
+    (own.directory / "goes").mkdir()
+    run([program, tmp_path / "data", own.directory / "goes", own.directory / "went"], own.environment("--warn", pattern="goes/%p"), expect=0)
+    assert (tmp_path / "data").read_bytes() == b""
+    (file,) = (own.directory / "went").iterdir()
+    assert own.salvage(file)[0].gaps
+
+
+# Its filter kills for ftruncate(2), which programs do not call as they begin.
+FILTERS = r"""
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int n, char **argv)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ftruncate, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 4;
+	execv(argv[1], argv + 1);
+	return 5;
+}
+"""
+
+
+def test_filter_that_kills(run, own, target, compiled):
+    """A filter that is older than the program: the process is not measured, and says so if that is asked for."""
+    words = [f"{name}={value}" for name, value in own.environment("--warn").items()]
+    done = run([compiled(FILTERS), "/usr/bin/env", *words, target("nothing")], expect=0)
+    assert b"a filter of system calls may kill it" in done.stderr and not own.files()
+
+
+@pytest.mark.parametrize("action", ["kill", "errno"])
+def test_filtered(run, own, target, action):
+    """Under SystemCallFilter=@system-service, if asked for."""
+    words = [f"{name}={value}" for name, value in own.environment("--filtered").items()]
+    run([sys.executable, FILTER, action, "seccomp", "/usr/bin/env", *words, target("exec_itself"), 1], expect=0)
+    salvaged, said = own.salvage()
+    assert len(own.files()) == 2 and salvaged.ledger["lost"] == 0 and "not complete" not in said
+
+
 @pytest.mark.parametrize("kib", [4, 64, 400, 600])
 def test_full_disk(run, own, target, kib):
     """Whatever there is room for, the program does what it does without, and what has no room is counted as lost."""
@@ -352,7 +433,7 @@ def test_formats(run, allocprof):
     assert lines("shell") == ["export LD_PRELOAD=/l.so", "export ALLOCPROF_OUTPUT=/x/%p", f"export ALLOCPROF_SETTINGS={settings}"]
     assert lines("systemd") == ["Environment=LD_PRELOAD=/l.so", "Environment=ALLOCPROF_OUTPUT=/x/%%p",
                                 f"Environment=ALLOCPROF_SETTINGS={settings}"]
-    assert lines("docker") == ["ENV LD_PRELOAD=/l.so", "ENV ALLOCPROF_OUTPUT=/x/%p", f"ENV ALLOCPROF_SETTINGS={settings}"]
+    assert lines("docker") == ["ENV LD_PRELOAD=/l.so", "ENV ALLOCPROF_OUTPUT=/x/%p", f"ENV ALLOCPROF_SETTINGS={settings},filtered"]
     assert lines("kubernetes")[2:4] == ["- name: ALLOCPROF_OUTPUT", "  value: \"/x/%p\""]
 
 
