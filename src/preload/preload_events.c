@@ -41,6 +41,9 @@ struct chunk {
 
 struct program {
 	__u64 offset; /* of its struct inside_events; 0: not known */
+	/* Offsets of its parts: each as it was when it was first read, since the process could change
+	 * them later; 0: it has not been read. */
+	__u64 parts[INSIDE_EVENT_PARTS];
 	bool is_known, has_ended;
 	__u64 next;	      /* number of the next event */
 	__u64 missed_ns;      /* since when it has been missing, CLOCK_MONOTONIC; 0: it has not */
@@ -219,11 +222,13 @@ static int read_part(struct reading *reading, __u32 part, __u32 first)
 {
 	__u32 n = inside_event_part__chunks(part), *states = &reading->events->states[first], until;
 	struct chunk *chunks = &reading->program->chunks[first];
-	__u64 offset = reading->shared.parts[part];
+	__u64 *known = &reading->program->parts[part];
+	__u64 offset = *known ? *known : reading->shared.parts[part];
 	int err = 0;
 
 	if (!reader__get(&reading->reader, offset, states, n * sizeof(*states)))
 		return -EIO;
+	*known = offset;
 	offset += inside_event_part__chunks_at(part);
 	for (__u32 i = 0; i < n && !err; i = until) {
 		until = i;
@@ -256,7 +261,7 @@ static int free_chunks(struct reading *reading)
 				continue;
 			*chunk = (struct chunk){ 0 };
 			err = fd__write_all_at(fd, &none, sizeof(none),
-					       reading->shared.parts[part] + i * sizeof(none));
+					       program->parts[part] + i * sizeof(none));
 			program->n_freed++;
 		}
 		first += inside_event_part__chunks(part);
@@ -319,24 +324,25 @@ static int read_chunks(struct reading *reading, size_t *n)
 	return err ? err : free_chunks(reading);
 }
 
-/* Reads the program once. @gives_up: an event that is not complete never will be. Sets *@is_done if
- * there is no event that has a number. */
+/* Reads the program once. @gives_up: an event that is not complete never will be. *@last is the highest
+ * number that is of interest, and is lowered to the highest one that was taken; 0: none was. */
 static int read_once(struct preload_events *events, struct program *program, bool gives_up,
-		     size_t *n, bool *is_done)
+		     size_t *n, __u64 *last)
 {
 	struct reading reading = { .events = events, .program = program };
 	size_t before = *n;
 	int err = reader__begin(&reading.reader, events->preload);
 
-	*is_done = true;
-	if (err || !program->offset)
+	if (err || !program->offset ||
+	    !reader__get(&reading.reader, program->offset, &reading.shared,
+			 sizeof(reading.shared))) {
+		*last = 0;
 		return err;
-	if (!reader__get(&reading.reader, program->offset, &reading.shared, sizeof(reading.shared)))
-		return 0;
+	}
 	program->n_lost = reader__add(0, reading.shared.n_lost);
-	reading.shared.n = reader__add(0, reading.shared.n);
-	*is_done = program->next > reading.shared.n;
-	if (*is_done)
+	if (reading.shared.n < *last)
+		*last = reading.shared.n;
+	if (program->next > *last)
 		return 0;
 	err = read_chunks(&reading, n);
 	reading.all = true;
@@ -352,7 +358,7 @@ static int read_once(struct preload_events *events, struct program *program, boo
 		if (reading.least > program->next)
 			give_up(program, reading.least);
 		else if (gives_up)
-			give_up(program, reading.shared.n + 1);
+			give_up(program, *last + 1);
 	}
 	return 0;
 }
@@ -367,10 +373,10 @@ int preload_events__read(struct preload_events *events, __u64 most_ns, size_t *n
 	do {
 		before = *n;
 		for (size_t i = 0; i < events->n_programs && !err; i++) {
-			bool is_done;
+			__u64 last = AP_MAX_SUM;
 
 			if (!events->programs[i].has_ended)
-				err = read_once(events, &events->programs[i], false, n, &is_done);
+				err = read_once(events, &events->programs[i], false, n, &last);
 		}
 	} while (!err && *n > before && clock__now_ns() < until_ns);
 	return err;
@@ -379,18 +385,19 @@ int preload_events__read(struct preload_events *events, __u64 most_ns, size_t *n
 int preload_events__finish(struct preload_events *events, __u32 program, bool runs)
 {
 	__u64 until_ns = clock__now_ns() + (runs ? LAST_NS : 0);
+	/* A process that goes on adds events for ever: only those that it has now are waited for. */
+	__u64 last = AP_MAX_SUM;
 	size_t n = 0, before, n_programs;
-	bool is_done = false;
 	/* The program may have had its first event since. */
 	int err = preload_events__look(events, &n_programs);
 
 	if (err || program >= events->n_programs || events->programs[program].has_ended)
 		return err;
-	while (!err && !is_done) {
+	while (!err && last && events->programs[program].next <= last) {
 		bool gives_up = clock__now_ns() >= until_ns;
 
 		before = n;
-		err = read_once(events, &events->programs[program], gives_up, &n, &is_done);
+		err = read_once(events, &events->programs[program], gives_up, &n, &last);
 		if (!gives_up && n == before)
 			usleep(LOOK_NS / 1000);
 	}

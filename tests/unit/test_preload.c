@@ -464,9 +464,10 @@ static void make_nonsense(struct preload *preload, __u64 *words)
 	assert_int_equal(fd__write_all_at(preload->memory_fd, words, USED_BYTES, 0), 0);
 }
 
-#define PROGRAMS_AT (1 << 16)
-#define EVENTS_AT   (2 << 16)
-#define PART_AT	    (3 << 16)
+#define PROGRAMS_AT   (1 << 16)
+#define EVENTS_AT     (2 << 16)
+#define PART_AT	      (3 << 16)
+#define OTHER_PART_AT (8 << 16)
 
 /* One program with a part of chunks. */
 static void write_part(struct preload *preload, const __u32 states[INSIDE_FIRST_EVENT_CHUNKS],
@@ -479,7 +480,7 @@ static void write_part(struct preload *preload, const __u32 states[INSIDE_FIRST_
 
 	assert_int_equal(fd__read_all_at(preload->memory_fd, &header, sizeof(header), 0), 0);
 	header.programs = (struct inside_array){ .chunks[0] = PROGRAMS_AT, .n = 1 };
-	header.next = 4 << 16;
+	header.next = 16 << 16;
 	fd__write_all_at(preload->memory_fd, &header, sizeof(header), 0);
 	fd__write_all_at(preload->memory_fd, &program, sizeof(program), PROGRAMS_AT);
 	fd__write_all_at(preload->memory_fd, &events, sizeof(events), EVENTS_AT);
@@ -545,6 +546,89 @@ static void test_events(void **state)
 	preload__free(preload);
 }
 
+/* A part is where it was when it was first read, whatever a process writes later. */
+static void test_moved_part(void **state)
+{
+	static const struct inside_event_chunk
+		chunks[INSIDE_FIRST_EVENT_CHUNKS] = { { .first = 1, .events[0].number = 1 } },
+		others[INSIDE_FIRST_EVENT_CHUNKS] = { { .first = 3, .events[0].number = 3 } };
+	static const __u32 used = INSIDE_CHUNK_USED, full = INSIDE_CHUNK_FULL;
+	const __u32 states[INSIDE_FIRST_EVENT_CHUNKS] = { used };
+	const __u64 parts_at = EVENTS_AT + offsetof(struct inside_events, parts);
+	const __u64 moved[] = { 1ULL << 63, 1ULL << 45 };
+	struct inside_event more[] = { { .number = 2 }, { .number = 3 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
+		struct preload *preload = make(INSIDE_LIVE);
+		struct seen seen = { 0 };
+		struct preload_events *events = preload_events__new(preload, note_event, &seen);
+		const int fd = preload->memory_fd;
+		__u64 other_at = OTHER_PART_AT;
+		__u32 left;
+		size_t n;
+
+		assert_non_null(events);
+		write_part(preload, states, chunks, 3, 0);
+		fd__write_all_at(fd, &other_at, sizeof(other_at), parts_at + sizeof(__u64));
+		fd__write_all_at(fd, &full, sizeof(full), OTHER_PART_AT);
+		fd__write_all_at(fd, others, sizeof(others),
+				 OTHER_PART_AT + inside_event_part__chunks_at(1));
+		assert_int_equal(preload_events__look(events, &n), 0);
+		assert_int_equal(preload_events__read(events, 0, &n), 0);
+		assert_int_equal(seen.n, 1);
+		/* Both parts claim to have event 3, so that the other one is not needed for it. */
+		fd__write_all_at(fd, more, sizeof(more),
+				 PART_AT + INSIDE_PAGE +
+					 offsetof(struct inside_event_chunk, events[1]));
+		fd__write_all_at(fd, &moved[i], sizeof(moved[i]), parts_at + sizeof(__u64));
+		assert_int_equal(preload_events__read(events, 0, &n), 0);
+		assert_int_equal(seen.n, 3);
+		assert_int_equal(fd__read_all_at(fd, &left, sizeof(left), OTHER_PART_AT), 0);
+		assert_int_equal(left, INSIDE_CHUNK_FREE);
+		preload_events__free(events);
+		preload__free(preload);
+	}
+}
+
+struct endless {
+	int fd;
+	__u64 n;
+};
+
+static int add_event(void *context, __u32 program, const struct inside_event *event)
+{
+	const struct inside_event next = { .number = event->number + 1 };
+	struct endless *endless = context;
+
+	endless->n++;
+	assert_in_range(next.number, 2, INSIDE_CHUNK_EVENTS);
+	fd__write_all_at(endless->fd, &next, sizeof(next),
+			 PART_AT + INSIDE_PAGE +
+				 offsetof(struct inside_event_chunk, events[event->number]));
+	fd__write_all_at(endless->fd, &next.number, sizeof(next.number), EVENTS_AT);
+	return 0;
+}
+
+/* Only the events that a program has now are waited for. */
+static void test_events_that_never_end(void **state)
+{
+	static const struct inside_event_chunk chunks[INSIDE_FIRST_EVENT_CHUNKS] = {
+		{ .first = 1, .events[0].number = 1 }
+	};
+	static const __u32 states[INSIDE_FIRST_EVENT_CHUNKS] = { INSIDE_CHUNK_USED };
+	struct preload *preload = make(INSIDE_LIVE);
+	struct endless endless = { .fd = preload->memory_fd };
+	struct preload_events *events = preload_events__new(preload, add_event, &endless);
+
+	assert_non_null(events);
+	write_part(preload, states, chunks, 1, 0);
+	assert_int_equal(preload_events__finish(events, 0, true), 0);
+	assert_int_equal(endless.n, 1);
+	assert_int_equal(preload_events__lost(events), 0);
+	preload_events__free(events);
+	preload__free(preload);
+}
+
 static void test_nonsense(void **state)
 {
 	__u64 *words = malloc(USED_BYTES);
@@ -577,6 +661,8 @@ int main(void)
 		cmocka_unit_test(test_forged_number_of_programs),
 		cmocka_unit_test(test_many_programs),
 		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_moved_part),
+		cmocka_unit_test(test_events_that_never_end),
 		cmocka_unit_test(test_nonsense),
 	};
 
