@@ -34,6 +34,8 @@ static struct {
 	char wake_path[MEMORY_PATH_BYTES];
 	bool is_own;	     /* the file is this process's own, and nobody is beside it */
 	size_t failed_bytes; /* the smallest size for which the file system had no room; 0: none */
+	__u64 failed_ns;     /* when that was; 0: it will not have room later either */
+	__u32 n_refused;
 	struct pool shared, own;
 } memory = { .shared.is_shared = true };
 
@@ -156,11 +158,53 @@ bool memory__is_full(void)
 	return __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
 }
 
+static void note_lack(size_t size, __u64 now_ns)
+{
+	__atomic_store_n(&memory.failed_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&memory.failed_bytes, size, __ATOMIC_RELAXED);
+}
+
+/* A disk that was full may have room some time later. The clock is read once in so many requests, since it
+ * takes a system call. */
+#define RETRY_NS      (5000 * NS_PER_MS)
+#define RETRY_REFUSED 64
+
+static bool may_try_again(void)
+{
+	__u64 since_ns = __atomic_load_n(&memory.failed_ns, __ATOMIC_RELAXED);
+
+	return since_ns &&
+	       !(__atomic_add_fetch(&memory.n_refused, 1, __ATOMIC_RELAXED) % RETRY_REFUSED) &&
+	       sys__may(__NR_clock_gettime) && sys__now_ns() > since_ns + RETRY_NS;
+}
+
 bool memory__lacks(size_t size)
 {
 	size_t failed = __atomic_load_n(&memory.failed_bytes, __ATOMIC_RELAXED);
 
-	return unlikely(failed && size >= failed);
+	if (likely(!failed || size < failed))
+		return false;
+	if (!may_try_again())
+		return true;
+	__atomic_store_n(&memory.failed_bytes, 0, __ATOMIC_RELAXED);
+	return false;
+}
+
+__u64 memory__reserve(size_t size)
+{
+	__u64 *next = &memory.header->next, limit = memory.header->size_bytes;
+	__u64 offset = __atomic_load_n(next, __ATOMIC_RELAXED);
+
+	do {
+		if (offset <= limit && size <= limit - offset)
+			continue;
+		/* The size of a process's own file is what its user gives it. */
+		if (memory.is_own)
+			note_lack(size, 0);
+		return 0;
+	} while (!__atomic_compare_exchange_n(next, &offset, offset + size, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return offset;
 }
 
 /* Has the file system allocate the pages of a process's own file, for kernels without
@@ -211,14 +255,8 @@ void *memory__map(__u64 offset, size_t size)
 	__u64 limit = memory.header->size_bytes;
 	void *address;
 
-	if (!offset || offset & (INSIDE_PAGE - 1))
+	if (!offset || offset & (INSIDE_PAGE - 1) || offset > limit || size > limit - offset)
 		return NULL;
-	if (offset > limit || size > limit - offset) {
-		/* The size of a process's own file is what its user gives it. */
-		if (memory.is_own)
-			__atomic_store_n(&memory.failed_bytes, size, __ATOMIC_RELAXED);
-		return NULL;
-	}
 	address = map_copy(memory.header, offset, size);
 	/* The copy is larger at first than the mapping that is wanted and may exceed a limit of
 	 * address space (ulimit -v). */
@@ -226,7 +264,7 @@ void *memory__map(__u64 offset, size_t size)
 		address = map_file(memory.path, offset, size, true);
 	if (address && !has_pages(address, offset, size)) {
 		sys__unmap(address, size);
-		__atomic_store_n(&memory.failed_bytes, size, __ATOMIC_RELAXED);
+		note_lack(size, sys__may(__NR_clock_gettime) ? sys__now_ns() : 0);
 		return NULL;
 	}
 	return address;
@@ -390,12 +428,21 @@ void memory__await(const __u32 *word, __u32 value)
 
 void *memory__take_pages(size_t size, __u64 *offset)
 {
+	__u64 end;
+	void *pages;
+
 	size = (size + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
 	/* Without this check each call of the target would fail again, after several system calls. */
 	if (memory__lacks(size))
 		return NULL;
-	*offset = __atomic_fetch_add(&memory.header->next, size, __ATOMIC_RELAXED);
-	return memory__map(*offset, size);
+	*offset = memory__reserve(size);
+	pages = memory__map(*offset, size);
+	end = *offset + size;
+	/* Attempts that fail again and again would use up the file. */
+	if (!pages && *offset)
+		__atomic_compare_exchange_n(&memory.header->next, &end, *offset, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return pages;
 }
 
 /* The first pieces are small, since many processes run briefly; later ones are large. */
@@ -409,18 +456,19 @@ static size_t piece_bytes(__u32 index)
  * piece, too. */
 static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *offset)
 {
-	__u32 index = __atomic_add_fetch(&pool->n_pieces, 1, __ATOMIC_RELAXED);
+	__u32 index = __atomic_add_fetch(&pool->n_pieces, 1, __ATOMIC_RELAXED), taken = index;
 	__u64 at = 0;
-	char *piece;
+	char *piece = NULL;
 
-	if (index >= MAX_PIECES)
+	if (index < MAX_PIECES && size <= piece_bytes(index))
+		piece = pool->is_shared ? memory__take_pages(piece_bytes(index), &at)
+					: sys__map_private(piece_bytes(index));
+	if (!piece) {
+		/* Attempts that fail again and again would use up the numbers. */
+		__atomic_compare_exchange_n(&pool->n_pieces, &taken, index - 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 		return NULL;
-	if (size > piece_bytes(index))
-		return NULL;
-	piece = pool->is_shared ? memory__take_pages(piece_bytes(index), &at)
-				: sys__map_private(piece_bytes(index));
-	if (!piece)
-		return NULL;
+	}
 	pool->pieces[index] = piece;
 	pool->offsets[index] = at;
 	__atomic_compare_exchange_n(&pool->state, &before, (__u64)index << 32 | size, false,
@@ -598,8 +646,9 @@ void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array,
 		return NULL;
 	offset = __atomic_load_n(&array->chunks[chunk], __ATOMIC_ACQUIRE);
 	if (!offset) {
-		offset = __atomic_fetch_add(&memory.header->next, chunk_bytes(chunk, size),
-					    __ATOMIC_RELAXED);
+		offset = memory__reserve(chunk_bytes(chunk, size));
+		if (!offset)
+			return NULL;
 		if (!__atomic_compare_exchange_n(&array->chunks[chunk], &none, offset, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			offset = none;

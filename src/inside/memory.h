@@ -48,6 +48,10 @@ void *memory__take_private(size_t size);
 /* Maps @size bytes of shared memory from @offset, a multiple of INSIDE_PAGE. NULL on failure. */
 void *memory__map(__u64 offset, size_t size);
 
+/* Takes @size bytes, whole pages, of what is left of the shared memory. Returns their offset; 0: there are
+ * not so many, and what is left stays for smaller requests. */
+__u64 memory__reserve(size_t size);
+
 /* Takes @size bytes of shared memory, rounded up to whole pages, and maps them separately, so that
  * the caller may unmap them. NULL on failure. */
 void *memory__take_pages(size_t size, __u64 *offset);
@@ -105,7 +109,8 @@ const void *memory__map_tables(__u64 offset, size_t size);
 /* Returns whether the file system of the shared memory lacked room for this process. */
 bool memory__is_full(void);
 
-/* Returns whether there was no room for so many bytes, and asking again would be in vain. */
+/* Returns whether there was no room for so many bytes, and asking again would be in vain. Where a disk was full, it
+ * may be asked again some seconds later. */
 bool memory__lacks(size_t size);
 
 /* Returns the reason under which a call is counted as lost because there was no memory. */

@@ -31,7 +31,9 @@ static struct inside_stack *map_table(__u32 table)
 		return mapped;
 	offset = __atomic_load_n(&header->stacks[table], __ATOMIC_ACQUIRE);
 	if (!offset) {
-		offset = __atomic_fetch_add(&header->next, bytes, __ATOMIC_RELAXED);
+		offset = memory__reserve(bytes);
+		if (!offset)
+			return NULL;
 		if (!__atomic_compare_exchange_n(&header->stacks[table], &none, offset, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			offset = none;

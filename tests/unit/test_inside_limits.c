@@ -12,6 +12,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "allocprof.h"
 #include "inside_host.h"
@@ -119,6 +122,90 @@ static void test_full_file_system(void **state)
 	assert_int_equal(measured.results.stats[AP_STAT_UNTRACKED + AP_UNTRACKED_NO_ROOM],
 			 N_BLOCKS - n_live(&measured));
 	measured__finish(&measured);
+}
+
+#define OWN_BYTES (64ULL << 20)
+
+static void make_own(void)
+{
+	const struct inside_settings settings = { .mode = INSIDE_COUNT };
+	char path[] = "own-XXXXXX/file";
+
+	path[10] = '\0';
+	CHECK(mkdtemp(path));
+	path[10] = '/';
+	CHECK(!memory__make(path, &settings, OWN_BYTES));
+	CHECK(!unlink(path));
+	path[10] = '\0';
+	CHECK(!rmdir(path));
+}
+
+/* Runs @fn in a process with a file of its own. */
+static void in_own(void (*fn)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		make_own();
+		fn();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void take_what_is_left(void)
+{
+	struct mapped_array mapped = { 0 };
+	struct inside_array array = { 0 };
+	__u64 offset;
+	__u32 index;
+
+	CHECK(!memory__take_pages(OWN_BYTES, &offset));
+	CHECK(memory__take_pages(OWN_BYTES / 2, &offset));
+	CHECK(!mapped_array__add(&mapped, &array, OWN_BYTES, &index));
+	CHECK(memory__take_pages(INSIDE_PAGE, &offset));
+	CHECK(memory__take(100, &offset));
+}
+
+/* What does not fit leaves room for what does. */
+static void test_request_that_does_not_fit(void **state)
+{
+	in_own(take_what_is_left);
+}
+
+static __u64 passed_s;
+
+/* Time passes only where the test says so. */
+static long refuse_pages_for_some_time(long number, const long arguments[6])
+{
+	if (number == __NR_clock_gettime) {
+		((struct timespec *)arguments[1])->tv_sec = 1000 + passed_s;
+		((struct timespec *)arguments[1])->tv_nsec = 0;
+		return 0;
+	}
+	return passed_s ? host__ask_kernel(number, arguments) : refuse_pages(number, arguments);
+}
+
+static void try_full_disk(void)
+{
+	__u64 before = memory__header()->next, offset;
+
+	host__answer_by(refuse_pages_for_some_time);
+	for (int i = 0; i < 10000; i++)
+		CHECK(!memory__take_pages(INSIDE_PAGE, &offset) && !memory__take(100, &offset));
+	CHECK(memory__is_full() && memory__header()->next == before);
+	passed_s = 3600;
+	for (int i = 0; i < 1000 && memory__is_full(); i++)
+		memory__take_pages(INSIDE_PAGE, &offset);
+	CHECK(!memory__is_full() && memory__take(100, &offset));
+}
+
+static void test_full_disk_that_gets_room(void **state)
+{
+	in_own(try_full_disk);
 }
 
 /* All functions that the library stands in front of, each with a key of its own. */
@@ -378,6 +465,8 @@ int main(void)
 		cmocka_unit_test(test_limits_of_live_blocks),
 		cmocka_unit_test(test_full_memory),
 		cmocka_unit_test(test_full_file_system),
+		cmocka_unit_test(test_request_that_does_not_fit),
+		cmocka_unit_test(test_full_disk_that_gets_room),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_names_of_threads),
 		cmocka_unit_test(test_arrays),
