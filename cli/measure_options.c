@@ -355,8 +355,7 @@ int measure__resolve(struct measure *measure, struct error *error)
 
 bool measure__attaches(const struct measure *measure)
 {
-	return measure->pid || measure->all || measure->choice.name || measure->choice.group ||
-	       measure->choice.user;
+	return measure->pid || measure->all || measure->choice.name || measure->choice.group;
 }
 
 int measure__find_processes(struct measure *measure, struct error *error)
@@ -394,40 +393,39 @@ void measure__release(struct measure *measure)
 	measure->set = NULL;
 }
 
-/* Returns how the option is called that searches for processes; NULL: there is none. */
-static const char *name_search(const struct measure *measure)
-{
-	const struct process_choice *choice = &measure->choice;
-
-	return choice->name    ? "--name"
-	       : choice->group ? "--cgroup"
-	       : choice->user  ? "--user"
-			       : NULL;
-}
-
 static int check_target(const struct measure *measure, const char *command, struct error *error)
 {
-	const char *search = name_search(measure);
-	const char *choice = measure->set ? "-p" : measure->all ? "-a" : search;
+	const struct process_choice *choice = &measure->choice;
+	const char *search = choice->name    ? "--name"
+			     : choice->group ? "--cgroup"
+			     : measure->all  ? "-a"
+					     : NULL;
 
 	if (measure__attaches(measure) && measure->argv)
 		return error__set(
 			error, -EINVAL,
 			"%s and the command '%s' cannot be used together; give one target or the "
 			"other",
-			choice, measure->argv[0]);
+			search ?: "-p", measure->argv[0]);
 	if (!measure__attaches(measure) && !measure->argv)
-		return error__set(error, -EINVAL,
-				  "no target; give a command (allocprof %s ./app) or a process "
-				  "(-p PID)",
-				  command);
-	if (measure->set && (search || measure->all))
+		return choice->user
+			       ? error__set(
+					 error, -EINVAL,
+					 "no target; give a command to run as '%s', or -a for all "
+					 "processes of that user",
+					 choice->user)
+			       : error__set(
+					 error, -EINVAL,
+					 "no target; give a command (allocprof %s ./app) or a process "
+					 "(-p PID)",
+					 command);
+	if (measure->set && (search || choice->user))
 		return error__set(
 			error, -EINVAL,
 			"-p and %s cannot be used together; the one names processes, the other "
 			"searches for them",
-			search ?: "-a");
-	if (measure->all && search)
+			search ?: "--user");
+	if (measure->all && (choice->name || choice->group))
 		return error__set(
 			error, -EINVAL,
 			"-a and %s cannot be used together; the one is for all processes, "

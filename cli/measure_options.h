@@ -27,7 +27,7 @@ struct measure {
 	/* Processes that are measured, which measure__find_processes() searches for; freed by
 	 * measure__release(). NULL: a command is launched. */
 	struct process_set *set;
-	/* Arguments of --name, --cgroup and, without a command, --user. */
+	/* Arguments of --name, --cgroup and, if there is no command, --user. */
 	struct process_choice choice;
 	bool all;	  /* --all: no choice */
 	bool follows;	  /* --follow was given */
@@ -123,7 +123,7 @@ enum {
 	  "Only the command itself, not the processes that it starts", 0 }
 #define MEASURE_OPTION_USER                                                                        \
 	{ "user", OPT_USER, "NAME", 0,                                                             \
-	  "Run the command as this user, with its groups; without one: attach to this user's processes", 0 }
+	  "Run the command as this user, with its groups; with -a, --name or --cgroup: only its processes", 0 }
 #define MEASURE_OPTIONS_ISOLATE                                                                    \
 	{ "isolate", OPT_ISOLATE, NULL, 0,                                                         \
 	  "Give the command copies of the probed files, so that no other process meets the probes", 0 }, \

@@ -155,7 +155,7 @@ def test_user(runner, allocprof, named, tmp_path):
     program.parent.chmod(0o755)
     as_user = ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups"]
     own, other = Obedient(runner, [*as_user, program]), Obedient(runner, [program])
-    for i, choice in enumerate((["--user", "4242"], ["--name", named.name, "--user=4242"])):
+    for i, choice in enumerate((["-a", "--user", "4242"], ["--name", named.name, "--user=4242"])):
         data = tmp_path / f"data{i}"
         several = Several(runner, allocprof, data, *choice)
         later, others = Obedient(runner, [*as_user, program]), Obedient(runner, [program])
@@ -167,20 +167,6 @@ def test_user(runner, allocprof, named, tmp_path):
         assert calls_by_pid(data) == {own.pid: 10, later.pid: 30}
     own.exit()
     other.exit()
-
-
-def test_all(runner, allocprof, named, tmp_path):
-    """Every process of the machine, these among them."""
-    first = Obedient(runner, [named("sleeper")])
-    data = tmp_path / "data"
-    several = Several(runner, allocprof, data, "-a")
-    later = Obedient(runner, [first.process.args[0]])
-    for process, n in ((first, 10), (later, 20)):
-        process.ask(f"alloc {n}")
-        process.exit()
-    several.finish()
-    counts = calls_by_pid(data)
-    assert counts[first.pid] == 10 and counts[later.pid] == 20
 
 
 def test_group(runner, allocprof, target, group, tmp_path):
@@ -239,7 +225,7 @@ def test_one_without_an_allocator(runner, allocprof, target, tmp_path):
     (["--name", "no-such-one"], "no process that runs now has the name 'no-such-one'"),
     (["--cgroup", "/no/such/one"], "no process that runs now is in the control group /no/such/one"),
     (["--name", "no-such-one", "--user", "daemon"], "no process that runs now has the name 'no-such-one' and is of the user 'daemon'"),
-    (["--user", "no-such-one"], "there is no user 'no-such-one'"),
+    (["-a", "--user", "no-such-one"], "there is no user 'no-such-one'"),
     (["--engine=inside", "--name", "python*"], "--engine=inside does not notice processes that start later"),
 ])
 def test_not_measured(runner, allocprof, words, sentence):
@@ -250,7 +236,8 @@ def test_not_measured(runner, allocprof, words, sentence):
     (["-p", "1,x"], "'x' is no process id"),
     (["-p", "1,"], "'' is no process id"),
     (["--name", "a", "-p", "1"], "-p and --name cannot be used together"),
-    (["-a", "--user", "daemon"], "-a and --user cannot be used together"),
+    (["-a", "--name", "daemon"], "-a and --name cannot be used together"),
+    (["--user", "daemon"], "no target; give a command to run as 'daemon', or -a for all processes of that user"),
     (["--follow", "true"], "--follow is for -p"),
     (["--cgroup", "a", "true"], "--cgroup and the command 'true' cannot be used together"),
 ])
