@@ -78,6 +78,11 @@ static const char *end_text(enum session_salvaged_end end)
 		       "last call";
 	case SALVAGED_UNBEGUN:
 		return "was killed before it had counted anything";
+	case SALVAGED_NO_ROOM:
+		return "has counted nothing: it found no room, or may not make a system call that it takes";
+	case SALVAGED_ELSEWHERE:
+		return "is of another PID namespace, so it is not known from here whether it runs or was killed: "
+		       "its counts are those of this moment";
 	default:
 		return NULL;
 	}
@@ -117,6 +122,8 @@ static int salvage(const struct salvage_options *options, struct error *error)
 	if (err)
 		return err;
 	profile = session__profile(session);
+	for (size_t i = 0; session__salvage_skipped(session, i); i++)
+		message__print("%s: it is left out", session__salvage_skipped(session, i));
 	if (!options->quiet)
 		print_ends(session);
 	measure_gaps__report(profile);

@@ -21,6 +21,8 @@
 struct own_files {
 	struct own_file *list;
 	size_t n;
+	struct error *skipped; /* says of each file why it was skipped */
+	size_t n_skipped;
 	char *command;
 	char **argv;
 };
@@ -30,15 +32,19 @@ static int refuse(struct error *error, const char *path, const char *why)
 	return error__set(error, -EINVAL, "%s %s", path, why);
 }
 
+/* What a process leaves that is killed as it begins. */
+#define HAS_NOTHING -ENODATA
+
 static int check_header(const struct inside_header *header, const char *path, struct error *error)
 {
 	const struct inside_settings *settings = &header->settings;
 
 	if (header->magic != INSIDE_MAGIC)
-		return refuse(
-			error, path,
-			"is no file that a process has kept (allocprof-env(1)), or its process "
-			"was killed before it had begun");
+		return error__set(
+			error, HAS_NOTHING,
+			"%s is no file that a process has kept (allocprof-env(1)), or its process "
+			"was killed before it had begun",
+			path);
 	if (header->version != INSIDE_VERSION || header->header_bytes != sizeof(*header))
 		return refuse(error, path,
 			      "was written by another version of allocprof: use its own "
@@ -70,15 +76,20 @@ static int read_origin(struct own_file *file, const struct inside_header *header
 
 	if (err || !reader__get(&reader, header->origin, &file->origin, sizeof(file->origin)) ||
 	    file->origin.sample_bytes > SAMPLING_MAX_BYTES)
-		return refuse(
-			error, file->path,
-			"says nothing about its process, which was killed as it began, or has "
-			"written over it");
+		return error__set(
+			error, HAS_NOTHING,
+			"%s says nothing about its process, which was killed as it began, or has "
+			"written over it",
+			file->path);
 	terminate(&file->origin);
 	/* A process that is killed before its entry is complete has counted nothing. */
 	if (preload__read_program(file->preload, 0, &file->program) ||
 	    file->program.state != INSIDE_READY)
 		file->program = (struct inside_program){ 0 };
+	file->begin_ns = file->program.pid ? file->program.begin_ns : file->origin.monotonic_ns;
+	if (file->begin_ns > AP_MAX_SUM)
+		file->begin_ns = AP_MAX_SUM;
+	file->found_no_room = !file->program.pid && header->gaps[INSIDE_GAP_PROGRAMS];
 	return 0;
 }
 
@@ -87,18 +98,23 @@ static int is_file(void *context, const struct proc_mapping *mapping)
 	return !strcmp(mapping->path, context);
 }
 
-/* Returns whether this kernel still runs the process. Its number may be another process's here. */
-static bool still_runs(const struct own_file *file)
+/* Finds out whether this kernel still runs the process. Its number may be another process's here. */
+static void look_for_process(struct own_file *file)
 {
 	char boot_id[sizeof(file->origin.boot_id)] = "";
 	_cleanup_(close_fd) int fd = regular_file__open("/proc/sys/kernel/random/boot_id");
+	struct stat own;
 
 	if (file->program.ended != INSIDE_RUNS || !file->program.pid || fd < 0 ||
 	    read(fd, boot_id, sizeof(boot_id) - 1) <= 0)
-		return false;
+		return;
 	boot_id[strcspn(boot_id, "\n")] = 0;
-	return !strcmp(boot_id, file->origin.boot_id) &&
-	       proc_maps__each(file->program.pid, is_file, file->path) == 1;
+	if (strcmp(boot_id, file->origin.boot_id) != 0)
+		return;
+	file->is_elsewhere = file->program.pid_namespace && !stat("/proc/self/ns/pid", &own) &&
+			     own.st_ino != file->program.pid_namespace;
+	file->runs =
+		!file->is_elsewhere && proc_maps__each(file->program.pid, is_file, file->path) == 1;
 }
 
 static int open_file(struct own_file *file, const char *path, struct error *error)
@@ -129,12 +145,16 @@ static int open_file(struct own_file *file, const char *path, struct error *erro
 	if (err)
 		return err;
 	file->settings = header.settings;
+	if (file->settings.epoch_ns > file->begin_ns)
+		file->settings.epoch_ns = file->begin_ns;
+	file->device = status.st_dev;
+	file->inode = status.st_ino;
 	file->modified_ns = status.st_mtim.tv_sec * NS_PER_S + status.st_mtim.tv_nsec;
 	file->preload->mode = header.settings.mode;
 	file->preload->functions = (1ULL << AP_DEFINED) - 1;
 	if (file->origin.sample_bytes)
 		sampling__configure(file->origin.sample_bytes, &file->preload->sampling);
-	file->runs = still_runs(file);
+	look_for_process(file);
 	return 0;
 }
 
@@ -159,7 +179,7 @@ static int check_alike(const struct own_files *files, struct error *error)
 				"%s and %s are of other machines, or from before and after a "
 				"restart, whose clocks differ: make a recording of each",
 				first->path, other->path);
-		if (!strcmp(other->path, first[i - 1].path))
+		if (other->device == first[i - 1].device && other->inode == first[i - 1].inode)
 			return refuse(error, other->path, "was given twice");
 	}
 	if (first->settings.mode == INSIDE_LIVE && files->n > 1)
@@ -174,8 +194,12 @@ static int compare(const void *a, const void *b)
 {
 	const struct own_file *x = a, *y = b;
 
-	if (x->program.begin_ns != y->program.begin_ns)
-		return x->program.begin_ns < y->program.begin_ns ? -1 : 1;
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	if (x->inode != y->inode)
+		return x->inode < y->inode ? -1 : 1;
 	return strcmp(x->path, y->path);
 }
 
@@ -201,19 +225,50 @@ static int take_command(struct own_files *files)
 	return 0;
 }
 
+static void release(struct own_file *file)
+{
+	preload__free(file->preload);
+	free(file->path);
+	*file = (struct own_file){ 0 };
+}
+
+/* Opens all files but those that have nothing to read. */
+static int open_all(struct own_files *files, char *const *paths, size_t n, struct error *error)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct error why = { 0 };
+		int err = open_file(&files->list[files->n], paths[i], &why);
+
+		if (!err) {
+			files->n++;
+			continue;
+		}
+		release(&files->list[files->n]);
+		if (err != HAS_NOTHING) {
+			*error = why;
+			return err;
+		}
+		files->skipped[files->n_skipped++] = why;
+	}
+	if (files->n)
+		return 0;
+	*error = files->skipped[0];
+	return HAS_NOTHING;
+}
+
 int own_files__open(char *const *paths, size_t n, struct own_files **out, struct error *error)
 {
 	struct own_files *files = calloc(1, sizeof(*files));
 	int err = 0;
 
-	if (files)
+	if (files) {
 		files->list = calloc(n, sizeof(*files->list));
-	if (!files || !files->list)
-		err = error__set(error, -ENOMEM, "no memory");
-	for (size_t i = 0; i < n && !err; i++) {
-		files->n++;
-		err = open_file(&files->list[i], paths[i], error);
+		files->skipped = calloc(n, sizeof(*files->skipped));
 	}
+	if (!files || !files->list || !files->skipped)
+		err = error__set(error, -ENOMEM, "no memory");
+	if (!err)
+		err = open_all(files, paths, n, error);
 	if (!err)
 		qsort(files->list, n, sizeof(*files->list), compare);
 	if (!err)
@@ -232,11 +287,10 @@ void own_files__free(struct own_files *files)
 {
 	if (!files)
 		return;
-	for (size_t i = 0; i < files->n && files->list; i++) {
-		preload__free(files->list[i].preload);
-		free(files->list[i].path);
-	}
+	for (size_t i = 0; i < files->n; i++)
+		release(&files->list[i]);
 	free(files->list);
+	free(files->skipped);
 	free(files->command);
 	free(files->argv);
 	free(files);
@@ -250,6 +304,11 @@ size_t own_files__count(const struct own_files *files)
 const struct own_file *own_files__get(const struct own_files *files, size_t index)
 {
 	return &files->list[index];
+}
+
+const char *own_files__skipped(const struct own_files *files, size_t index)
+{
+	return index < files->n_skipped ? files->skipped[index].text : NULL;
 }
 
 void own_files__configure(const struct own_files *files, struct session_options *options)

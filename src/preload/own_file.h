@@ -24,12 +24,16 @@ struct own_file {
 	struct inside_settings settings;
 	struct inside_origin origin;   /* its texts are terminated */
 	struct inside_program program; /* state INSIDE_EMPTY: the process was killed as it began */
-	__u64 modified_ns;	       /* CLOCK_REALTIME at which the file was written to last */
-	bool runs;		       /* the process has the file mapped still */
+	__u64 device, inode;
+	__u64 begin_ns;	    /* CLOCK_MONOTONIC at which the program began */
+	__u64 modified_ns;  /* CLOCK_REALTIME at which the file was written to last */
+	bool runs;	    /* the process has the file mapped still */
+	bool is_elsewhere;  /* it is of another PID namespace: whether it runs is not known */
+	bool found_no_room; /* the process itself could not begin to count */
 };
 
-/* Opens and checks @n files, at least one. The caller frees *@out. Returns 0 or a negative errno with
- * *@error set. */
+/* Opens and checks @n files, at least one. Those that have nothing to read are skipped, if any other has. The caller
+ * frees *@out. Returns 0 or a negative errno with *@error set. */
 int own_files__open(char *const *paths, size_t n, struct own_files **out, struct error *error);
 
 /* Accepts NULL. */
@@ -39,6 +43,9 @@ size_t own_files__count(const struct own_files *files);
 
 /* Returns a file, in the order in which their programs began. */
 const struct own_file *own_files__get(const struct own_files *files, size_t index);
+
+/* Returns the sentence that says why a file was skipped; NULL if fewer were. */
+const char *own_files__skipped(const struct own_files *files, size_t index);
 
 /* Sets the options with which the files were written, which are the same for all of them. */
 void own_files__configure(const struct own_files *files, struct session_options *options);

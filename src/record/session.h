@@ -46,8 +46,10 @@ enum session_salvaged_end {
 	SALVAGED_RUNS, /* it goes on: the profile is of the moment of the reading */
 	SALVAGED_EXITED,
 	SALVAGED_EXECED,
-	SALVAGED_KILLED,  /* it could not say: the counts are complete up to its last call */
-	SALVAGED_UNBEGUN, /* it was killed before it had counted anything */
+	SALVAGED_KILLED,    /* it could not say: the counts are complete up to its last call */
+	SALVAGED_UNBEGUN,   /* it was killed before it had counted anything */
+	SALVAGED_NO_ROOM,   /* it could not begin to count */
+	SALVAGED_ELSEWHERE, /* it is of another PID namespace, and runs or was killed */
 };
 
 struct session_salvaged {
@@ -59,6 +61,9 @@ struct session_salvaged {
 /* Stores the file number @index, in the order in which their programs began. Returns false if there are
  * fewer. */
 bool session__salvaged(const struct session *session, size_t index, struct session_salvaged *out);
+
+/* Returns the sentence that says why a file was left out, which has nothing to read; NULL if fewer were. */
+const char *session__salvage_skipped(const struct session *session, size_t index);
 
 /* Sets the probes and starts the command. Fails with the errors of execvp(3): -ENOENT, -EACCES. */
 int session__launch(struct session *session, char *const argv[],

@@ -28,12 +28,12 @@ static __u64 end_of(const struct own_files *files)
 		__u64 end_ns = file->program.end_ns;
 
 		if (file->runs)
-			return clock__now_ns();
-		if (file->program.ended == INSIDE_RUNS)
+			end_ns = clock__now_ns();
+		else if (file->program.ended == INSIDE_RUNS)
 			end_ns = file->modified_ns - file->origin.realtime_ns +
 				 file->origin.monotonic_ns;
-		if (end_ns < file->program.begin_ns || end_ns > AP_MAX_SUM)
-			end_ns = file->program.begin_ns;
+		if (end_ns < file->begin_ns || end_ns > AP_MAX_SUM)
+			end_ns = file->begin_ns;
 		if (end_ns > last_ns)
 			last_ns = end_ns;
 	}
@@ -48,10 +48,10 @@ static void describe(struct session *session)
 	struct target *target = &session->target;
 
 	session->argv = own_files__command(files);
-	session->start_realtime_ns = realtime_of(first, first->program.begin_ns);
+	session->start_realtime_ns = realtime_of(first, first->begin_ns);
 	target->launched = true;
 	target->pid = first->program.pid;
-	target->start_ns = first->program.begin_ns;
+	target->start_ns = first->begin_ns;
 	target->end_ns = end_of(files);
 	target->waited = true;
 	for (size_t i = 0; i < own_files__count(files); i++)
@@ -107,11 +107,18 @@ bool session__salvaged(const struct session *session, size_t index, struct sessi
 	*out = (struct session_salvaged){
 		.path = file->path,
 		.pid = file->program.pid,
-		.end = !file->program.pid		      ? SALVAGED_UNBEGUN
+		.end = file->found_no_room		      ? SALVAGED_NO_ROOM
+		       : !file->program.pid		      ? SALVAGED_UNBEGUN
 		       : file->runs			      ? SALVAGED_RUNS
+		       : file->is_elsewhere		      ? SALVAGED_ELSEWHERE
 		       : file->program.ended == INSIDE_EXITED ? SALVAGED_EXITED
 		       : file->program.ended == INSIDE_EXECED ? SALVAGED_EXECED
 							      : SALVAGED_KILLED,
 	};
 	return true;
+}
+
+const char *session__salvage_skipped(const struct session *session, size_t index)
+{
+	return session->salvaged ? own_files__skipped(session->salvaged, index) : NULL;
 }
