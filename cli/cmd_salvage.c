@@ -7,6 +7,7 @@
 #include "data_file.h"
 #include "error.h"
 #include "filter.h"
+#include "measure.h"
 #include "measure_gaps.h"
 #include "message.h"
 #include "options.h"
@@ -142,11 +143,13 @@ static int run_salvage(char **argv)
 {
 	struct salvage_options options = { .output = DATA_FILE_DEFAULT };
 	struct error error = { 0 };
+	struct rlimit before;
 	int err, status;
 
 	status = options__read(&cmd_salvage, parse_salvage, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
+	measure__allow_many_files(&before);
 	/* The operands are there by now. */
 	options.paths = argv + 1;
 	err = salvage(&options, &error);

@@ -183,13 +183,12 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Raises RLIMIT_NOFILE: each mapped file stays open until it has been symbolized. */
-static void allow_many_files(struct target_inheritance *inheritance)
+void measure__allow_many_files(struct rlimit *before)
 {
 	struct rlimit more;
 
-	getrlimit(RLIMIT_NOFILE, &inheritance->files);
-	more = inheritance->files;
+	getrlimit(RLIMIT_NOFILE, before);
+	more = *before;
 	more.rlim_cur = more.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &more);
 }
@@ -356,7 +355,7 @@ static int run_session(const struct measure *measure, struct measure_surrounding
 	surroundings->own_signals = measure->session.own_signals;
 	block_write_signals(surroundings);
 	if (!surroundings->has_signal_fd)
-		allow_many_files(&surroundings->inheritance);
+		measure__allow_many_files(&surroundings->inheritance.files);
 	options.launches = !measure->pid;
 	options.command = measure->pid ? NULL : measure->argv;
 	options.expected = measure->expected;

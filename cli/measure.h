@@ -7,6 +7,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
 
 #include "measure_options.h"
 #include "profile_runs.h"
@@ -29,6 +30,10 @@ struct measure_surroundings {
 	struct target_inheritance inheritance;
 	struct target_user user; /* the user of --user */
 };
+
+/* Raises RLIMIT_NOFILE, which was *@before: each mapped file stays open until it has been symbolized, and each file of
+ * a process's own until it has been read. */
+void measure__allow_many_files(struct rlimit *before);
 
 /* Returns whether a signal that ends the measurement has arrived since the last check. */
 bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings);
