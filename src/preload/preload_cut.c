@@ -142,7 +142,7 @@ int preload_engine__move_counts(struct preload_engine *engine, bool goes_on)
 	return err;
 }
 
-static __u64 sum_stats(const struct preload_results *counted)
+__u64 preload_engine__sum_stats(const struct preload_results *counted)
 {
 	__u64 sum = counted->n_programs + counted->n_threads;
 
@@ -317,7 +317,7 @@ int preload_engine__collect_snapshot(struct preload_engine *engine)
 			err = preload__read(engine->preload, &now);
 		if (err)
 			return err;
-		if (sum_stats(&now) != sum_stats(&engine->counted))
+		if (preload_engine__sum_stats(&now) != preload_engine__sum_stats(&engine->counted))
 			err = -EAGAIN;
 		preload_results__free(&now);
 	}

@@ -285,6 +285,20 @@ static int read_all(struct salvage_engine *engine)
 	return err;
 }
 
+/* Fails with -EAGAIN if the process has counted something since its counters were read. */
+static int check_unchanged(const struct salvage_engine *engine)
+{
+	const struct preload_results *counted = &engine->base.counted;
+	struct preload_results now;
+	int err = preload__read(own_files__get(engine->files, 0)->preload, &now);
+
+	if (err)
+		return err;
+	err = preload_engine__sum_stats(&now) == preload_engine__sum_stats(counted) ? 0 : -EAGAIN;
+	preload_results__free(&now);
+	return err;
+}
+
 static int finish(struct engine *base)
 {
 	struct salvage_engine *engine = (struct salvage_engine *)base;
@@ -300,7 +314,9 @@ static int finish(struct engine *base)
 	if (!err && preload->live)
 		err = preload_engine__collect_live(preload);
 	preload->processes = preload_engine__count_processes(&preload->counted);
-	return err ? err : preload_engine__collect_refused(preload);
+	if (!err)
+		err = preload_engine__collect_refused(preload);
+	return !err && preload->live ? check_unchanged(engine) : err;
 }
 
 static void close_engine(struct engine *base)

@@ -58,9 +58,30 @@ static void describe(struct session *session)
 		target->waited &= !own_files__get(files, i)->runs;
 }
 
-int session__salvage(char *const *paths, size_t n, struct session **out, struct error *error)
+/* Reads the files once. Returns -EAGAIN if a process with --live counted meanwhile. */
+static int read_files(struct session *session, char *const *paths, size_t n, struct error *error)
 {
-	struct engine_options options = { 0 };
+	struct engine_options options;
+	int err = own_files__open(paths, n, &session->salvaged, error);
+
+	if (err)
+		return err;
+	own_files__configure(session->salvaged, &session->options);
+	describe(session);
+	options = (struct engine_options){
+		.session = &session->options,
+		.profile = session->profile,
+		.target = &session->target,
+	};
+	session->cut_ns = clock__now_ns();
+	err = salvage_engine__open(session->salvaged, &options, &session->engines[0], error);
+	session->n_engines = !err;
+	return err ? err : session__operations(session, 0)->finish(session->engines[0]);
+}
+
+static int salvage_once(char *const *paths, size_t n, bool may_be_torn, struct session **out,
+			struct error *error)
+{
 	struct session *session = calloc(1, sizeof(*session));
 	int err = -ENOMEM;
 
@@ -70,31 +91,32 @@ int session__salvage(char *const *paths, size_t n, struct session **out, struct 
 	session->epoll_fd = session->kills_fd = -1;
 	session->profile = profile__new();
 	if (session->profile)
-		err = own_files__open(paths, n, &session->salvaged, error);
-	if (!err) {
-		own_files__configure(session->salvaged, &session->options);
-		describe(session);
-		options = (struct engine_options){
-			.session = &session->options,
-			.profile = session->profile,
-			.target = &session->target,
-		};
-		err = salvage_engine__open(session->salvaged, &options, &session->engines[0],
-					   error);
+		err = read_files(session, paths, n, error);
+	if (err == -EAGAIN && may_be_torn) {
+		session->torn_ms = (clock__now_ns() - session->cut_ns) / NS_PER_MS + 1;
+		err = 0;
 	}
-	session->n_engines = !err;
-	if (!err)
-		err = session__operations(session, 0)->finish(session->engines[0]);
 	if (!err)
 		err = session__complete_profile(session);
-	if (err) {
+	if (err)
 		session__close(session);
-		return error->text[0] ? err
-				      : error__set(error, err, "cannot collect the counts: %s",
-						   strerror(-err));
-	}
-	*out = session;
-	return 0;
+	else
+		*out = session;
+	return err;
+}
+
+/* How often the file of a process that allocates meanwhile is read. */
+#define TRIES 3
+
+int session__salvage(char *const *paths, size_t n, struct session **out, struct error *error)
+{
+	int err = -EAGAIN;
+
+	for (int i = 1; i <= TRIES && err == -EAGAIN; i++)
+		err = salvage_once(paths, n, i == TRIES, out, error);
+	return !err || error->text[0]
+		       ? err
+		       : error__set(error, err, "cannot collect the counts: %s", strerror(-err));
 }
 
 bool session__salvaged(const struct session *session, size_t index, struct session_salvaged *out)

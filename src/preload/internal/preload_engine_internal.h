@@ -232,6 +232,9 @@ void preload_engine__lose_forgotten(struct engine *base);
 int preload_engine__reset(struct engine *base, __u64 *cut_ns);
 /* To be called in the process of a snapshot: does what preload_engine__collect() does at the end.
  * Fails with -EAGAIN if calls came meanwhile. */
+
+/* Returns a number that another reading has only if nothing was counted in between. */
+__u64 preload_engine__sum_stats(const struct preload_results *counted);
 int preload_engine__collect_snapshot(struct preload_engine *engine);
 void preload_engine__leave_out_forgotten(struct preload_engine *engine);
 /* Reads the stacks, and adds the part of the threads' counters to the profile that is not there
