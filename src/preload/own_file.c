@@ -270,7 +270,7 @@ int own_files__open(char *const *paths, size_t n, struct own_files **out, struct
 	if (!err)
 		err = open_all(files, paths, n, error);
 	if (!err)
-		qsort(files->list, n, sizeof(*files->list), compare);
+		qsort(files->list, files->n, sizeof(*files->list), compare);
 	if (!err)
 		err = check_alike(files, error);
 	if (!err && take_command(files))

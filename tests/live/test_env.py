@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from support import INPUT, Obedient, Recording, TIMEOUT_SECONDS, programs, shell_status, wait_until
+from support import INPUT, Obedient, Recording, TIMEOUT_SECONDS, programs, shell_status, stop, wait_until
 from test_killed import Told, in_group, limited_memory
 from test_systemd import FILTER
 
@@ -244,10 +244,11 @@ def test_no_warning_of_forked(run, own, compiled, tmp_path):
     assert own.salvage(file)[0].gaps
 
 
-# Its filter kills for ftruncate(2), which programs do not call as they begin.
+# Its filter does as asked for a system call.
 FILTERS = r"""
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <errno.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -256,8 +257,8 @@ int main(int n, char **argv)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ftruncate, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FORBIDDEN, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, ACTION),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
@@ -274,7 +275,9 @@ int main(int n, char **argv)
 def test_filter_that_kills(run, own, target, compiled):
     """A filter that is older than the program: the process is not measured, and says so if that is asked for."""
     words = [f"{name}={value}" for name, value in own.environment("--warn").items()]
-    done = run([compiled(FILTERS), "/usr/bin/env", *words, target("nothing")], expect=0)
+    # Programs do not call it as they begin.
+    filters = compiled(FILTERS, "-DFORBIDDEN=SYS_ftruncate", "-DACTION=SECCOMP_RET_KILL_PROCESS")
+    done = run([filters, "/usr/bin/env", *words, target("nothing")], expect=0)
     assert b"a filter of system calls may kill it" in done.stderr and not own.files()
 
 
@@ -285,6 +288,68 @@ def test_filtered(run, own, target, action):
     run([sys.executable, FILTER, action, "seccomp", "/usr/bin/env", *words, target("exec_itself"), 1], expect=0)
     salvaged, said = own.salvage()
     assert len(own.files()) == 2 and salvaged.ledger["lost"] == 0 and "not complete" not in said
+
+
+@pytest.mark.parametrize("options", [(), ("--live",)], ids=["record", "live"])
+def test_never_begun(run, own, target, compiled, options):
+    """A process that could not begin to count: its file can be read, alone and beside others, and says so."""
+    filters = compiled(FILTERS, "-DFORBIDDEN=SYS_getpid", "-DACTION=(SECCOMP_RET_ERRNO | EPERM)")
+    words = [f"{name}={value}" for name, value in own.environment("--filtered", *options, pattern="%e").items()]
+    run([filters, "/usr/bin/env", *words, target("nothing")], expect=0)
+    salvaged, said = own.salvage()
+    assert "has counted nothing: it found no room" in said and salvaged.ledger["events"] == 0 and salvaged.gaps
+    assert 0 <= float(salvaged.meta["elapsed_seconds"]) < TIMEOUT_SECONDS
+    if options:
+        return
+    run([target("every_function")], own.environment(pattern="%e"), expect=3)
+    salvaged, said = own.salvage()
+    assert salvaged.ledger["events"] > 0 and "has counted nothing" in said
+    assert 0 <= float(salvaged.meta["elapsed_seconds"]) < TIMEOUT_SECONDS
+
+
+def test_left_out(run, own, target):
+    """A file that was made, and never written to, beside others."""
+    run([target("nothing")], own.environment(), expect=0)
+    empty = own.directory / "empty"
+    empty.touch()
+    os.truncate(empty, 1 << 30)
+    salvaged, said = own.salvage()
+    assert f"{empty} is no file that a process has kept" in said and "it is left out" in said
+    assert salvaged.meta["salvaged"] == "1"
+
+
+def test_many_files(run, allocprof, own, target, tmp_path):
+    """More files than the soft limit lets a process open."""
+    run([target("launcher"), 30, target("nothing")], own.environment(), expect=0)
+    assert len(own.files()) == 61
+    run(["prlimit", "--nofile=32:1024", allocprof, "salvage", "-o", tmp_path / "data", *own.files()], expect=0)
+    assert Recording(tmp_path / "data").meta["salvaged"] == "61"
+
+
+def test_other_namespace(runner, own, target):
+    words = [f"{name}={value}" for name, value in own.environment().items()]
+    sleeper = Obedient(runner, ["unshare", "--pid", "--fork", "env", *words, target("sleeper")])
+    sleeper.ask("alloc 10")
+    salvaged, said = own.salvage()
+    assert "of another PID namespace" in said and "killed, or ended" not in said
+    assert sum(calls for stack, calls in salvaged.texts().items() if "main" in stack) == 10
+    sleeper.exit()
+    salvaged, said = own.salvage()
+    assert "another PID namespace" not in said
+
+
+def test_live_of_running(runner, own, target):
+    """Of a process that allocates without a pause the counts are of no single moment, which is said; of one that rests they are."""
+    with contextlib.closing(Told()) as told:
+        process = runner.start([target("until_killed"), told.path, 40], own.environment("--live"))
+        wait_until(lambda: told.calls()[1] > 100000, "it has allocated")
+        salvaged, _ = own.salvage()
+        assert "torn_ms" in salvaged.gaps
+        stop(process.pid)
+        salvaged, _ = own.salvage()
+        assert "torn_ms" not in salvaged.gaps and not salvaged.unbalanced()
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize("kib", [4, 64, 400, 600])
@@ -398,10 +463,13 @@ def test_refused(run, allocprof, own, target, tmp_path):
     empty.touch()
     os.mkfifo(fifo)
     cut.write_bytes(files["a"].open("rb").read(100))
+    link = own.directory / "link"
+    os.link(files["a"], link)
     for paths, sentence in (([], "no file was given"), ([text], "is no file that a process has kept"),
                             ([empty], "is no file that a process has kept"), ([fifo], "cannot open"),
                             ([cut], "is no file that a process has kept"), ([tmp_path / "none"], "cannot open"),
-                            ([files["a"], files["a"]], "was given twice"), ([files["a"], files["sampled"]], "with other settings"),
+                            ([files["a"], files["a"]], "was given twice"), ([files["a"], link], "was given twice"),
+                            ([text, empty], "is no file that a process has kept"), ([files["a"], files["sampled"]], "with other settings"),
                             ([files["live"], files["live2"]], "make a recording of each")):
         result = run([allocprof, "salvage", "-o", tmp_path / "data", *paths])
         assert result.status == (2 if paths else 64) and sentence in result.stderr.decode(), (paths, result)
