@@ -2,6 +2,7 @@
 #include "memory.h"
 
 #include <asm/resource.h>
+#include <asm/stat.h>
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/falloc.h>
@@ -33,6 +34,7 @@ static struct {
 	char path[MEMORY_PATH_BYTES], tables_path[MEMORY_PATH_BYTES];
 	char wake_path[MEMORY_PATH_BYTES];
 	bool is_own;	     /* the file is this process's own, and nobody is beside it */
+	__u64 device, inode; /* is_own: the file's */
 	size_t failed_bytes; /* the smallest size for which the file system had no room; 0: none */
 	__u64 failed_ns;     /* when that was; 0: it will not have room later either */
 	__u32 n_refused;
@@ -207,16 +209,35 @@ __u64 memory__reserve(size_t size)
 	return offset;
 }
 
-/* Has the file system allocate the pages of a process's own file, for kernels without
- * MADV_POPULATE_WRITE. */
-static bool allocate(const char *path, __u64 offset, size_t size)
+/* Opens the shared memory's file once more. By then an own one's path may be another file's. */
+static int open_again(void)
 {
-	int fd = sys__open(path, O_RDWR | O_NOFOLLOW);
+	int fd = sys__open(memory.path, O_RDWR | O_NOFOLLOW);
+	struct stat status;
+
+	if (fd < 0 || !memory.is_own)
+		return fd;
+	if (!sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0) && status.st_dev == memory.device &&
+	    status.st_ino == memory.inode)
+		return fd;
+	sys__close(fd);
+	return -ESTALE;
+}
+
+/* Has the file system allocate pages of a process's own file, for kernels without MADV_POPULATE_WRITE. */
+static long allocate(int fd, __u64 offset, size_t size)
+{
+	return sys(__NR_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, size, 0, 0);
+}
+
+static bool allocate_again(__u64 offset, size_t size)
+{
+	int fd = open_again();
 	long err;
 
 	if (fd < 0)
 		return false;
-	err = sys(__NR_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, size, 0, 0);
+	err = allocate(fd, offset, size);
 	sys__close(fd);
 	return !err;
 }
@@ -231,14 +252,13 @@ static bool has_pages(void *address, __u64 offset, size_t size)
 		return true;
 	err = sys(__NR_madvise, (long)address, size, MADV_POPULATE_WRITE, 0, 0, 0);
 	if (err == -EINVAL)
-		return !memory.is_own || allocate(memory.path, offset, size);
+		return !memory.is_own || allocate_again(offset, size);
 	return !err;
 }
 
-static void *map_file(const char *path, __u64 offset, size_t size, bool is_written)
+/* Maps a part of the opened file, and closes it. */
+static void *map_file(int fd, __u64 offset, size_t size, int protection)
 {
-	int protection = is_written ? PROT_READ | PROT_WRITE : PROT_READ;
-	int fd = sys__open(path, (is_written ? O_RDWR : O_RDONLY) | O_NOFOLLOW);
 	void *address;
 
 	if (fd < 0)
@@ -261,7 +281,7 @@ void *memory__map(__u64 offset, size_t size)
 	/* The copy is larger at first than the mapping that is wanted and may exceed a limit of
 	 * address space (ulimit -v). */
 	if (!address)
-		address = map_file(memory.path, offset, size, true);
+		address = map_file(open_again(), offset, size, PROT_READ | PROT_WRITE);
 	if (address && !has_pages(address, offset, size)) {
 		sys__unmap(address, size);
 		note_lack(size, sys__may(__NR_clock_gettime) ? sys__now_ns() : 0);
@@ -282,7 +302,7 @@ static bool may_grow_to(__u64 size_bytes)
 	       size_bytes <= limit.now;
 }
 
-static void *map_new(int fd, const char *path, __u64 size_bytes, long *err)
+static void *map_new(int fd, __u64 size_bytes, long *err)
 {
 	void *address;
 
@@ -295,8 +315,8 @@ static void *map_new(int fd, const char *path, __u64 size_bytes, long *err)
 		return NULL;
 	}
 	*err = sys(__NR_madvise, (long)address, header_pages(), MADV_POPULATE_WRITE, 0, 0, 0);
-	if (*err == -EINVAL && allocate(path, 0, header_pages()))
-		*err = 0;
+	if (*err == -EINVAL)
+		*err = allocate(fd, 0, header_pages());
 	if (*err)
 		sys__unmap(address, header_pages());
 	return *err ? NULL : address;
@@ -304,7 +324,8 @@ static void *map_new(int fd, const char *path, __u64 size_bytes, long *err)
 
 int memory__make(const char *path, const struct inside_settings *settings, __u64 size_bytes)
 {
-	struct inside_header *header;
+	struct inside_header *header = NULL;
+	struct stat status;
 	long err;
 	int fd;
 
@@ -312,7 +333,9 @@ int memory__make(const char *path, const struct inside_settings *settings, __u64
 		 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600, 0, 0);
 	if (fd < 0)
 		return fd;
-	header = map_new(fd, path, size_bytes, &err);
+	err = sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0);
+	if (!err)
+		header = map_new(fd, size_bytes, &err);
 	sys__close(fd);
 	if (!header) {
 		sys(__NR_unlink, (long)path, 0, 0, 0, 0, 0);
@@ -332,6 +355,8 @@ int memory__make(const char *path, const struct inside_settings *settings, __u64
 	memory.path[0] = 0;
 	text__append(memory.path, memory.path + sizeof(memory.path), path);
 	memory.is_own = true;
+	memory.device = status.st_dev;
+	memory.inode = status.st_ino;
 	memory.tables = NULL;
 	memory.header = header;
 	memory__forget();
@@ -345,7 +370,9 @@ const void *memory__map_tables(__u64 offset, size_t size)
 	if (!memory.tables || offset > INSIDE_TABLES_BYTES || size > INSIDE_TABLES_BYTES - offset)
 		return NULL;
 	address = map_copy(memory.tables, offset, size);
-	return address ? address : map_file(memory.tables_path, offset, size, false);
+	return address ? address
+		       : map_file(sys__open(memory.tables_path, O_RDONLY | O_NOFOLLOW), offset,
+				  size, PROT_READ);
 }
 
 /* Opens the FIFO for reading as well, so that the process gets no SIGPIPE if allocprof has ended. */

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -126,26 +127,25 @@ static void test_full_file_system(void **state)
 
 #define OWN_BYTES (64ULL << 20)
 
+static char own_path[] = "own-XXXXXX/file";
+
 static void make_own(void)
 {
 	const struct inside_settings settings = { .mode = INSIDE_COUNT };
-	char path[] = "own-XXXXXX/file";
 
-	path[10] = '\0';
-	CHECK(mkdtemp(path));
-	path[10] = '/';
-	CHECK(!memory__make(path, &settings, OWN_BYTES));
-	CHECK(!unlink(path));
-	path[10] = '\0';
-	CHECK(!rmdir(path));
+	own_path[10] = '/';
+	CHECK(!memory__make(own_path, &settings, OWN_BYTES));
 }
 
 /* Runs @fn in a process with a file of its own. */
 static void in_own(void (*fn)(void))
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	strcpy(own_path, "own-XXXXXX");
+	assert_non_null(mkdtemp(own_path));
+	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
 		make_own();
@@ -153,6 +153,10 @@ static void in_own(void (*fn)(void))
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	own_path[10] = '/';
+	assert_int_equal(unlink(own_path), 0);
+	own_path[10] = '\0';
+	assert_int_equal(rmdir(own_path), 0);
 	assert_int_equal(status, 0);
 }
 
@@ -206,6 +210,34 @@ static void try_full_disk(void)
 static void test_full_disk_that_gets_room(void **state)
 {
 	in_own(try_full_disk);
+}
+
+/* As older kernels do, and where a limit of address space is near: pages are asked for by the path. */
+static long need_path(long number, const long arguments[6])
+{
+	if (number == __NR_madvise && arguments[2] == MADV_POPULATE_WRITE)
+		return -EINVAL;
+	return number == __NR_mremap ? -ENOMEM : host__ask_kernel(number, arguments);
+}
+
+static void replace_file(void)
+{
+	__u64 offset;
+	int fd;
+
+	host__answer_by(need_path);
+	CHECK(memory__take_pages(INSIDE_PAGE, &offset));
+	CHECK(!unlink(own_path));
+	CHECK(!memory__take_pages(INSIDE_PAGE, &offset));
+	fd = open(own_path, O_RDWR | O_CREAT, 0600);
+	CHECK(fd >= 0 && !ftruncate(fd, OWN_BYTES));
+	CHECK(!memory__map(INSIDE_PAGE, INSIDE_PAGE));
+}
+
+/* What is mapped later is never another file that has come to the path. */
+static void test_replaced_file(void **state)
+{
+	in_own(replace_file);
 }
 
 /* All functions that the library stands in front of, each with a key of its own. */
@@ -467,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_full_file_system),
 		cmocka_unit_test(test_request_that_does_not_fit),
 		cmocka_unit_test(test_full_disk_that_gets_room),
+		cmocka_unit_test(test_replaced_file),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_names_of_threads),
 		cmocka_unit_test(test_arrays),
