@@ -148,11 +148,31 @@ bool counted__has_word(const struct interface_function *row, const struct object
 	return counted->word[0] && object__defines_variable(object, counted->word, &variable);
 }
 
+/* Finds the object's variable of so many bytes. Returns false if it has none that can be used; *@is_misled is set
+ * if it has one: of another size, or where the object writes nothing, or a dead one, since the program has a copy
+ * of it that the object uses, too. */
+static bool find_variable(const struct object *object, const char *name, __u64 size, void **out,
+			  bool *is_misled)
+{
+	struct definition variable, copy;
+	__u64 address;
+
+	if (!name[0] || !object__defines_variable(object, name, &variable))
+		return false;
+	address = (__u64)variable.address;
+	*is_misled |= variable.size != size || address % size ||
+		      !object__writes(object, address, size) ||
+		      (object != objects__first() && !object__is_symbolic(object) &&
+		       object__defines_variable(objects__first(), name, &copy));
+	*out = variable.address;
+	return !*is_misled;
+}
+
 bool counted__export(const struct object *object, __u32 number, struct counted_export *out)
 {
 	const struct interface_function *row = &rows[number];
-	struct definition variable;
 	struct inside_counted *counted;
+	void *word, *flag;
 
 	if (number >= n_rows)
 		return false;
@@ -162,11 +182,12 @@ bool counted__export(const struct object *object, __u32 number, struct counted_e
 	out->row = row;
 	counted = counted_of(row);
 	__atomic_store_n(&counted->is_found, 1, __ATOMIC_RELAXED);
-	if (!counted->word[0] || !object__defines_variable(object, counted->word, &variable))
+	if (!find_variable(object, counted->word, sizeof(*out->word), &word, &out->is_misled))
 		return true;
-	out->word = variable.address;
-	if (counted->flag[0] && object__defines_variable(object, counted->flag, &variable))
-		out->flag = variable.address;
+	if (find_variable(object, counted->flag, sizeof(*out->flag), &flag, &out->is_misled))
+		out->flag = flag;
+	if (!out->is_misled)
+		out->word = word;
 	return true;
 }
 

@@ -31,6 +31,7 @@ struct counted_export {
 	struct definition function;
 	__u64 *word; /* it goes on by the value of this variable of the object; NULL: it has none */
 	__u8 *flag;  /* where this byte is 1; NULL: always */
+	bool is_misled; /* it has such variables, and they cannot be used: both are NULL */
 };
 
 /* Finds function number @number of the object, if that exports it and its functions count. Returns false behind the

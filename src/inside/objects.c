@@ -516,6 +516,34 @@ bool objects__span(__u64 address, struct object_span *out)
 	return &dl_iterate_phdr && each_object(take_span, &wanted) == 1;
 }
 
+struct written {
+	__u64 dynamic, address, size;
+};
+
+static int look_for_written(struct object_info *info, size_t size, void *context)
+{
+	const struct written *written = context;
+	const Elf64_Phdr *segments = info->segments;
+
+	if (!holds(info, written->dynamic))
+		return 0;
+	for (int i = 0; i < info->n_segments; i++) {
+		__u64 offset = written->address - info->bias - segments[i].p_vaddr;
+
+		if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_W &&
+		    offset < segments[i].p_memsz && written->size <= segments[i].p_memsz - offset)
+			return 1;
+	}
+	return 2;
+}
+
+bool object__writes(const struct object *object, __u64 address, __u64 size)
+{
+	struct written written = { (__u64)object->dynamic, address, size };
+
+	return &dl_iterate_phdr && each_object(look_for_written, &written) == 1;
+}
+
 static bool code_leads_to(__u64 start, __u64 bytes, __u64 address)
 {
 	for (__u64 at = start; at + sizeof(__s32) <= start + bytes; at++) {

@@ -128,6 +128,9 @@ struct object_span {
 /* Finds the object that contains @address. */
 bool objects__span(__u64 address, struct object_span *out);
 
+/* Returns whether the object can write the @size bytes at the address, be it only until it is relocated. */
+bool object__writes(const struct object *object, __u64 address, __u64 size);
+
 /* Returns whether the object at @span has code that may lead to the address: four bytes that are the distance to it;
  * or data that may: a word with that value. */
 bool objects__lead_to(const struct object_span *span, __u64 address);

@@ -355,7 +355,8 @@ static void patch_exports(const struct patching *patching)
 			continue;
 		if (!export.word) {
 			if (patching->is_settled &&
-			    objects__lead_to(&patching->span, (__u64) export.function.address))
+			    (export.is_misled ||
+			     objects__lead_to(&patching->span, (__u64) export.function.address)))
 				memory__add_gap(INSIDE_GAP_COUNTED);
 			continue;
 		}
@@ -363,8 +364,8 @@ static void patch_exports(const struct patching *patching)
 		if (*export.word - (__u64)__ehdr_start >= (__u64)_end - (__u64)__ehdr_start &&
 		    object_at(*export.word))
 			lead_to_stub(patching, export.word, (void *)*export.word, 0, export.row);
-		if (export.flag)
-			*export.flag = 1;
+		if (export.flag && !words__write_byte(&patching->span, export.flag, 1))
+			memory__add_gap(INSIDE_GAP_COUNTED);
 	}
 }
 

@@ -70,6 +70,14 @@ bool words__write(const struct object_span *span, __u64 *word, __u64 value)
 	return true;
 }
 
+bool words__write_byte(const struct object_span *span, __u8 *byte, __u8 value)
+{
+	if (!unprotect(span, (__u64)byte))
+		return false;
+	__atomic_store_n(byte, value, __ATOMIC_RELEASE);
+	return true;
+}
+
 /* A filter with a bit for each hashed address of a first definition of this library's functions:
  * if a word's value is not in it, its name need not be looked up. First definitions that come
  * later belong to an allocator's own functions (own.c). */

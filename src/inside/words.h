@@ -13,6 +13,8 @@
 /* Writes @value to the word of the object at @span. Returns false if its page cannot be made
  * writable. The object's read-only pages stay writable until words__protect(). */
 bool words__write(const struct object_span *span, __u64 *word, __u64 value);
+/* Does the same with one byte, which words__restore() leaves. */
+bool words__write_byte(const struct object_span *span, __u8 *byte, __u8 value);
 void words__protect(void);
 
 /* The functions below are for a library that was mapped into a running process, in which the

@@ -273,6 +273,31 @@ def test_through_a_variable(run, allocprof, compiled, tmp_path, monkeypatch, eng
     assert calls(report["functions"]) == {"tick": 101} and report["complete"]
 
 
+UNUSABLE = {
+    "copied": ("void (*hook)(void) = body; char hooked;", "extern void (*hook)(void); int main() { if (!hook) return 1;"),
+    "small": ("int hook[1]; char hooked;", "int main() {"),
+    "read-only": ("void (*hook)(void) = body; __attribute__((section(\".rodata\"))) const char hooked = 0;", "int main() {"),
+    "large": ("void (*hook)(void) = body; int hooked;", "int main() {"),
+}
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_variable_that_cannot_be_used(run, allocprof, compiled, tmp_path, monkeypatch, kind):
+    """It stays as it is, and the report says that calls may be missing."""
+    monkeypatch.chdir(tmp_path)
+    variables, begin = UNUSABLE[kind]
+    compiled("""static void __attribute__((unused)) body(void) { __asm__ volatile("" ::: "memory"); } %s
+        __attribute__((visibility("protected"))) void tick(void) { if (hooked) ((void (*)(void))*(void *const *)(void *)&hook)(); }
+        void ticks_twice(void) { tick(); tick(); }
+        int is_hooked(void) { return hooked; }""" % variables, "-fPIC", "-shared", name="libcounted.so")
+    program = compiled("void ticks_twice(void); int is_hooked(void); %s ticks_twice(); return is_hooked(); }" % begin,
+                       "-fno-PIE", "-no-pie", "-L.", "-l:libcounted.so", f"-Wl,-rpath,{tmp_path}")
+    (tmp_path / "counts.ini").write_text("[tick]\ncount = tick through hook\nswitch = hooked\n")
+    report, result = stat(run, allocprof, tmp_path, "--engine=preload", "--allocator", "./counts.ini", program)
+    assert not report["complete"] and "may call itself" in result.stderr.decode(), result.stderr
+
+
 @pytest.mark.parametrize("lines, message", [
     ("[a]\ncount = f(size=arg0)\n", "is no function to count"),
     ("[a]\ncount = f through\n", "is no function to count"),
