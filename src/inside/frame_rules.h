@@ -16,6 +16,11 @@
 /* Memory to work in, which the stack of a thread may lack. */
 struct frame_work {
 	__u64 address;
+	/* Set by the caller: another thread may unmap the address's file meanwhile, since nothing but a guess says
+	 * that this thread is in it. Then entries are read as copies, and longer ones are left out. */
+	bool may_be_unmapped;
+	bool is_gone; /* an entry could not be read */
+	__u8 cie_copy[512], fde_copy[4096];
 	struct unwind_rule rule;
 	struct cfi_section section;
 	struct cfi_cie cie;

@@ -71,6 +71,9 @@ static bool known_code__find_own(struct walker *walker, __u64 address, __u32 cal
 	if (out->state != UNWIND_TABLE_READY)
 		return true;
 	known_code__set_rule(out, &rule);
+	/* An entry that is there may have been left out. */
+	if (rule.cfa == UNWIND_CFA_NONE && walker->work.may_be_unmapped)
+		out->address = NO_ADDRESS;
 	if (rule.cfa == UNWIND_CFA_NONE && call)
 		out->made_up = frame_rules__find(&walker->work, address + call, range, &rule) ==
 				       UNWIND_TABLE_READY &&
@@ -344,6 +347,7 @@ static __attribute__((noinline)) int step_any(struct walker *walker, struct stat
 	};
 	if (known->address != address || !state->call) {
 		walker->lookups += 2;
+		walker->work.may_be_unmapped = state->over_fp;
 		if (!known_code__find(walker, state->pc, state->call, &found)) {
 			step->frame.offset = state->pc;
 			return ap_walk__stop(state, AP_END_NO_MAPPING, true);

@@ -3,6 +3,7 @@
  * each function of all objects of this process. */
 #include "unit.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,9 @@
 
 /* So that each phase of 16 bytes is met. */
 #define STEP 3
+
+/* Copies take system calls. */
+#define STEP_BY_COPIES 301
 
 static struct frame_work work;
 
@@ -33,7 +37,9 @@ static bool is_same(const struct unwind_rule *a, const struct unwind_rule *b)
 static void compare(const struct cfi_table *table, const struct code_range *range, __u64 load,
 		    struct found *found)
 {
-	for (__u64 address = range->start; address < range->end; address += STEP) {
+	int step = work.may_be_unmapped ? STEP_BY_COPIES : STEP;
+
+	for (__u64 address = range->start; address < range->end; address += step) {
 		struct unwind_rule own = { 0 }, compiled = { 0 };
 
 		if (frame_rules__find(&work, address, range, &own) != UNWIND_TABLE_READY)
@@ -85,6 +91,44 @@ static void test_as_compiled(void **state)
 	assert_true(found.n_rules > found.n / 2);
 }
 
+static void test_copies_as_compiled(void **state)
+{
+	work.may_be_unmapped = true;
+	test_as_compiled(state);
+	work.may_be_unmapped = false;
+}
+
+/* A return address of a library that another thread has unloaded, before anybody has noticed. */
+static void test_unmapped(void **state)
+{
+	struct code_range range = { .module = 100 };
+	struct unwind_rule rule = { 0 };
+	struct mapping mapping;
+	char buffer[4096];
+	void *library = dlopen("libresolv.so.2", RTLD_NOW), *function;
+
+	assert_non_null(library);
+	function = dlsym(library, "ns_parserr");
+	assert_non_null(function);
+	assert_int_equal(maps__find((__u64)function, &mapping, NULL, 0, buffer, sizeof(buffer)), 0);
+	range.start = mapping.start;
+	range.end = mapping.end;
+	range.bias = mapping.offset - mapping.start;
+	assert_int_equal(frame_rules__find(&work, (__u64)function + 1, &range, &rule),
+			 UNWIND_TABLE_READY);
+	assert_int_equal(rule.cfa, UNWIND_CFA_SP);
+	assert_int_equal(dlclose(library), 0);
+	assert_null(dlopen("libresolv.so.2", RTLD_NOW | RTLD_NOLOAD));
+	work.may_be_unmapped = true;
+	frame_rules__find(&work, (__u64)function + 1, &range, &rule);
+	assert_int_equal(rule.cfa, UNWIND_CFA_NONE);
+	work.may_be_unmapped = false;
+	/* The code has changed. */
+	code__change();
+	assert_int_equal(frame_rules__find(&work, (__u64)function + 1, &range, &rule),
+			 UNWIND_TABLE_NONE);
+}
+
 static void test_build_id(void **state)
 {
 	_cleanup_(close_fd) int fd = regular_file__open("/proc/self/exe");
@@ -111,6 +155,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_compiled),
+		cmocka_unit_test(test_copies_as_compiled),
+		cmocka_unit_test(test_unmapped),
 		cmocka_unit_test(test_build_id),
 	};
 
