@@ -3,6 +3,7 @@
 
 #include <asm/resource.h>
 #include <asm/stat.h>
+#include <asm/statfs.h>
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/falloc.h>
@@ -302,11 +303,31 @@ static bool may_grow_to(__u64 size_bytes)
 	       size_bytes <= limit.now;
 }
 
+/* The least that must be free of a file system, and which part of it. */
+#define LEAST_FREE_BYTES (64ULL << 20)
+#define LEAST_FREE_PART	 100
+
+/* Returns whether a file system has so much room that what others need of it is left. One that does not know has. */
+static bool has_room(int fd)
+{
+	struct statfs status = { 0 };
+	__u64 available;
+
+	if (sys(__NR_fstatfs, fd, (long)&status, 0, 0, 0, 0) || status.f_blocks <= 0 ||
+	    status.f_bsize <= 0)
+		return true;
+	available = status.f_bavail;
+	return available >= (__u64)status.f_blocks / LEAST_FREE_PART &&
+	       available >= LEAST_FREE_BYTES / status.f_bsize;
+}
+
 static void *map_new(int fd, __u64 size_bytes, long *err)
 {
 	void *address;
 
-	*err = may_grow_to(size_bytes) ? sys(__NR_ftruncate, fd, size_bytes, 0, 0, 0, 0) : -EFBIG;
+	*err = !has_room(fd)		 ? -ENOSPC
+	       : may_grow_to(size_bytes) ? sys(__NR_ftruncate, fd, size_bytes, 0, 0, 0, 0)
+					 : -EFBIG;
 	if (*err)
 		return NULL;
 	address = sys__map(header_pages(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

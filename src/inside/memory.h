@@ -27,7 +27,7 @@ bool memory__adopt(__u64 memory, __u64 tables);
 #define MEMORY_PATH_BYTES (INSIDE_PATH_BYTES + 64)
 
 /* Makes a file of this process alone, which must not exist, with the header, of at most @size_bytes. Its
- * memory is taken only where the file system has room for it. Returns 0 or a negative errno; then the
+ * memory is taken only where the file system has room for it, and it is not made where little is free (-ENOSPC). Returns 0 or a negative errno; then the
  * header is the one from before. */
 int memory__make(const char *path, const struct inside_settings *settings, __u64 size_bytes);
 

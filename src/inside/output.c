@@ -409,9 +409,10 @@ bool output__begin(void)
 		warn(path, err == -EACCES || err == -EPERM || err == -EROFS ? ": permission denied"
 			   : err == -ENOENT				    ? ": no such directory"
 			   : err == -EEXIST ? ": too many files have this name"
-			   : err == -ENOSPC || err == -EFAULT || err == -EFBIG
-				   ? ": no room, or a limit of file sizes"
-				   : ": the file cannot be made");
+			   : err == -ENOSPC
+				   ? ": less than 64 MiB or 1 % of its file system are free"
+			   : err == -EFAULT || err == -EFBIG ? ": no room, or a limit of file sizes"
+							     : ": the file cannot be made");
 		return false;
 	}
 	/* What has the number of the standard error in a forked child may be a file of the target's; its parent's file

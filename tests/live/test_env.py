@@ -352,26 +352,53 @@ def test_live_of_running(runner, own, target):
         process.wait()
 
 
-@pytest.mark.parametrize("kib", [4, 64, 400, 600])
-def test_full_disk(run, own, target, kib):
+# Fills a file system but for so many KiB, once the process has made its file.
+FILLS = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+static __attribute__((constructor)) void fill(void)
+{
+	static char bytes[1 << 16];
+	int fd;
+
+	free(malloc(1));
+	fd = open("disk/rest", O_RDWR | O_CREAT, 0600);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	ftruncate(fd, lseek(fd, 0, SEEK_CUR) - KIB * 1024);
+	close(fd);
+}
+"""
+
+
+@pytest.mark.parametrize("kib", [0, 4, 64, 400])
+def test_full_disk(run, own, target, compiled, kib):
     """Whatever there is room for, the program does what it does without, and what has no room is counted as lost."""
-    argv = [target("many_stacks"), 20000, 500]
+    argv = [target("many_stacks"), 20000, 5000]
     bare = run(argv, expect=0)
     env = own.environment(pattern="disk/f")
+    env["LD_PRELOAD"] += f":{compiled(FILLS, '-shared', '-fPIC', f'-DKIB={kib}', name='fills.so')}"
     data = own.directory / "data"
-    script = (f"mount -t tmpfs -o size={kib}k none disk; "
+    script = (f"mount -t tmpfs -o size=66M none disk; "
               f"env {' '.join(f'{name}={shlex.quote(value)}' for name, value in env.items())} {shlex.join(map(str, argv))}; echo $?; "
-              f"test ! -e disk/f || {own.allocprof} salvage -q -o {data} disk/f")
+              f"{own.allocprof} salvage -q -o {data} disk/f")
     (own.directory / "disk").mkdir()
     counted = run(["unshare", "-m", "sh", "-c", script], cwd=own.directory, expect=0)
     assert counted.stdout == bare.stdout + b"0\n"
-    if not data.exists():
-        assert kib < 64
-        return
     salvaged = Recording(data)
-    assert salvaged.ledger["lost"] == salvaged.ledger["lost_no_room"] or salvaged.gaps
+    assert salvaged.ledger["lost"] == salvaged.ledger["lost_no_room"] > 0 or salvaged.gaps
     assert salvaged.gaps or salvaged.ledger["events"] >= 20000
     assert not salvaged.unbalanced()
+
+
+def test_little_room(run, own, target):
+    """Where others may need the rest of the file system no file is made."""
+    words = [f"{name}={shlex.quote(value)}" for name, value in own.environment("--warn", pattern="disk/f").items()]
+    (own.directory / "disk").mkdir()
+    script = f"mount -t tmpfs -o size=63M none disk && env {' '.join(words)} {target('nothing')} && ls disk"
+    done = run(["unshare", "-m", "sh", "-c", script], cwd=own.directory, expect=0)
+    assert not done.stdout and b"less than 64 MiB or 1 % of its file system are free" in done.stderr
 
 
 def test_bounded(run, own, target):
