@@ -137,6 +137,7 @@ int check__select(const struct budget_part *part, struct check_selection *select
 	if (part->kind == BUDGET_WHERE) {
 		options->where = &selection->where;
 		options->n_where = 1;
+		options->no_counted = true;
 		return filter_where__parse(&selection->where, part->name, error);
 	}
 	selection->rule = (struct filter_rule){

@@ -79,7 +79,7 @@ static const struct argp_option check_options[] = {
 	  "Write the figures to FILE as customSmallerIsBetter of github-action-benchmark", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
 	MEASURE_OPTION_NO_FOLLOW,
-	MEASURE_OPTION_USER,
+	{ "user", OPT_USER, "NAME", 0, "Run the command as this user, with its groups", 0 },
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_ENGINE,
 	MEASURE_OPTIONS_ISOLATE,

@@ -444,10 +444,11 @@ int series__check(struct series *series, const struct measure *measure, struct e
 
 	if (series->has_warmup && !series->runs)
 		err = error__set(error, -EINVAL, "--warmup means nothing without -r");
-	else if (series->runs && measure->pid)
+	else if (series->runs && measure__attaches(measure))
 		err = error__set(
 			error, -EINVAL,
-			"-r and -p cannot be used together; only a command can be run again");
+			"-r is for a command: running processes, as -p, --name, --cgroup and "
+			"-a choose them, cannot be run again");
 	else if (series->runs && measure->duration_ns)
 		err = error__set(
 			error, -EINVAL,

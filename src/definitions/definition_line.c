@@ -510,7 +510,11 @@ static int parse_setting(struct definition *definition, const char *key, const c
 		choice = choose(key, value, returns, cursor);
 		if (choice >= 0)
 			definition->returns_probed = choice;
-	} else if (!strcmp(key, "blocks") && !definition__only_counts(definition)) {
+	} else if (!strcmp(key, "blocks") && definition__only_counts(definition)) {
+		choice = error__set(cursor->error, -EINVAL,
+				    "%s: a definition that only counts has no blocks",
+				    cursor->where);
+	} else if (!strcmp(key, "blocks")) {
 		choice = choose(key, value, blocks, cursor);
 		if (choice >= 0)
 			definition->blocks = block_values[choice];

@@ -137,3 +137,12 @@ bool proc_memory__read(pid_t pid, struct proc_memory *out)
 	*out = (struct proc_memory){ resident * page, shared * page };
 	return true;
 }
+
+bool proc_status__is_same(pid_t pid, pid_t other, const char *key)
+{
+	char line[4096], others[4096];
+	const char *text = read_status(pid, key, line, sizeof(line));
+	const char *others_text = read_status(other, key, others, sizeof(others));
+
+	return text && others_text && !strcmp(text, others_text);
+}

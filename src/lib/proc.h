@@ -65,5 +65,7 @@ bool proc_memory__read(pid_t pid, struct proc_memory *out);
 bool proc_status__number(pid_t pid, const char *key, int *out);
 /* Does the same for the last of several numbers: that of "NSpid" is the one in the process's own PID namespace. */
 bool proc_status__last_number(pid_t pid, const char *key, int *out);
+/* Returns whether both processes have the same line of @key, which can be read. */
+bool proc_status__is_same(pid_t pid, pid_t other, const char *key);
 
 #endif

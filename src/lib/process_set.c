@@ -363,7 +363,7 @@ int process_set__search(struct process_set *set, const struct process_choice *ch
 	words = choice__words(choice);
 	return error__set(error, -ESRCH,
 			  "no process that runs now %s; ps -eo pid,ruser,comm,cgroup shows all",
-			  words ?: "can be measured");
+			  words && *words ? words : "can be measured");
 }
 
 int process_set__search_again(struct process_set *set, struct error *error)

@@ -209,6 +209,8 @@ static char *copy_lines(const char *from, size_t n)
 	while (from < end) {
 		size_t size = strcspn(from, "\n"), kept = size;
 
+		if (kept && from[kept - 1] == '\r')
+			kept--;
 		if (kept > SOURCE_MAX_LINE_BYTES)
 			kept = SOURCE_MAX_LINE_BYTES;
 		to = mempcpy(to, from, kept);

@@ -478,6 +478,9 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		err = -EAGAIN;
 	if (!err)
 		err = check_program(attach);
+	/* The process, or a child of it, may have got filters since; calls that meet one can end it. */
+	if (!err && process__find_filters(attach->pid, &attach->has_filters))
+		err = -EACCES;
 	/* Here each thread still has its own registers. */
 	if (!err && attach->base && (action != INSIDE_ATTACH || attach->was_mapped))
 		may_be_within = mapped_library__may_be_used(&library, hold);

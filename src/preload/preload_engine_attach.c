@@ -23,33 +23,31 @@ static void add_attached(struct preload_attached *sum, const struct preload_atta
 		sum->stopped_ns = one->stopped_ns;
 }
 
-/* All processes write to the same shared memory, so a process of one user could change what the library
- * reads in another's. */
-static int check_user(const struct preload_engine *engine, pid_t pid, struct error *error)
+/* What decides who may change a process: users, groups and capabilities. */
+static const char *const rights[] = { "Uid", "Gid", "Groups", "CapPrm" };
+
+/* All processes write to the same shared memory, so one with fewer rights could change what the library
+ * reads in another. */
+static int check_rights(const struct preload_engine *engine, pid_t pid, struct error *error)
 {
 	pid_t first = target__process(engine->target, 0);
-	int real, of_files, first_real, first_of_files;
 
-	if (pid == first || !proc_status__number(pid, "Uid", &real) ||
-	    !proc_status__last_number(pid, "Uid", &of_files) ||
-	    !proc_status__number(first, "Uid", &first_real) ||
-	    !proc_status__last_number(first, "Uid", &first_of_files))
-		return 0;
-	return real == first_real && of_files == first_of_files
-		       ? 0
-		       : error__set(
-				 error, -EPERM,
-				 "--engine=inside measures processes of one user at a time, since they "
-				 "share memory, and %d and %d have different users; choose those of "
-				 "one, or leave out --engine",
-				 first, pid);
+	for (size_t i = 0; i < ARRAY_SIZE(rights); i++)
+		if (pid != first && !proc_status__is_same(first, pid, rights[i]))
+			return error__set(
+				error, -EPERM,
+				"--engine=inside measures processes of one user at a time, since they "
+				"share memory, and %d and %d have different users, groups or "
+				"capabilities; choose those of one, or leave out --engine",
+				first, pid);
+	return 0;
 }
 
 static int attach_process(struct preload_engine *engine, pid_t pid, struct error *error)
 {
 	struct attached_process *process;
 	struct preload_attached entered = { 0 };
-	int err = check_user(engine, pid, error);
+	int err = check_rights(engine, pid, error);
 
 	if (err)
 		return err;

@@ -56,13 +56,14 @@ static void begin_check(struct session *session, size_t index,
 	    bypass__new(begun.pid, redirections, session->options.limits.no_multi, &begun.bypass,
 			&error))
 		return;
+	begun.end_ns =
+		clock__now_ns() + (__u64)(session->options.limits.check_ms ?: CHECK_MS) * NS_PER_MS;
 	*check = begun;
 	session->n_checks++;
 }
 
 void session__begin_bypass_check(struct session *session)
 {
-	const struct session_limits *limits = &session->options.limits;
 	_cleanup_(free_ptr) struct inside_redirections *redirections =
 		malloc(sizeof(*redirections));
 
@@ -72,37 +73,44 @@ void session__begin_bypass_check(struct session *session)
 		if (session->n_checks < MOST_CHECKS)
 			begin_check(session, i, redirections);
 	session->is_checking = session->n_checks > 0;
-	session->check_end_ns = clock__now_ns() + (__u64)(limits->check_ms ?: CHECK_MS) * NS_PER_MS;
 }
 
-static bool has_enough(const struct session *session)
+static int end_check(struct session_check *check)
 {
-	for (size_t i = 0; i < session->n_checks; i++)
-		if (!bypass__has_enough(session->checks[i].bypass))
-			return false;
-	return true;
+	int err = check->bypass ? bypass__finish(check->bypass, &check->result) : 0;
+
+	bypass__free(check->bypass);
+	check->bypass = NULL;
+	return err;
 }
 
+/* Each process's check ends by itself, since its calls take two traps each meanwhile. */
 int session__attend_bypass_check(struct session *session)
 {
-	if (!session->is_checking ||
-	    (clock__now_ns() < session->check_end_ns && !has_enough(session)))
-		return 0;
-	return session__end_bypass_check(session);
+	bool any = false;
+	int err = 0;
+
+	for (size_t i = 0; i < session->n_checks && session->is_checking && !err; i++) {
+		struct session_check *check = &session->checks[i];
+
+		if (check->bypass &&
+		    (clock__now_ns() >= check->end_ns || bypass__has_enough(check->bypass)))
+			err = end_check(check);
+		any |= check->bypass != NULL;
+	}
+	session->is_checking = any;
+	return err;
 }
 
 int session__end_bypass_check(struct session *session)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < session->n_checks && session->is_checking; i++) {
-		struct session_check *check = &session->checks[i];
-		int failed = bypass__finish(check->bypass, &check->result);
+	for (size_t i = 0; i < session->n_checks; i++) {
+		int failed = end_check(&session->checks[i]);
 
 		if (!err)
 			err = failed;
-		bypass__free(check->bypass);
-		check->bypass = NULL;
 	}
 	session->is_checking = false;
 	return err;

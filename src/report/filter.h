@@ -76,6 +76,7 @@ struct filter_options {
 	/* Set by filter__apply() with @leaks, unless @at_exit, or if an expression asks what is leaked. */
 	struct exit_frees exit_frees;
 	bool runs_apart; /* do not add up the runs' selections */
+	bool no_counted; /* leave out calls that are only counted, also where a condition is on the function */
 };
 
 /* Parameters for adding up runs. */

@@ -233,7 +233,7 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 	if (conditions__answer(&filter->conditions, WHERE_COUNTS, count->id - 1) != YES)
 		return;
 	if (definition_names__counts(&filter->profile->definitions, count->function) &&
-	    !(conditions__columns(&filter->conditions) & WHERE_BIT(WHERE_FUNCTION)))
+	    !filter->has_counted)
 		return;
 	filter__whole_or_calls(filter->profile, &filter->runs, count, &whole);
 	if (filter->level == WHERE_CELLS) {
@@ -346,6 +346,8 @@ int block_filter__init(struct block_filter *filter, const struct profile *profil
 	if (!err)
 		err = conditions__make(&filter->conditions, profile, groups, options,
 				       profile__n_runs(profile) == 1 ? filter->end_ns : 0, error);
+	filter->has_counted = !err && !options->no_counted &&
+			      conditions__columns(&filter->conditions) & WHERE_BIT(WHERE_FUNCTION);
 	if (!err && conditions__columns(&filter->conditions) & WHERE_BIT(WHERE_LEAKED))
 		err = exit_frees__find(profile, &filter->exit_frees, error);
 	return err ?: evaluate(filter, groups, error);

@@ -307,7 +307,7 @@ def test_variable_that_cannot_be_used(run, allocprof, compiled, tmp_path, monkey
     ("[a]\ncount = f\nnesting = beside\n", "only counts calls, all of them"),
     ("[a]\nalloc = f()\nswitch = s\n", "has a switch and no count line"),
     ("[a]\ncount = f\nswitch = s t\n", "switch takes the name of one variable"),
-    ("[a]\ncount = f\nblocks = none\n", "is not known"),
+    ("[a]\ncount = f\nblocks = none\n", "a definition that only counts has no blocks"),
 ])
 def test_refused_definitions(run, allocprof, tmp_path, lines, message):
     (tmp_path / "a.ini").write_text(lines)

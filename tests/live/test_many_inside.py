@@ -205,6 +205,57 @@ def test_not_followed(runner, allocprof, prefork, tmp_path):
     parent.exit()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lift a filter")
+@pytest.mark.parametrize("follow", [[], ["--follow"]], ids=" ".join)
+def test_child_with_a_filter(runner, allocprof, tmp_path, follow):
+    """A child that has closed itself in since it was forked is left as it is, or by lifted filters, and lives on."""
+    source = tmp_path / "sandbox.c"
+    source.write_text(r"""
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KILL_ON(number) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+int main(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		KILL_ON(SYS_mmap), KILL_ON(SYS_munmap), KILL_ON(SYS_mprotect), KILL_ON(SYS_madvise), KILL_ON(SYS_mremap),
+		KILL_ON(SYS_rt_sigtimedwait), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+	int status;
+	char c;
+
+	write(1, "ready\n", 6);
+	read(0, &c, 1);
+	if (!fork()) {
+		free(malloc(32));
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+		write(1, "done\n", 5);
+		_exit(read(0, &c, 1) != 1);
+	}
+	wait(&status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+""")
+    runner.run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "sandbox", source], expect=0)
+    process = Obedient(runner, [tmp_path / "sandbox"])
+    recorder = Inside(runner, allocprof, tmp_path / "data", [process.pid], *follow)
+    process.ask("")
+    recorder.finish()
+    process.send("x")
+    assert process.process.wait(TIMEOUT_SECONDS) == 0
+
+
 def test_executed(runner, allocprof, prefork, tmp_path):
     """A program that a child executes is not measured, which is said."""
     parent = Forking(runner, [prefork])
@@ -240,7 +291,7 @@ def test_users(runner, allocprof, target):
     other = Obedient(runner, ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", target("sleeper")])
     pids = [own.pid, other.pid]
     done = runner.run([allocprof, "stat", "--engine=inside", "-p", ",".join(map(str, pids))], expect=125)
-    assert f"they share memory, and {own.pid} and {other.pid} have different users" in done.stderr.decode()
+    assert f"they share memory, and {own.pid} and {other.pid} have different users, groups or capabilities" in done.stderr.decode()
     for process in (own, other):
         assert not shared(process.pid)
         process.ask("alloc 3")

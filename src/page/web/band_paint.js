@@ -10,12 +10,19 @@ const labelMargin = 10;
 
 /** A colour for each band, which a key that had one keeps. @known: a Map by key, to be given again. */
 export function colourBands(bands, known) {
-	const taken = new Set(bands.map(({ key }) => known.get(key)));
-	const free = bandColours.filter((colour) => !taken.has(colour));
+	const taken = new Set();
+	const fresh = new Set(known.values());
+	const later = [];
 
 	for (const { key } of bands)
-		if (key !== undefined && !known.has(key))
-			known.set(key, free.shift() ?? colourOfOthers);
+		if (key !== undefined && known.has(key) && !taken.has(known.get(key)))
+			taken.add(known.get(key));
+		else if (key !== undefined)
+			later.push(key);
+	// Colours that no band has had come first.
+	const free = bandColours.filter((colour) => !taken.has(colour)).sort((a, b) => fresh.has(a) - fresh.has(b));
+	for (const key of later)
+		known.set(key, free.shift() ?? colourOfOthers);
 	return bands.map(({ key }) => (key === undefined ? colourOfOthers : known.get(key)));
 }
 

@@ -39,6 +39,7 @@ struct session_check {
 	pid_t pid;
 	struct file_identity program; /* all 0: it is not known */
 	struct bypass *bypass;	      /* NULL: it has ended */
+	__u64 end_ns;		      /* when it ends at the latest, CLOCK_MONOTONIC */
 	struct bypass_result result;
 };
 
@@ -64,10 +65,9 @@ struct session {
 	bool is_in_group;     /* this process is in the group that limits the target */
 	int kills_fd;	      /* count of the OOM killer in the target's group; -1: not known */
 	__u64 kills_before;
-	struct session_check checks[MOST_CHECKS]; /* of redirected calls, until check_end_ns */
+	struct session_check checks[MOST_CHECKS]; /* of redirected calls */
 	size_t n_checks;
 	bool is_checking;
-	__u64 check_end_ns; /* CLOCK_MONOTONIC */
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
 	__u64 n_own_signals[2]; /* of SIGUSR1 and SIGUSR2 among options.own_signals */

@@ -58,6 +58,7 @@ struct block_filter {
 	const struct profile *profile;
 	struct conditions conditions;
 	enum where_level level; /* the finest of the conditions */
+	bool has_counted; /* calls that are only counted may be selected: a condition is on the function */
 	/* Frees whose blocks count as live; zero if that is not asked for. */
 	struct exit_frees exit_frees;
 	__u64 end_ns, epoch_ns;	  /* greatest values of the runs */
