@@ -244,11 +244,11 @@ def test_timeline(runner, run, allocprof, target, tmp_path):
     assert samples[-1][1] >= 500000 and samples[-1][2] >= 50000000
     assert all(a[3] <= b[3] and a[4] <= b[4] for a, b in zip(samples, samples[1:]))
     assert max(sample[5] for sample in samples) >= 50000000
-    # As fine as there is room for.
+    # As fine as there was room for at the last reading, which on a busy machine is after the end.
     ((born,),) = query(data, "SELECT max(born) FROM lifetimes")
     meta = dict(query(data, "SELECT key, value FROM meta"))
     epochs = float(meta["elapsed_seconds"]) * 1e9 / int(meta["epoch_ns"])
-    assert born <= epochs < 1025 and epochs > 500
+    assert born <= epochs < 1025 and epochs > 60
 
 
 def times_of(data):
