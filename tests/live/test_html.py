@@ -274,7 +274,7 @@ def test_bands_by_thread(page, recorded, written, said):
     browser.evaluate("document.querySelector('#bands .band').focus()")
     browser.keys("Enter")
     name = shown_bands(browser)[0][0]
-    assert browser.text("#only").startswith(f"only phases (") and f", {name}" in browser.text("#only")
+    assert browser.text("#only").startswith("only phases (") and f", {name}" in browser.text("#only")
     assert shown_bands(browser) == [(name, most[name])]
     browser.click("#only")
     browser.choose("#bands-by", "function")
