@@ -137,7 +137,7 @@ struct ap_config {
 	/* borrowed: 1: only processes that this user, of this group, could trace are followed
 	 * (user.h). */
 	__u32 borrowed, user, group;
-	/* Sampling by bytes (docs/sampling.md). sampling__configure() sets these fields. */
+	/* Sampling by bytes (docs/sampling.md). ap_sample__configure() sets these fields. */
 	__u32 sample;		    /* 1: follow only sampled calls */
 	__u32 sample_unit_shift;    /* unit of ap_estimate.bytes_variance */
 	__u64 sample_certain_bytes; /* calls of at least this size are always sampled */

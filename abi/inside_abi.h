@@ -107,7 +107,7 @@ struct inside_settings {
 	__u64 start_ns, start_ticks, ns_per_tick;
 	__u64 epoch_ns; /* LIVE: when the first epoch of lifetimes began, CLOCK_MONOTONIC */
 	__u64 recorded; /* bit mask of the functions whose calls are counted by stack */
-	/* Sampling, as sampling__configure() sets it up. Only the members for sampling are used. */
+	/* Sampling, as ap_sample__configure() sets it up. Only the members for sampling are used. */
 	struct ap_config sampling;
 };
 

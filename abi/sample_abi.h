@@ -24,8 +24,12 @@ static inline __attribute__((always_inline)) __u64 ap_sample__one_less_power(__u
 /* After this many halvings the probability that no byte is chosen counts as 0. */
 #define AP_SAMPLE_CERTAIN_HALVINGS 40
 
-/* Sets up the fields for sampling so that one of @bytes bytes is sampled, from 1, by which every call
- * is, to 2^30. Without floating point, since the library of src/inside may not use its registers. */
+/* At most one of so many bytes is sampled. */
+#define AP_MAX_SAMPLE_BYTES (1ULL << 30)
+
+/* Sets up the fields for sampling so that one of @bytes bytes is sampled, from 1, with which every
+ * call is, to AP_MAX_SAMPLE_BYTES. It computes without floating point, since the library of
+ * src/inside may not use those registers. */
 static inline void ap_sample__configure(__u64 bytes, struct ap_config *sampling)
 {
 	__u64 chance = 0xffffffffffffffffULL / bytes, power = chance, sum = 0;

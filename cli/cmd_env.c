@@ -15,7 +15,7 @@
 #include "inside_abi.h"
 #include "options.h"
 #include "output_file.h"
-#include "sampling.h"
+#include "sample_abi.h"
 #include "text.h"
 
 enum {
@@ -161,7 +161,7 @@ static int parse_env(int key, char *arg, struct options_input *input)
 		options->live = true;
 		return 0;
 	case OPT_SAMPLE:
-		return parse_size(arg, 1, SAMPLING_MAX_BYTES,
+		return parse_size(arg, 1, AP_MAX_SAMPLE_BYTES,
 				  "--sample takes 1 byte to 1G, 512K for example",
 				  &options->sample_bytes, input->error);
 	case OPT_MAX_DEPTH:

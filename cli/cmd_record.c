@@ -23,7 +23,7 @@
 #include "record_summary.h"
 #include "recording.h"
 #include "recording_text.h"
-#include "sampling.h"
+#include "sample_abi.h"
 #include "session.h"
 #include "symbol_options.h"
 #include "symbols.h"
@@ -154,7 +154,7 @@ static int parse_sample(struct measure *measure, const char *text, struct error 
 
 	if (number__parse_size(text, &bytes, error))
 		return -EINVAL;
-	if (bytes < 1 || bytes > SAMPLING_MAX_BYTES)
+	if (bytes < 1 || bytes > AP_MAX_SAMPLE_BYTES)
 		return error__set(
 			error, -EINVAL,
 			"'%s' cannot be sampled; --sample takes 1 byte to 1G, 512K for example",

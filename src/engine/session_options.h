@@ -87,7 +87,7 @@ struct session_options {
 	 * memory that is free below a control group's limit; UINT64_MAX: there is no limit. */
 	__u64 memory_bytes, free_bytes;
 	__u64 interval_ns; /* time between samples of the time line; 0: it grows with the run */
-	/* One byte in so many is sampled, up to SAMPLING_MAX_BYTES; 0: every call counts. Needs
+	/* One byte in so many is sampled, up to AP_MAX_SAMPLE_BYTES; 0: every call counts. Needs
 	 * stacks. */
 	__u64 sample_bytes;
 	/* With --live: path of a new file for the log of every event (event_log.h); NULL: none. */

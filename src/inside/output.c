@@ -28,8 +28,6 @@
 /* After so many names that exist already, the process is not measured. */
 #define MOST_NAMES 10000
 
-#define MOST_SAMPLE_BYTES (1ULL << 30)
-
 static struct {
 	bool is_on;
 	bool warns;	    /* a process that cannot be measured says so on its standard error */
@@ -198,7 +196,7 @@ static const char *take_setting(const char *text)
 	if (text__begins(text, "warn"))
 		return text + 4;
 	if (text__begins(text, "sample=")) {
-		text = read_number(text + 7, MOST_SAMPLE_BYTES, &output.sample_bytes);
+		text = read_number(text + 7, AP_MAX_SAMPLE_BYTES, &output.sample_bytes);
 		return output.sample_bytes ? text : NULL;
 	}
 	if (text__begins(text, "size="))

@@ -15,7 +15,7 @@
 #include "file.h"
 #include "preload_internal.h"
 #include "proc.h"
-#include "sampling.h"
+#include "sample_abi.h"
 #include "session_options.h"
 
 struct own_files {
@@ -75,7 +75,7 @@ static int read_origin(struct own_file *file, const struct inside_header *header
 	int err = reader__begin(&reader, file->preload);
 
 	if (err || !reader__get(&reader, header->origin, &file->origin, sizeof(file->origin)) ||
-	    file->origin.sample_bytes > SAMPLING_MAX_BYTES)
+	    file->origin.sample_bytes > AP_MAX_SAMPLE_BYTES)
 		return error__set(
 			error, HAS_NOTHING,
 			"%s says nothing about its process, which was killed as it began, or has "
@@ -153,7 +153,7 @@ static int open_file(struct own_file *file, const char *path, struct error *erro
 	file->preload->mode = header.settings.mode;
 	file->preload->functions = (1ULL << AP_DEFINED) - 1;
 	if (file->origin.sample_bytes)
-		sampling__configure(file->origin.sample_bytes, &file->preload->sampling);
+		ap_sample__configure(file->origin.sample_bytes, &file->preload->sampling);
 	look_for_process(file);
 	return 0;
 }

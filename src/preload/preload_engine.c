@@ -29,7 +29,7 @@
 #include "probed_file.h"
 #include "refusal_abi.h"
 #include "runtimes.h"
-#include "sampling.h"
+#include "sample_abi.h"
 #include "table_cache.h"
 #include "target.h"
 
@@ -344,7 +344,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 	engine->profile = engine_options->profile;
 	engine->others = engine_options->others;
 	if (options->sample_bytes)
-		sampling__configure(options->sample_bytes, &preload_options.settings.sampling);
+		ap_sample__configure(options->sample_bytes, &preload_options.settings.sampling);
 	engine->sample_unit_shift = preload_options.settings.sampling.sample_unit_shift;
 	preload_options.library = library;
 	err = parser__new(&engine->parser, error);

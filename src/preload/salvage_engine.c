@@ -22,7 +22,6 @@
 #include "preload_internal.h"
 #include "profile.h"
 #include "runtimes.h"
-#include "sampling.h"
 #include "target.h"
 
 struct salvage_engine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Configures sampling by bytes, and keeps the estimates of a profile. */
+/* Converts the sums of sampled calls, and keeps the estimates of a profile. */
 #include "sampling.h"
 
 #include <errno.h>
@@ -9,12 +9,6 @@
 #include "array.h"
 #include "profile.h"
 #include "profile_internal.h"
-#include "sample_abi.h"
-
-void sampling__configure(__u64 bytes, struct ap_config *config)
-{
-	ap_sample__configure(bytes, config);
-}
 
 struct ap_count sampling__count_one(__u32 weight, __u64 size_bytes, __u32 unit_shift)
 {

@@ -22,7 +22,7 @@
 #include "kernel_types.h"
 #include "mappings.h"
 #include "process_set.h"
-#include "sampling.h"
+#include "sample_abi.h"
 #include "definitions.h"
 #include "tracepoints.h"
 #include "user.h"
@@ -309,7 +309,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		skeleton->rodata->config.dump_below_bytes = ring_bytes / 8 * 7;
 	}
 	if (options->sample_bytes)
-		sampling__configure(options->sample_bytes, &skeleton->rodata->config);
+		ap_sample__configure(options->sample_bytes, &skeleton->rodata->config);
 	choose_programs(uprobe);
 }
 

@@ -8,7 +8,7 @@
 #include "file.h"
 #include "fuzz.h"
 #include "preload_internal.h"
-#include "sampling.h"
+#include "sample_abi.h"
 
 #define USED_BYTES (256 << 10)
 /* As many as an array has room for. */
@@ -151,7 +151,7 @@ static struct preload *make(__u64 sample_bytes)
 	struct preload *preload;
 
 	if (sample_bytes)
-		sampling__configure(sample_bytes, &options.settings.sampling);
+		ap_sample__configure(sample_bytes, &options.settings.sampling);
 	FUZZ_CHECK(!preload__new(&options, &preload, NULL));
 	return preload;
 }

@@ -95,7 +95,7 @@ void twin__leave_realloc(__u64 result);
 /* Returns whether a program of this name is measured by --name. */
 bool twin__joins(const char *pattern, const char *name);
 
-/* Sampling, by sampling__configure()'s settings. */
+/* Sampling, by ap_sample__configure()'s settings. */
 void twin__set_sampling(const struct ap_config *settings);
 /* 2^64 where it is certain. */
 unsigned __int128 twin__chance(__u64 size_bytes);

@@ -27,7 +27,7 @@
 #include "parser.h"
 #include "preload_refusal.h"
 #include "refusal_abi.h"
-#include "sampling.h"
+#include "sample_abi.h"
 
 /* The process never frees these blocks. */
 static void *left[32768];
@@ -196,7 +196,7 @@ static void test_sampled(void **state)
 	const __u64 *stats;
 	__u64 sums[2];
 
-	sampling__configure(4096, &settings.sampling);
+	ap_sample__configure(4096, &settings.sampling);
 	for (settings.mode = INSIDE_RECORD; settings.mode <= INSIDE_LIVE; settings.mode++) {
 		measure(&settings, leave_blocks, &measured);
 		memset(sums, 0, sizeof(sums));

@@ -9,7 +9,7 @@
 #include "inside_host.h"
 #include "measured_process.h"
 #include "memory.h"
-#include "sampling.h"
+#include "sample_abi.h"
 
 #define N_BLOCKS 100
 
@@ -91,7 +91,7 @@ static void test_gate_with_sampling(void **state)
 	struct measured measured;
 	__u64 sums[2] = { 0 };
 
-	sampling__configure(4096, &settings.sampling);
+	ap_sample__configure(4096, &settings.sampling);
 	measure(&settings, close_while_sampling, &measured);
 	assert_int_equal(measured.results.functions[AP_MALLOC].calls, 2 * N_BLOCKS);
 	assert_int_equal(preload__read_blocks(measured.preload, sum_block, sums, NULL), 0);

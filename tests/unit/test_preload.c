@@ -15,7 +15,7 @@
 #include "file.h"
 #include "preload_internal.h"
 #include "random.h"
-#include "sampling.h"
+#include "sample_abi.h"
 
 #define ROUNDS	   40
 #define USED_BYTES (1 << 20)
@@ -30,7 +30,7 @@ static struct preload *make_sampling(enum inside_mode mode, __u64 sample_bytes)
 	struct error error = { "" };
 
 	if (sample_bytes)
-		sampling__configure(sample_bytes, &options.settings.sampling);
+		ap_sample__configure(sample_bytes, &options.settings.sampling);
 	if (preload__new(&options, &preload, &error))
 		fail_msg("%s", error.text);
 	return preload;

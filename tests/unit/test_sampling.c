@@ -30,7 +30,7 @@ static const __u64 intervals[] = { 1,
 				   1ULL << 29,
 				   123456789,
 				   (1 << 30) - 1,
-				   SAMPLING_MAX_BYTES };
+				   AP_MAX_SAMPLE_BYTES };
 
 #define N_INTERVALS (sizeof(intervals) / sizeof(intervals[0]))
 
@@ -38,7 +38,7 @@ static struct ap_config sample_every(__u64 bytes)
 {
 	struct ap_config config = { 0 };
 
-	sampling__configure(bytes, &config);
+	ap_sample__configure(bytes, &config);
 	twin__set_sampling(&config);
 	return config;
 }
@@ -202,8 +202,8 @@ static void test_sums_and_their_variance(void **state)
 	draw_many(524288, 524288, 200000);
 	draw_many(524288, 2000000, 200000);
 	draw_many(524288, 1ULL << 40, 1000);
-	draw_many(SAMPLING_MAX_BYTES, 1 << 20, 1000000);
-	draw_many(SAMPLING_MAX_BYTES, 1ULL << 31, 100000);
+	draw_many(AP_MAX_SAMPLE_BYTES, 1 << 20, 1000000);
+	draw_many(AP_MAX_SAMPLE_BYTES, 1ULL << 31, 100000);
 }
 
 static void test_one_counts_the_same_in_and_out_of_the_programs(void **state)
@@ -232,7 +232,7 @@ static void test_variance_stops_at_the_top(void **state)
 	struct ap_estimate sums = { 0 };
 
 	(void)state;
-	sample_every(SAMPLING_MAX_BYTES);
+	sample_every(AP_MAX_SAMPLE_BYTES);
 	for (int i = 0; i < 100; i++)
 		twin__estimate_add(&sums, 1 << 30, 1);
 	assert_int_equal(sums.samples, 100);
