@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Finds out about a running process what has to be known to attach to it, and whether one that was attached to has forked it. */
+/* Finds out what allocprof has to know of a process that runs to attach to it, and whether a process
+ * to which it has attached has forked this one. */
 #include "attach_internal.h"
 
 #include <dirent.h>
@@ -72,7 +73,8 @@ int process__find_linker(pid_t pid, __u64 *linker)
 	return -ENOTSUP;
 }
 
-/* Calls @fn with the file of this name of each of the process's threads, until it returns true. Returns whether it did. */
+/* Calls @fn with the file /proc/PID/task/TID/@name of each of the process's threads, until it returns
+ * true. Returns whether it did. */
 static bool any_thread(pid_t pid, const char *name, bool (*fn)(void *context, FILE *file),
 		       void *context)
 {
@@ -104,10 +106,10 @@ struct thread_filters {
 	int n;	  /* number of filters, which Linux 5.9 and later show */
 };
 
-/* Returns whether the thread has other filters than those before it. A thread that has ended has no such lines. */
-static bool has_other_filters(void *context, FILE *status)
+/* The status of a thread that has ended has no such lines. */
+static struct thread_filters thread_filters__read(FILE *status)
 {
-	struct thread_filters *all = context, filters = { 0 };
+	struct thread_filters filters = { 0 };
 	char line[256];
 
 	while (fgets(line, sizeof(line), status))
@@ -115,6 +117,14 @@ static bool has_other_filters(void *context, FILE *status)
 			filters.is_known = true;
 		else
 			sscanf(line, "Seccomp_filters: %d", &filters.n);
+	return filters;
+}
+
+/* Returns whether the thread has other filters than those before it. */
+static bool has_other_filters(void *context, FILE *status)
+{
+	struct thread_filters *all = context, filters = thread_filters__read(status);
+
 	if (!filters.is_known)
 		return false;
 	if (!all->is_known)
@@ -132,7 +142,21 @@ int process__find_filters(pid_t pid, bool *has_filters)
 	return 0;
 }
 
-/* Returns whether one of the thread's children, numbers with spaces between, has the process's memory. */
+bool process__has_filters(pid_t pid, pid_t tid)
+{
+	_cleanup_(close_file) FILE *status = NULL;
+	struct thread_filters filters = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	status = fopen(path, "re");
+	if (status)
+		filters = thread_filters__read(status);
+	return !filters.is_known || filters.mode;
+}
+
+/* Returns whether one of the thread's children shares the process's memory. The file has their
+ * numbers, with spaces between. */
 static bool has_sharing_child(void *context, FILE *children)
 {
 	const pid_t *pid = context;

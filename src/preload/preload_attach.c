@@ -110,10 +110,25 @@ static int make_memory(struct preload_attach *attach, struct remote *remote)
 /* Choosing a thread that can be made to call something. */
 
 struct choosing {
-	struct preload_attach *attach;
+	const struct preload_attach *attach;
+	enum inside_action action; /* what the thread is to do */
 	struct remote *remote;
 	int err;
 };
+
+/* Lifts the thread's filters: a system call that meets one may end the process. The process, or a
+ * child that it has forked, may have got them since preload_attach__new(); then the library, which
+ * does not know them, must not begin. */
+static int lift_filters(const struct choosing *choosing, pid_t tid)
+{
+	const struct preload_attach *attach = choosing->attach;
+
+	if (!process__has_filters(attach->pid, tid))
+		return 0;
+	if (choosing->action == INSIDE_ATTACH && !attach->has_filters)
+		return -EACCES;
+	return remote__lift_filters(choosing->remote) ? -EACCES : 0;
+}
 
 static int try_thread(void *context, pid_t tid)
 {
@@ -121,18 +136,19 @@ static int try_thread(void *context, pid_t tid)
 	const struct preload_attach *attach = choosing->attach;
 
 	choosing->err = remote__begin(attach->pid, tid, &attach->code, &choosing->remote);
-	if (!choosing->err && attach->has_filters && remote__lift_filters(choosing->remote)) {
+	if (!choosing->err)
+		choosing->err = lift_filters(choosing, tid);
+	if (choosing->err) {
 		remote__end(choosing->remote);
 		choosing->remote = NULL;
-		choosing->err = -EACCES;
 	}
 	return !choosing->err;
 }
 
-static int choose_thread(struct preload_attach *attach, const struct hold *hold,
-			 struct remote **out)
+static int choose_thread(const struct preload_attach *attach, const struct hold *hold,
+			 enum inside_action action, struct remote **out)
 {
-	struct choosing choosing = { .attach = attach, .err = -ESRCH };
+	struct choosing choosing = { .attach = attach, .action = action, .err = -ESRCH };
 
 	hold__each_stopped(hold, try_thread, &choosing);
 	*out = choosing.remote;
@@ -227,13 +243,13 @@ static int prepare(struct preload_attach *attach)
 	int err = hold ? hold__add_thread(hold, attach->pid, until_ns) : -ENOMEM;
 
 	if (err >= 0)
-		err = choose_thread(attach, hold, &remote);
+		err = choose_thread(attach, hold, INSIDE_ATTACH, &remote);
 	/* The first thread has ended or cannot make calls, so another is held. */
 	if (err == -ENOTSUP || err == -ESRCH) {
 		int n = hold__add(hold, attach->pid, until_ns);
 
 		if (n > 0)
-			err = choose_thread(attach, hold, &remote);
+			err = choose_thread(attach, hold, INSIDE_ATTACH, &remote);
 		else if (n < 0 || !kill(attach->pid, 0))
 			err = n < 0 ? n : -EAGAIN;
 	}
@@ -478,14 +494,11 @@ static int act(struct preload_attach *attach, enum inside_action action,
 		err = -EAGAIN;
 	if (!err)
 		err = check_program(attach);
-	/* The process, or a child of it, may have got filters since; calls that meet one can end it. */
-	if (!err && process__find_filters(attach->pid, &attach->has_filters))
-		err = -EACCES;
 	/* Here each thread still has its own registers. */
 	if (!err && attach->base && (action != INSIDE_ATTACH || attach->was_mapped))
 		may_be_within = mapped_library__may_be_used(&library, hold);
 	if (!err)
-		err = choose_thread(attach, hold, &remote);
+		err = choose_thread(attach, hold, action, &remote);
 	/* The guard does not know the library's results yet. */
 	if (!err && action == INSIDE_DETACH)
 		err = read_request(attach);
@@ -561,7 +574,7 @@ static int try_to_take_back(struct preload_attach *attach)
 		err = attach->base && !attach->was_mapped &&
 				      mapped_library__may_be_used(&library, hold)
 			      ? -EBUSY
-			      : choose_thread(attach, hold, &remote);
+			      : choose_thread(attach, hold, INSIDE_CLEAN, &remote);
 	if (!err)
 		unmap(attach, remote);
 	remote__end(remote);

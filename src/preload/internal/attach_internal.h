@@ -190,4 +190,7 @@ bool process__shares_memory(pid_t pid);
  * have different ones, or are in strict mode. */
 int process__find_filters(pid_t pid, bool *has_filters);
 
+/* Returns whether this thread of the process has seccomp(2) filters, or that cannot be read. */
+bool process__has_filters(pid_t pid, pid_t tid);
+
 #endif
