@@ -22,6 +22,9 @@
 
 #define NO_ID UINT32_MAX
 
+/* Files are opened with this group if sudo has named none. */
+#define NOBODYS_GROUP 65534
+
 /* The environment is trusted: the caller who set it is root. */
 static uint32_t sudo_id(const char *variable)
 {
@@ -49,6 +52,7 @@ int caller_files__begin(struct caller_files *caller)
 {
 	uid_t uid;
 	gid_t gid;
+	int err;
 
 	*caller = (struct caller_files){ .is_another = sudo_user__find(&uid, &gid) };
 	if (!caller->is_another)
@@ -62,12 +66,20 @@ int caller_files__begin(struct caller_files *caller)
 	/* Groups of the user that are not the first one are left out: fewer files can be opened. */
 	if (getgroups(caller->n_groups, caller->groups) < 0 ||
 	    setgroups(gid == NO_ID ? 0 : 1, &gid)) {
+		err = -errno;
 		free(caller->groups);
-		return -errno;
+		return err;
 	}
-	caller->gid = setfsgid(gid == NO_ID ? (gid_t)uid : gid);
-	/* Without the user's number 0 the capabilities that concern files have no effect either. */
+	if (gid == NO_ID)
+		gid = NOBODYS_GROUP;
+	caller->gid = setfsgid(gid);
+	/* Once the user is not root, the capabilities that concern files have no effect either. */
 	caller->uid = setfsuid(uid);
+	/* These calls report no error, as for a user that the user namespace does not have. */
+	if ((gid_t)setfsgid(NO_ID) != gid || (uid_t)setfsuid(NO_ID) != uid) {
+		caller_files__end(caller);
+		return -EPERM;
+	}
 	return 0;
 }
 

@@ -15,7 +15,7 @@ struct error;
  * called sudo. *@gid is -1 if sudo has named no group. */
 bool sudo_user__find(uid_t *uid, gid_t *gid);
 
-/* What caller_files__begin() has changed. */
+/* caller_files__begin() stores here what caller_files__end() has to restore. */
 struct caller_files {
 	bool is_another;
 	uid_t uid;
@@ -25,7 +25,7 @@ struct caller_files {
 };
 
 /* Has this thread, until caller_files__end(), open only files that the user who called sudo could
- * open; changes nothing if nobody did. Returns 0 or a negative errno. */
+ * open; changes nothing if nobody did. Returns 0 or a negative errno, with which nothing is changed. */
 int caller_files__begin(struct caller_files *caller);
 void caller_files__end(struct caller_files *caller);
 
