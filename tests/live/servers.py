@@ -174,9 +174,9 @@ class Postgresql:
         server = runner.start([*NOBODY, server, "-D", data, "-k", directory, "-c", "listen_addresses=", "-c", "fsync=off"], cwd="/",
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: runner.run([programs / "pg_isready", "-q", "-h", directory]).status == 0, "the server answers")
-        self.server, self.lock, self.kept = server, threading.Lock(), 0
-        self.client = runner.start([programs / "psql", "-qAtX", "-h", directory, "-U", "test", "postgres"], cwd="/",
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.runner, self.server, self.lock, self.kept = runner, server, threading.Lock(), 0
+        self.psql = [programs / "psql", "-qAtX", "-h", directory, "-U", "test", "postgres"]
+        self.client = runner.start(self.psql, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.pid = int(self.say("SELECT pg_backend_pid();\n")[0])
 
     def say(self, statements):
@@ -184,6 +184,10 @@ class Postgresql:
             self.client.stdin.write(statements.encode() + b"SELECT 'the end';\n")
             self.client.stdin.flush()
             return list(iter(self.client.stdout.readline, b"the end\n"))
+
+    def one_more(self):
+        """Number of another backend, which has ended."""
+        return int(self.runner.run([*self.psql, "-c", "SELECT pg_backend_pid()"], expect=0, cwd="/").stdout)
 
     def ask(self, number):
         assert self.say(SQL)

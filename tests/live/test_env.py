@@ -233,7 +233,7 @@ def test_warning_harms_nobody(runner, own, target, tmp_path, case):
 
 
 def test_no_warning_of_forked(run, own, compiled, tmp_path):
-    """What has the number of the standard error by then is a file of the target's."""
+    """In a forked child, descriptor 2 may be a file of the target's."""
     program = compiled("#include <fcntl.h>\n#include <stdlib.h>\n#include <stdio.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
                        "int main(int n, char **argv)\n{\n\tvoid *volatile kept = malloc(1);\n\tclose(2);\n\topen(argv[1], O_RDWR | O_CREAT, 0600);\n"
                        "\trename(argv[2], argv[3]);\n\tif (!fork()) {\n\t\tkept = malloc(2);\n\t\t_exit(0);\n\t}\n\twait(NULL);\n}")

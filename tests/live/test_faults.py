@@ -200,7 +200,7 @@ def test_threads_without_room(run, allocprof, target, tmp_path):
 
 
 @pytest.mark.parametrize("words, message, status", [
-    (["--engine=preload", "--faults"], "--faults, --probe or --usdt cannot be used with the engine preload", 125),
+    (["--engine=preload", "--faults"], "cannot be used with the engine preload, which sets no probes", 125),
     (["--live", "--faults"], "page faults hand out no blocks", 64),
     (["--allocator", "faults:outermost"], "a page fault has no calls beneath it", 64),
 ], ids=["preload", "live", "outermost"])

@@ -4,7 +4,6 @@ fork while they are measured. All are left: what forked children have of the lib
 
 import os
 import pathlib
-import shlex
 import shutil
 import signal
 import subprocess
@@ -12,6 +11,7 @@ import subprocess
 import pytest
 
 from measured import MEMORY, Recorder, await_untouched, code_of, maps_of
+from servers import Postgresql
 from support import TIMEOUT_SECONDS, Obedient, Recording, wait_until
 
 # Obeys as sleeper does: "fork" forks a child that says its number and obeys, too, until its parent's input ends.
@@ -314,26 +314,20 @@ def test_one_that_cannot_be_measured(runner, run, allocprof, target, tmp_path):
     static.exit()
 
 
-def test_backends(runner, run, allocprof, cluster, tmp_path):
+def test_backends(runner, allocprof, cluster, directory, tmp_path):
     """PostgreSQL forks a process for each connection: all are in the recording, and each query is answered."""
-    programs, server, database = cluster
-    process = runner.start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", server, "-D", database, "-k", database,
-                            "-c", "listen_addresses=", "-c", "autovacuum=off"], stderr=subprocess.DEVNULL)
-    psql = [programs / "psql", "-h", database, "-U", "test", "-qAt", "-c"]
-    wait_until(lambda: run([*psql, "SELECT 1", "postgres"]).status == 0, "the server answers")
+    served = Postgresql(runner, directory, cluster)
     data = tmp_path / "data"
-    recorder = Inside(runner, allocprof, data, [process.pid], "--follow")
-    sleeping = runner.start(shlex.split(f"{programs}/psql -h {database} -U test -qAt postgres"), stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE)
+    recorder = Inside(runner, allocprof, data, [served.server.pid], "--follow")
+    sleeping = runner.start(served.psql, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     sleeping.stdin.write(b"SELECT pg_backend_pid();\n")
     sleeping.stdin.flush()
     last = int(sleeping.stdout.readline())
-    backends = {int(run([*psql, "SELECT pg_backend_pid()", "postgres"], expect=0).stdout) for _ in range(20)} | {last}
+    backends = {served.one_more() for _ in range(20)} | {last}
     said = recorder.finish()
     assert not shared(last), "a backend was not left"
     sleeping.stdin.write(b"SELECT sum(i) FROM generate_series(1, 100000) AS i;\n")
     assert sleeping.communicate(timeout=TIMEOUT_SECONDS)[0] == b"5000050000\n"
-    process.send_signal(signal.SIGINT)
-    process.wait(TIMEOUT_SECONDS)
+    served.end()
     assert backends <= {pid for (pid,) in Recording(data).database.execute("SELECT DISTINCT pid FROM calls")}, said
     assert Recording(data).ledger["lost"] == 0

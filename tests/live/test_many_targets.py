@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from measured import Recorder
+from servers import Postgresql
 from support import TIMEOUT_SECONDS, Obedient, Recording, control_group, wait_until, wait_until_counting
 
 
@@ -245,19 +246,14 @@ def test_refused(runner, allocprof, words, sentence):
     assert sentence in runner.run([allocprof, "stat", *words], expect=64).stderr.decode()
 
 
-def test_backends(runner, run, allocprof, cluster, tmp_path):
+def test_backends(runner, allocprof, cluster, directory, tmp_path):
     """PostgreSQL starts a process for each connection: all of them are in the recording."""
-    programs, server, database = cluster
-    process = runner.start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", server, "-D", database, "-k", database,
-                            "-c", "listen_addresses=", "-c", "autovacuum=off"], stderr=subprocess.DEVNULL)
-    psql = [programs / "psql", "-h", database, "-U", "test", "-qAt", "-c"]
-    wait_until(lambda: run([*psql, "SELECT 1", "postgres"]).status == 0, "the server answers")
+    served = Postgresql(runner, directory, cluster)
     data = tmp_path / "data"
     several = Several(runner, allocprof, data, "--name", "postgres")
-    backends = {int(run([*psql, "SELECT pg_backend_pid()", "postgres"], expect=0).stdout) for _ in range(20)}
+    backends = {served.one_more() for _ in range(20)}
     several.finish()
-    process.send_signal(signal.SIGINT)
-    process.wait(TIMEOUT_SECONDS)
+    served.end()
     assert backends <= {pid for (pid,) in Recording(data).database.execute("SELECT DISTINCT pid FROM calls")}
     assert Recording(data).ledger["lost"] == 0
 

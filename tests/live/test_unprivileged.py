@@ -138,7 +138,7 @@ def test_verbose(without_privileges, target, monkeypatch):
     asked = without_privileges("user", "stat", ["-v"], [target("nothing")], expect=0).stderr
     assert asked.startswith(b"allocprof: no uprobes can be set here (allocprof doctor says why): --engine=preload counts\n")
     assert asked.count(b"uprobes") == 1, asked
-    wanted = without_privileges("user", "record", ["--events", "-o", "x"], [target("nothing")], expect=125).stderr
+    wanted = without_privileges("user", "record", ["--faults", "-o", "x"], [target("nothing")], expect=125).stderr
     assert wanted.count(b"\n") == wanted.count(b"needs CAP_BPF") == 1, wanted
 
 
