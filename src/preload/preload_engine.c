@@ -499,7 +499,7 @@ static int finish(struct engine *base)
 	return err ? err : preload_engine__collect(engine);
 }
 
-static int add_modules(const struct engine *base, struct symbols *symbols, bool files)
+int preload_engine__add_modules(const struct engine *base, struct symbols *symbols, bool files)
 {
 	return collector__add_modules(preload_engine__of(base)->collector, symbols, files);
 }
@@ -559,7 +559,7 @@ const struct engine_operations preload_engine = {
 	.read_blocks = preload_engine__read_blocks,
 	.finish = finish,
 	.results = preload_engine__results,
-	.add_modules = add_modules,
+	.add_modules = preload_engine__add_modules,
 	.name_frames = name_frames,
 	.list_without_table = list_without_table,
 	.file = file,

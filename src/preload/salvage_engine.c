@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Makes a profile of files in which processes with ALLOCPROF_OUTPUT have counted. */
 #include "salvage_engine.h"
 
 #include <errno.h>
@@ -31,8 +32,8 @@ struct salvage_engine {
 	__u32 n_modules;      /* numbers of modules that the collector has */
 };
 
-/* The file that is read. Numbers of modules, and hashes of stacks, which depend on them, are a file's own; the
- * collector has those of all files. */
+/* The file that is read. It has its own numbers of modules, and hashes of stacks, which depend on
+ * them; the collector has those of all files. */
 struct reading {
 	struct salvage_engine *engine;
 	const struct own_file *file;
@@ -41,8 +42,8 @@ struct reading {
 	__u32 n_modules;   /* how many modules it has */
 };
 
-/* Frames without a module are code that the process has made. By its number, which may be another
- * process's by now, nobody may look for their names. */
+/* Frames without a module are of code that the process has made. Their names would be looked for by
+ * the process's number, which may be another process's by now. */
 #define NO_MODULE UINT32_MAX
 
 static __u64 stack_of(const struct reading *reading, __u64 stack)
@@ -76,8 +77,8 @@ static bool is_unchanged(int fd, const struct inside_module *module,
 	return !fstat(fd, &status) && (__u64)status.st_ctim.tv_sec <= met_ns / NS_PER_S;
 }
 
-/* Finds the file that the process has mapped: the one with the build id, wherever its path leads by now,
- * or else the same file. If it is gone, no other one that has got its number may be taken for it. */
+/* Finds the file that the process has mapped: one of the same path with its build id, or else the
+ * same file, unchanged. If it is gone, no other one that has got its inode may be taken for it. */
 static void identify(const struct reading *reading, const struct inside_module *module,
 		     const char *path, struct ap_module_record *record)
 {
@@ -176,8 +177,8 @@ static int take_count(void *context, __u32 thread, const struct ap_count_key *ke
 	return collector__add_count(reading->engine->base.collector, &own, count, &id);
 }
 
-/* Reads what the process has counted by stack. While it runs, it may count under a stack that is newer than
- * the reading of stacks: then the call is not attributed, and the report says so. */
+/* Reads what the process has counted by stack. While it runs, it may count under a stack that it has
+ * stored after the stacks were read: then the call is not attributed, and the report says so. */
 static int read_counts(struct salvage_engine *engine, size_t index)
 {
 	struct reading reading = {
@@ -331,19 +332,13 @@ static void close_engine(struct engine *base)
 	free(engine);
 }
 
-static int add_modules(const struct engine *base, struct symbols *symbols, bool files)
-{
-	return collector__add_modules(((const struct preload_engine *)base)->collector, symbols,
-				      files);
-}
-
 /* No name of code that a process has made can be had any more. */
 static int name_frames(struct engine *base)
 {
 	return 0;
 }
 
-/* Which files have no call frame information only the processes knew. */
+/* Only the processes knew which files have no call frame information. */
 static void list_without_table(const struct engine *base, FILE *to)
 {
 }
@@ -358,7 +353,7 @@ static const struct engine_operations operations = {
 	.close = close_engine,
 	.finish = finish,
 	.results = preload_engine__results,
-	.add_modules = add_modules,
+	.add_modules = preload_engine__add_modules,
 	.name_frames = name_frames,
 	.list_without_table = list_without_table,
 	.file = file,
@@ -383,7 +378,7 @@ static int open_collector(struct preload_engine *engine)
 	engine->collector = collector__new(&options);
 	if (!engine->collector)
 		return -ENOMEM;
-	/* No stack is unwound any more, so no table need be compiled, for which there is no worker either. */
+	/* No stack is unwound any more, so no table need be compiled, and no worker runs that could. */
 	collector__finish_tables(engine->collector);
 	return collector__add_vdso(engine->collector);
 }

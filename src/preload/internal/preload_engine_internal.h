@@ -253,7 +253,9 @@ int preload_engine__collect(struct preload_engine *engine);
 /* Adds the programs that were not counted to the profile. */
 int preload_engine__collect_refused(struct preload_engine *engine);
 
+/* Operations that both engines have which read shared memory; see struct engine_operations. */
 int preload_engine__results(struct engine *base);
+int preload_engine__add_modules(const struct engine *base, struct symbols *symbols, bool files);
 
 /* The function of --within: finds its code in the files that processes map. */
 
