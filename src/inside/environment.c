@@ -38,7 +38,7 @@ static size_t own_word(const char *text, const char *directory)
 
 	if (!text__begins(text, directory))
 		return 0;
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (text__begins(text + length, names[i]) &&
 		    ends_word(text[length + text__length(names[i])]))
 			return length + text__length(names[i]);

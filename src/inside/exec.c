@@ -294,10 +294,9 @@ static void injection__begin(struct injection *out, const struct program *progra
 	/* allocprof has attached to this process or to one that has forked it: there is no directory from
 	 * which programs could load the library. */
 	if (!*directory) {
-		note_refusal(program
-				     ?: search(name, path) ? &searched
-							   : NULL,
-			     name, INSIDE_REFUSES_HIDDEN);
+		if (!program && search(name, path))
+			program = &searched;
+		note_refusal(program, name, INSIDE_REFUSES_HIDDEN);
 		return;
 	}
 	if (!environment__look(&out->environment, environment, directory) ||

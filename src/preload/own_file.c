@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Opens the files in which processes with ALLOCPROF_OUTPUT have counted, and checks all that is
+ * read of them. */
 #include "own_file.h"
 
 #include <errno.h>
@@ -32,8 +34,8 @@ static int refuse(struct error *error, const char *path, const char *why)
 	return error__set(error, -EINVAL, "%s %s", path, why);
 }
 
-/* What a process leaves that is killed as it begins. */
-#define HAS_NOTHING -ENODATA
+/* The file has nothing to read: the process was killed as it began. */
+#define HAS_NOTHING (-ENODATA)
 
 static int check_header(const struct inside_header *header, const char *path, struct error *error)
 {
@@ -163,7 +165,7 @@ static int check_alike(const struct own_files *files, struct error *error)
 	const struct own_file *first = &files->list[0];
 
 	for (size_t i = 1; i < files->n; i++) {
-		const struct own_file *other = &files->list[i];
+		const struct own_file *before = &files->list[i - 1], *other = &files->list[i];
 
 		if (other->settings.mode != first->settings.mode ||
 		    other->settings.max_depth != first->settings.max_depth ||
@@ -179,7 +181,7 @@ static int check_alike(const struct own_files *files, struct error *error)
 				"%s and %s are of other machines, or from before and after a "
 				"restart, whose clocks differ: make a recording of each",
 				first->path, other->path);
-		if (other->device == first[i - 1].device && other->inode == first[i - 1].inode)
+		if (other->device == before->device && other->inode == before->inode)
 			return refuse(error, other->path, "was given twice");
 	}
 	if (first->settings.mode == INSIDE_LIVE && files->n > 1)
@@ -190,6 +192,7 @@ static int check_alike(const struct own_files *files, struct error *error)
 	return 0;
 }
 
+/* Orders files by when their processes began; the same file given twice stands side by side. */
 static int compare(const void *a, const void *b)
 {
 	const struct own_file *x = a, *y = b;
