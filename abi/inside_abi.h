@@ -73,7 +73,7 @@ enum inside_mode {
 	INSIDE_LIVE,   /* and blocks are followed until they are freed */
 };
 
-/* What becomes of the events of --events. */
+/* Whether events are stored (--events), and whether a thread waits for room to store one. */
 enum inside_events_mode {
 	INSIDE_NO_EVENTS,
 	INSIDE_EVENTS,		 /* an event for which there is no room is lost */
@@ -283,8 +283,8 @@ struct inside_thread {
 	/* Indexed by enum ap_function. @internal counts calls that the allocator made by a
 	 * function's name, which are fewer than a probe would see. */
 	struct ap_site_counts functions[AP_DEFINED];
-	__u64 counted
-		[AP_MAX_DEFINITIONS]; /* calls of functions that are only counted, by definition */
+	/* Calls of functions that are only counted, by definition. */
+	__u64 counted[AP_MAX_DEFINITIONS];
 	/* Offset of a table of struct inside_count, with log2 of its room in the bits
 	 * INSIDE_SHIFT; 0: there is none yet. */
 	__u64 counts;

@@ -10,6 +10,7 @@ struct collector;
 struct error;
 struct event_collector;
 struct event_log_results;
+struct profile;
 
 /* Creates the log at @path. 0 or a negative errno with @error set. */
 int event_collector__new(const char *path, struct collector *collector,
@@ -39,7 +40,6 @@ void event_collector__results(const struct event_collector *events, struct event
 
 /* Adds to the profile how many events the log has, and how many it lacks, if there is a log. Fails
  * with -ENOMEM. */
-struct profile;
 int event_log_results__add(const struct event_log_results *log, struct profile *profile);
 
 #endif

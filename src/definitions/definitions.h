@@ -23,7 +23,7 @@ struct error;
 
 struct definition_function {
 	char *name; /* symbol name, or "provider:name" */
-	/* Of a function that is only counted: the exported variable through which it goes on, or NULL. */
+	/* Exported variable through which a function that is only counted goes on, or NULL. */
 	char *word;
 	struct interface_function interface;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Finds the functions that definitions only count in the objects of the process. */
 #include "counted.h"
 
 #include <asm/unistd.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A thread adds its events to a chunk that it has to itself, and takes another one when it is full.
- * What may be left half-way, by a handler's jump or by a kill, is an event that has a number and
- * never gets complete: allocprof misses the number, and counts the event as lost.
+ * A handler that jumps, or a kill, may leave an event that has a number and never becomes complete:
+ * allocprof misses the number, and counts the event as lost.
  */
 #include "events.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Finds unwind rules in .eh_frame_hdr and .eh_frame, as they are mapped, and keeps where they are by module. */
 #include "frame_rules.h"
 
 #include "image.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Finds the ELF header and the segments of a file that the process has mapped. */
 #include "image.h"
 
 /* How many mappings in front of the code may be the same file's: segments, and the gaps between them. */

@@ -26,9 +26,9 @@ bool memory__adopt(__u64 memory, __u64 tables);
 /* Room for the path of a file. */
 #define MEMORY_PATH_BYTES (INSIDE_PATH_BYTES + 64)
 
-/* Makes a file of this process alone, which must not exist, with the header, of at most @size_bytes. Its
- * memory is taken only where the file system has room for it, and it is not made where little is free (-ENOSPC). Returns 0 or a negative errno; then the
- * header is the one from before. */
+/* Makes a file of this process alone, which must not exist, with the header, of at most @size_bytes.
+ * Memory is taken only where the file system has room for it. Returns 0; -ENOSPC if little is free;
+ * or another negative errno. If it fails, the header is the one from before. */
 int memory__make(const char *path, const struct inside_settings *settings, __u64 size_bytes);
 
 /* Returns the header; NULL before memory__open(), memory__adopt() and memory__make(). */

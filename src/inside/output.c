@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Reads the settings of ALLOCPROF_OUTPUT, and makes and maps the file in which this process counts. */
 #include "output.h"
 
 #include <asm/poll.h>
@@ -46,10 +47,10 @@ bool output__is_on(void)
 
 #define BIT(signal) (1ULL << (signal - 1))
 
-/* What a write to a pipe without a reader, or behind the largest size of a file, has the kernel send. */
+/* Signals that the kernel sends for a write to a pipe without a reader, or past the largest size of a file. */
 #define BY_WRITING (BIT(SIGPIPE) | BIT(SIGXFSZ))
 
-/* Writes to the standard error, unless it has no room. No signal comes of it, nor is one lost that was pending. */
+/* Writes to the standard error, unless it has no room. The write sends no signal, and loses none that was pending. */
 static void write_line(const char *line, size_t size)
 {
 	struct pollfd error = { .fd = 2, .events = POLLOUT };
@@ -413,8 +414,8 @@ bool output__begin(void)
 							     : ": the file cannot be made");
 		return false;
 	}
-	/* What has the number of the standard error in a forked child may be a file of the target's; its parent's file
-	 * says what it lacks. */
+	/* In a forked child, descriptor 2 may be a file of the target's; its parent's file says what it
+	 * lacks. */
 	output.warns = false;
 	return add_origin(memory__header());
 }

@@ -48,10 +48,12 @@ int process_set__add_numbers(struct process_set *set, const char *text, struct e
 
 /* Which processes are searched for: those that have all that is not NULL; with nothing, all. */
 struct process_choice {
-	const char *name; /* pattern of their program's name (comm, 15 bytes), with * and ? */
-	const char *
-		group; /* control group, they may be below it: path, systemd unit, id of a container */
-	const char *user; /* name or number of their real user */
+	/* Pattern of their program's name (comm, 15 bytes), with * and ?. */
+	const char *name;
+	/* Control group, they may be below it: path, systemd unit, id of a container. */
+	const char *group;
+	/* Name or number of their real user. */
+	const char *user;
 };
 
 /* Adds these processes. Returns 0, -ESRCH if there is none now, or another negative errno; with @error

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds the places of code in a recording's stacks, and reads the lines around them from the files of source. */
 #include "page_source.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 #define NO_PLACE 0
 
-/* What the names of files of source end with. */
+/* Suffixes of the names of files of source. */
 static const char *const endings[] = {
 	"adb", "asm", "c",     "c++",	"cc",  "cpp", "cs",  "cu",  "cxx", "d",	  "f",	  "f90",
 	"go",  "h",   "h++",   "hh",	"hpp", "hs",  "hxx", "inc", "inl", "ipp", "java", "js",

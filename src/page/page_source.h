@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Has the lines of source around the lines that stacks go through, for `allocprof html --source`. */
+/* Collects the lines of source around the places of code in stacks, for `allocprof html --source`. */
 #ifndef ALLOCPROF_PAGE_SOURCE_H
 #define ALLOCPROF_PAGE_SOURCE_H
 

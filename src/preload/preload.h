@@ -113,8 +113,8 @@ struct preload_results {
 	size_t n_refused;
 	/* Sums over all threads, which saturate at AP_MAX_SUM. */
 	struct ap_site_counts functions[AP_DEFINED];
-	__u64 counted
-		[AP_MAX_DEFINITIONS]; /* calls of functions that are only counted, by definition */
+	/* Calls of functions that are only counted, by definition. */
+	__u64 counted[AP_MAX_DEFINITIONS];
 	bool is_found[AP_MAX_DEFINITIONS]; /* an object exports one of them */
 	__u64 stats[AP_STATS];
 	struct preload_regions *regions; /* NULL: no thread has begun a region */
@@ -248,12 +248,13 @@ int preload__read_program(const struct preload *preload, __u32 number, struct in
 typedef int (*preload_event_fn)(void *context, __u32 program, const struct inside_event *event);
 
 struct preload_events;
+
 /* Returns NULL if there is no memory. @preload must outlive it. */
 struct preload_events *preload_events__new(const struct preload *preload, preload_event_fn fn,
 					   void *context);
 void preload_events__free(struct preload_events *events);
 
-/* Finds new programs. Returns how many there are with an entry that is complete; -ENOMEM, -EIO. */
+/* Finds new programs. Stores the number of all with a complete entry. Returns 0, -ENOMEM or -EIO. */
 int preload_events__look(struct preload_events *events, size_t *n_programs);
 /* Reads for about @most_ns. Stores how many events there were. Returns 0 or a negative errno. */
 int preload_events__read(struct preload_events *events, __u64 most_ns, size_t *n);

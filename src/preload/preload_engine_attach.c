@@ -23,7 +23,7 @@ static void add_attached(struct preload_attached *sum, const struct preload_atta
 		sum->stopped_ns = one->stopped_ns;
 }
 
-/* What decides who may change a process: users, groups and capabilities. */
+/* Lines of /proc/PID/status that decide who may change a process. */
 static const char *const rights[] = { "Uid", "Gid", "Groups", "CapPrm" };
 
 /* All processes write to the same shared memory, so one with fewer rights could change what the library

@@ -111,7 +111,7 @@ static __u64 take(struct block_ids *ids, __u64 address, __u64 birth_ns)
 	return id;
 }
 
-/* What the events so far have of a record. */
+/* The calls and bytes that the events so far have of a record. */
 struct record_sum {
 	bool is_known; /* the event collector has its key */
 	__u64 calls, size_bytes;

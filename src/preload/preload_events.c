@@ -70,7 +70,7 @@ struct preload_events {
 	__u32 *states;
 };
 
-/* What a reading of one program needs. */
+/* A reading of one program, which is under way. */
 struct reading {
 	struct preload_events *events;
 	struct program *program;
@@ -182,7 +182,7 @@ static void take_chunk(struct reading *reading, struct chunk *chunk,
 		const struct inside_event *event = &from->events[i];
 		struct slot *slot = &reading->events->window[event->number % WINDOW];
 
-		/* What has a lower number was handled, or given up. */
+		/* Events with lower numbers were handled, or given up. */
 		if (event->number < from->first || event->number < next ||
 		    event->number > AP_MAX_SUM || first_look->events[i].number != event->number)
 			continue;

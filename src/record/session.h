@@ -41,7 +41,7 @@ int session__open(const struct session_options *options, struct session **out, s
  */
 int session__salvage(char *const *paths, size_t n, struct session **out, struct error *error);
 
-/* What became of the process of such a file, as far as that is known. */
+/* How the process of such a file has ended, as far as that is known. */
 enum session_salvaged_end {
 	SALVAGED_RUNS, /* it goes on: the profile is of the moment of the reading */
 	SALVAGED_EXITED,

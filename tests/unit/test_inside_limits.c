@@ -174,7 +174,7 @@ static void take_what_is_left(void)
 	CHECK(memory__take(100, &offset));
 }
 
-/* What does not fit leaves room for what does. */
+/* A request that does not fit leaves the room to those that do. */
 static void test_request_that_does_not_fit(void **state)
 {
 	in_own(take_what_is_left);

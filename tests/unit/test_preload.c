@@ -510,7 +510,7 @@ static int note_event(void *context, __u32 program, const struct inside_event *e
 static void test_events(void **state)
 {
 	static const struct inside_event_chunk chunks[INSIDE_FIRST_EVENT_CHUNKS] = {
-		/* What has a lower number than the first is of the chunk's last use. */
+		/* Events with a lower number than the first are of the chunk's last use. */
 		{ .first = 2, .events = { { .number = 2 }, { .number = 5 }, { .number = 1 } } },
 		{ .first = 1,
 		  .events = { { .number = 1 }, { .number = 3 }, { 0 }, { .number = 7 } } },

@@ -54,8 +54,8 @@ struct session {
 	int no_fallback;
 	struct profile *profile;
 	char *const *argv; /* the launched command */
-	struct own_files
-		*salvaged; /* files of processes that are read instead of a target, or NULL */
+	/* Files of processes that are read instead of measuring a target, or NULL. */
+	struct own_files *salvaged;
 	struct session_files told; /* the files for which options.found() was called */
 	struct target target;
 	struct platform platform; /* of the command; empty without stacks, and with -p */
