@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cleanup.h"
 #include "command.h"
@@ -13,13 +12,12 @@
 #include "data_file.h"
 #include "error.h"
 #include "event_log.h"
+#include "event_log_file.h"
 #include "export.h"
 #include "export_events.h"
 #include "message.h"
-#include "number.h"
 #include "output_file.h"
 #include "profile.h"
-#include "text.h"
 
 enum {
 	OPT_FORMAT = 256,
@@ -192,61 +190,17 @@ static void free_log(struct event_log_reader **log)
 	event_log_reader__free(*log);
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-	size_t size = strlen(path);
-
-	return size > strlen(suffix) && !strcmp(path + size - strlen(suffix), suffix);
-}
-
-/* Returns @path without @suffix, which the caller frees; NULL if there is no memory. */
-static char *without(const char *path, const char *suffix)
-{
-	return strndup(path, strlen(path) - (has_suffix(path, suffix) ? strlen(suffix) : 0));
-}
-
-/* Finds the log of events and the data file of a recording. The caller frees both names. If the
- * recording was cut off, its checkpoint serves as the data file. */
-static int find_files(const char *input, char **log_path, char **data_path)
-{
-	_cleanup_(free_ptr) char *data = without(input, DATA_FILE_CHECKPOINT);
-	char *checkpoint;
-
-	if (!data)
-		return -ENOMEM;
-	if (!has_suffix(input, DATA_FILE_LOG)) {
-		*log_path = event_log__path(data);
-		*data_path = strdup(input);
-		return *log_path && *data_path ? 0 : -ENOMEM;
-	}
-	*log_path = strdup(input);
-	*data_path = without(input, DATA_FILE_LOG);
-	if (!*log_path || !*data_path ||
-	    asprintf(&checkpoint, "%s" DATA_FILE_CHECKPOINT, *data_path) < 0)
-		return -ENOMEM;
-	if (access(*data_path, F_OK) && !access(checkpoint, F_OK)) {
-		free(*data_path);
-		*data_path = checkpoint;
-	} else {
-		free(checkpoint);
-	}
-	return 0;
-}
-
 /* Returns the profile of the same recording, or NULL after printing why there is none. */
 static struct profile *read_names(const char *path, const struct event_log_reader *log)
 {
-	struct event_log_id_text id = event_log_id__text(event_log_reader__id(log));
 	struct error error = { 0 };
 	struct profile *profile;
-	const char *known;
 
 	if (data_file__read(path, &profile, &error)) {
 		message__print("printing addresses instead of names: %s", error.text);
 		return NULL;
 	}
-	known = profile__meta(profile, "events_id");
-	if (known && !strcmp(known, id.text)) {
+	if (event_log_file__is_of(log, profile)) {
 		if (profile__meta(profile, "events_stacks"))
 			message__print(
 				"%s was written before the recording ended: stacks that are new "
@@ -277,27 +231,6 @@ static int write_events(FILE *to, const void *context)
 	return 0;
 }
 
-static int report_missing(const struct event_log_reader *log, bool strict)
-{
-	__u64 n_events, n_lost;
-	bool complete = event_log_reader__is_complete(log, &n_events, &n_lost);
-
-	if (!complete)
-		message__print("the recording was cut off: the log has its first %s %s, up to "
-			       "the last whole block",
-			       number__count(n_events).text,
-			       plural__of("event{|s}", n_events).text);
-	if (n_lost)
-		message__print(
-			"%s %s", number__count(n_lost).text,
-			plural__of(
-				"event{|s} {is|are} not in the log: {it|they} came faster than allocprof "
-				"read {it|them}, or could not be written",
-				n_lost)
-				.text);
-	return strict && (!complete || n_lost) ? EXIT_INCOMPLETE : EXIT_GOOD;
-}
-
 /* Writes the log of events that the user names, or that belongs to the data file that the user
  * names, and says on stderr what the log lacks. */
 static int run_events(const void *context)
@@ -312,16 +245,7 @@ static int run_events(const void *context)
 
 	if (options->format != EXPORT_EVENTS)
 		return OPTIONS_READ;
-	err = find_files(paths->input, &log_path, &data_path);
-	if (err) {
-		error__set(&error, err, "out of memory");
-		return output_file__status(err, &error);
-	}
-	err = event_log_reader__open(log_path, &log, &error);
-	if (err == -ENOENT)
-		error__set(&error, err,
-			   "no such file %s; `allocprof record --events` writes the event log",
-			   log_path);
+	err = event_log_file__open(paths->input, &log_path, &data_path, &log, &error);
 	if (!err && options->backtrace >= BACKTRACE_NAME)
 		names = read_names(data_path, log);
 	if (!err)
@@ -336,7 +260,7 @@ static int run_events(const void *context)
 	if (log_err)
 		return output_file__status(log_err, &log_error);
 	status = names ? completeness_messages__print_altered(names) : EXIT_GOOD;
-	return report_missing(log, options->data.choice.strict) ?: status;
+	return event_log_file__report_missing(log, options->data.choice.strict) ?: status;
 }
 
 static int run_export(char **argv)

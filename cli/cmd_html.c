@@ -7,9 +7,14 @@
 #include "command.h"
 #include "completeness.h"
 #include "error.h"
+#include "event_blocks.h"
+#include "event_log.h"
+#include "event_log_file.h"
 #include "findings.h"
 #include "moved.h"
+#include "message.h"
 #include "page.h"
+#include "page_blocks.h"
 #include "page_source.h"
 #include "page_sides.h"
 #include "profile.h"
@@ -42,6 +47,8 @@ struct html_options {
 	struct findings findings;
 	struct moved moved[MOVED_COSTS];
 	size_t n_moved;
+	struct event_log_reader *log;
+	struct event_blocks blocks;
 	bool with_source;
 	struct page_source source;
 };
@@ -85,6 +92,8 @@ static void release_html(void *context)
 	report__free(options->report);
 	moved__release(options->moved, options->n_moved);
 	page_source__release(&options->source);
+	event_blocks__release(&options->blocks);
+	event_log_reader__free(options->log);
 	page_sides__release(&options->sides);
 }
 
@@ -158,6 +167,22 @@ static int read_source(struct html_options *options, struct error *error)
 	return 0;
 }
 
+/* Reads single blocks of a recording that has an event log. A page without them is better than none. */
+static void read_blocks(struct html_options *options)
+{
+	const struct selected *after = &options->data.selected[DIFF_AFTER];
+	struct event_blocks_options wanted = { .most = PAGE_MAX_BLOCKS };
+	struct error error = { 0 };
+
+	if (!profile__meta(after->profile, "events_id"))
+		return;
+	if (selected__read_blocks(after, &options->data.choice, &wanted, &options->log,
+				  &options->blocks, &error))
+		message__print("the page has no single blocks: %s", error.text);
+	else
+		options->recordings[DIFF_AFTER].blocks = &options->blocks;
+}
+
 static int prepare_html(void *context, struct error *error)
 {
 	struct html_options *options = context;
@@ -176,6 +201,8 @@ static int prepare_html(void *context, struct error *error)
 	for (int side = 0; side < DIFF_SIDES && !err; side++)
 		if (options->sides.inputs[side].profile)
 			err = describe_side(options, side, error);
+	if (!err)
+		read_blocks(options);
 	if (!err && options->with_source)
 		err = read_source(options, error);
 	return err ? err : find_findings(options, error);
@@ -194,6 +221,14 @@ static int write_html(FILE *to, const void *context)
 		to);
 }
 
+static void tell_missing(const void *context)
+{
+	const struct html_options *options = context;
+
+	if (options->log)
+		event_log_file__report_missing(options->log, false);
+}
+
 static int run_html(char **argv)
 {
 	static const struct data_command command = {
@@ -201,6 +236,7 @@ static int run_html(char **argv)
 		.parse = parse_html,
 		.prepare = prepare_html,
 		.write = write_html,
+		.tell = tell_missing,
 		.release = release_html,
 		.hides_run = true,
 	};

@@ -12,6 +12,9 @@
 #include "data_command.h"
 #include "data_options.h"
 #include "error.h"
+#include "event_blocks.h"
+#include "event_log.h"
+#include "event_log_file.h"
 #include "findings.h"
 #include "options.h"
 #include "output_file.h"
@@ -32,6 +35,8 @@ enum {
 	OPT_HISTOGRAM,
 	OPT_RESIDENT,
 	OPT_ADVICE,
+	OPT_BLOCKS,
+	OPT_ADDRESS,
 };
 
 static const struct argp_option report_options[] = {
@@ -39,8 +44,8 @@ static const struct argp_option report_options[] = {
 	DATA_OPTION_OUTPUT,
 	{ "sort", OPT_SORT, "KEY", 0,
 	  "By allocations, bytes, live, live-bytes, temporary, peak, oldest or, recorded with --resident, "
-	  "resident or unique, and with --reachable lost" },
-	{ "top", OPT_TOP, "N", 0, "Print N stacks (default 10); 0 for all" },
+	  "resident or unique, and with --reachable lost; single blocks by bytes, oldest or lifetime" },
+	{ "top", OPT_TOP, "N", 0, "Print N stacks or blocks (default 10); 0 for all" },
 	{ "tree", OPT_TREE, NULL, 0, "Print who calls whom, from main down to the allocator" },
 	{ "bottom-up", OPT_BOTTOM_UP, NULL, 0, "Print who calls the functions that allocate" },
 	{ "min-share", OPT_MIN_SHARE, "P%", 0,
@@ -50,6 +55,10 @@ static const struct argp_option report_options[] = {
 	  "Print what the resident memory consists of, and by stack what would come back" },
 	{ "advice", OPT_ADVICE, NULL, 0,
 	  "Print where calls or memory can be saved, as far as the numbers tell" },
+	{ "blocks", OPT_BLOCKS, NULL, 0,
+	  "Print single blocks, and what became of each, of a recording with --events" },
+	{ "address", OPT_ADDRESS, "ADDRESS", 0,
+	  "Print the blocks that had the byte at ADDRESS, in their order" },
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
 	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
@@ -60,11 +69,17 @@ static const struct argp_option report_options[] = {
 
 struct report_options {
 	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
-	int sort;
+	const char *sort_name; /* NULL: not given */
+	int sort, block_sort;
 	__u64 top;
 	double min_share;
 	bool min_share_is_given;
 	bool top_is_given, tree, bottom_up, histogram, resident, advice;
+	bool blocks; /* print single blocks */
+	bool has_address;
+	__u64 address;
+	struct event_log_reader *log;
+	struct event_blocks found_blocks;
 	struct advice *found;
 	struct report *of_findings;
 	struct findings findings;
@@ -107,8 +122,55 @@ static enum cost choose_cost(const struct report_options *options)
 	return sort == REPORT_OLDEST ? COST_LIVE_BYTES : (enum cost)sort;
 }
 
-static int check_options(const struct report_options *options, struct error *error)
+static int parse_address(const char *text, __u64 *address, struct error *error)
 {
+	char *end;
+
+	errno = 0;
+	*address = strtoull(text, &end, 16);
+	return *text == '-' || end == text || *end || errno
+		       ? error__set(
+				 error, -EINVAL,
+				 "'%s' is no address; --address takes a hexadecimal number, such as "
+				 "0x7f25c0001040",
+				 text)
+		       : 0;
+}
+
+static int check_blocks(struct report_options *options, struct error *error)
+{
+	int sort = options->sort_name	  ? block_sort__by_name(options->sort_name)
+		   : options->has_address ? BLOCKS_OLDEST
+					  : BLOCKS_LARGEST;
+
+	if (options->tree || options->bottom_up || options->histogram || options->resident ||
+	    options->advice)
+		return error__set(
+			error, -EINVAL,
+			"--blocks and --address print single blocks; leave out --tree, --bottom-up, "
+			"--histogram, --resident and --advice");
+	if (sort < 0)
+		return error__set(error, -EINVAL,
+				  "unknown key '%s'; --sort of single blocks is bytes, oldest or "
+				  "lifetime",
+				  options->sort_name);
+	options->block_sort = sort;
+	return 0;
+}
+
+static int check_sort(struct report_options *options, struct error *error)
+{
+	if (options->blocks)
+		return check_blocks(options, error);
+	return options->sort_name ? parse_sort(options->sort_name, &options->sort, error) : 0;
+}
+
+static int check_options(struct report_options *options, struct error *error)
+{
+	int err = check_sort(options, error);
+
+	if (err)
+		return err;
 	if (options->tree && options->bottom_up)
 		return error__set(error, -EINVAL,
 				  "--tree and --bottom-up are two reports; leave one out");
@@ -152,7 +214,8 @@ static int parse_report(int key, char *arg, struct options_input *input)
 
 	switch (key) {
 	case OPT_SORT:
-		return parse_sort(arg, &options->sort, input->error);
+		options->sort_name = arg;
+		return 0;
 	case OPT_TOP:
 		options->top_is_given = true;
 		return number__parse_count(arg, &options->top, input->error);
@@ -173,6 +236,12 @@ static int parse_report(int key, char *arg, struct options_input *input)
 		return 0;
 	case OPT_ADVICE:
 		options->advice = true;
+		return 0;
+	case OPT_ADDRESS:
+		options->blocks = options->has_address = true;
+		return parse_address(arg, &options->address, input->error);
+	case OPT_BLOCKS:
+		options->blocks = true;
 		return 0;
 	case OPTIONS_END:
 		return check_options(options, input->error);
@@ -200,6 +269,10 @@ static int print_text(const struct report_output *output)
 		report_output__resident(output);
 	if (output->with_advice) {
 		report_output__advice(output);
+		return 0;
+	}
+	if (output->blocks) {
+		report_output__blocks(output);
 		return 0;
 	}
 	if (!output->tree)
@@ -274,7 +347,7 @@ static int find_findings(struct report_options *options, struct selected *select
 	int err;
 
 	if (!filter__selects_all(&options->data.choice.filter.options) || options->resident ||
-	    options->advice)
+	    options->advice || options->blocks)
 		return 0;
 	options->of_findings = report__new(selected->profile, selected->groups, &selected->filtered,
 					   REPORT_BY_STACK, COST_ALLOCATIONS, REPORT_GROWTH);
@@ -287,6 +360,21 @@ static int find_findings(struct report_options *options, struct selected *select
 	output->findings = &options->findings;
 	output->of_findings = options->of_findings;
 	return 0;
+}
+
+static int read_blocks(struct report_options *options, struct error *error)
+{
+	struct event_blocks_options wanted = {
+		.has_address = options->has_address,
+		.address = options->address,
+		.sort = options->block_sort,
+		.most = options->output.top,
+	};
+
+	options->output.blocks = &options->found_blocks;
+	options->output.block_sort = options->block_sort;
+	return selected__read_blocks(&options->data.selected[DIFF_AFTER], &options->data.choice,
+				     &wanted, &options->log, &options->found_blocks, error);
 }
 
 static int prepare_report(void *context, struct error *error)
@@ -336,7 +424,7 @@ static int prepare_report(void *context, struct error *error)
 	output->histogram = options->histogram || asks_for_one_stack(&choice->filter.options);
 	options->data.needs = (output->with_growth ? COMPLETENESS_TIMES : 0) |
 			      (output->histogram || output->json ? COMPLETENESS_HISTOGRAMS : 0);
-	return 0;
+	return options->blocks ? read_blocks(options, error) : 0;
 }
 
 static void tell_runtimes(const void *context)
@@ -344,6 +432,8 @@ static void tell_runtimes(const void *context)
 	const struct report_options *options = context;
 
 	completeness_messages__print_runtimes(options->data.selected[DIFF_AFTER].profile);
+	if (options->log)
+		event_log_file__report_missing(options->log, false);
 }
 
 static void release_report(void *context)
@@ -354,6 +444,8 @@ static void release_report(void *context)
 	report__free(options->of_findings);
 	report__free(options->output.report);
 	free(options->found);
+	event_blocks__release(&options->found_blocks);
+	event_log_reader__free(options->log);
 }
 
 static int run_report(char **argv)

@@ -10,6 +10,9 @@
 #include "completeness_messages.h"
 #include "data_file.h"
 #include "error.h"
+#include "event_blocks.h"
+#include "event_log.h"
+#include "event_log_file.h"
 #include "message.h"
 #include "output_file.h"
 #include "profile_runs.h"
@@ -185,6 +188,26 @@ int selected__choose_lifetimes(const struct selected *selected, struct data_choi
 	err = filter__select_lifetimes(selected->profile, selected->groups, &choice->filter.options,
 				       lifetimes, error);
 	sql_time__unlimit();
+	return err;
+}
+
+int selected__read_blocks(const struct selected *selected, struct data_choice *choice,
+			  struct event_blocks_options *wanted, struct event_log_reader **log,
+			  struct event_blocks *out, struct error *error)
+{
+	struct event_log_reader *opened;
+	int err = event_log_file__open_of(selected->profile, choice->paths.input, &opened, error);
+
+	if (err)
+		return err;
+	wanted->filter = &choice->filter.options;
+	limit_time(choice);
+	err = event_blocks__read(opened, selected->profile, selected->groups, wanted, out, error);
+	sql_time__unlimit();
+	if (err)
+		event_log_reader__free(opened);
+	else
+		*log = opened;
 	return err;
 }
 

@@ -14,6 +14,9 @@
 #include "symbol_options.h"
 
 struct error;
+struct event_blocks;
+struct event_blocks_options;
+struct event_log_reader;
 struct profile;
 struct stack_groups;
 struct stack_view;
@@ -115,6 +118,11 @@ int selected__choose_part(struct selected *selected, struct data_choice *choice,
 /* Works like filter__select_lifetimes(). */
 int selected__choose_lifetimes(const struct selected *selected, struct data_choice *choice,
 			       bool **lifetimes, struct error *error);
+/* Opens the recording's event log, and reads those of its blocks that @choice selects; @wanted need not name
+ * the filter. The caller frees *@log, which is at its end, and releases *@out. */
+int selected__read_blocks(const struct selected *selected, struct data_choice *choice,
+			  struct event_blocks_options *wanted, struct event_log_reader **log,
+			  struct event_blocks *out, struct error *error);
 void selected__release(struct selected *selected);
 
 /* A run of a command that reads one data file, or two that it compares. Zeroed it is empty. */

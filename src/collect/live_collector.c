@@ -791,7 +791,8 @@ void live_collector__mappings(const struct live_collector *live, struct mapping_
 				 : (struct mapping_totals){ 0 };
 }
 
-__u64 live_collector__epoch_ns(const struct live_collector *live)
+void live_collector__epochs(const struct live_collector *live, struct live_totals *out)
 {
-	return 1ULL << lifetimes__shift(live->lifetimes);
+	out->start_ns = live->start_ns;
+	out->epoch_ns = 1ULL << lifetimes__shift(live->lifetimes);
 }

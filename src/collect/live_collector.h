@@ -15,6 +15,7 @@
 
 struct collector;
 struct live_collector;
+struct live_totals;
 struct mapping_totals;
 struct reach;
 struct resident_memory;
@@ -108,7 +109,7 @@ __u64 live_collector__discarded(const struct live_collector *live, __u64 *size_b
 /* Sets what became of mappings; zeros if none were followed. */
 void live_collector__mappings(const struct live_collector *live, struct mapping_totals *totals);
 
-/* Returns the length of the epochs of lifetimes in ns. */
-__u64 live_collector__epoch_ns(const struct live_collector *live);
+/* Stores when the first epoch of lifetimes began, and how long they are. */
+void live_collector__epochs(const struct live_collector *live, struct live_totals *out);
 
 #endif

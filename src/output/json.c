@@ -62,6 +62,7 @@ int json__print_string(const char *text, FILE *to)
 
 int json__begin(json_object *root, FILE *to)
 {
+	errno = 0;
 	_cleanup_(free_ptr) char *text = NULL;
 	size_t size;
 	int err = json_text__make(root, true, &text, &size);
@@ -96,18 +97,6 @@ int json__end(FILE *to)
 	if (fflush(to) || ferror(to))
 		return errno ? -errno : -EIO;
 	return 0;
-}
-
-int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
-		     void *context, FILE *to)
-{
-	int err;
-
-	errno = 0;
-	err = json__begin(root, to);
-	if (!err)
-		err = json__list(key, next, context, to);
-	return err ? err : json__end(to);
 }
 
 json_object *json__meta(const struct profile *profile, const char *key)

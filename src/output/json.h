@@ -41,17 +41,10 @@ int json__print_string(const char *text, FILE *to);
 int json__write(json_object *root, FILE *to);
 
 /*
- * Works like json__write(), with a further member, the list @key, which may be too long for
- * memory: @next returns one element after the other, which is freed when it is written, and NULL
- * at the end.
- */
-int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
-		     void *context, FILE *to);
-
-/*
- * Write a document with any number of such lists: json__begin() writes the other members, of which
- * there must be at least one, json__list() one list, and json__end() the end, and flushes. They
- * return 0 or -ENOMEM, json__end() also the negative errno of a write.
+ * Write a document with lists that may be too long for memory: json__begin() writes the other members of @root, of which
+ * there must be at least one, json__list() one list, of which @next returns one element after the other, which is freed when
+ * it is written, and NULL at the end, and json__end() the end, and flushes. They return 0 or -ENOMEM, json__end() also the
+ * negative errno of a write.
  */
 int json__begin(json_object *root, FILE *to);
 int json__list(const char *key, json_object *(*next)(void *context), void *context, FILE *to);

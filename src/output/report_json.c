@@ -7,6 +7,7 @@
 #include "advice.h"
 #include "array.h"
 #include "completeness.h"
+#include "event_blocks.h"
 #include "finding_text.h"
 #include "json.h"
 #include "mapping_sums.h"
@@ -276,9 +277,104 @@ static json_object *next_entry(void *context)
 	struct cursor *cursor = context;
 	const struct report_output *output = cursor->output;
 
-	if (cursor->at >= output->report->n_entries || cursor->at >= output->top)
+	/* --top is of single blocks if there are some, which name their stacks. */
+	if (cursor->at >= output->report->n_entries ||
+	    (cursor->at >= output->top && !output->blocks))
 		return NULL;
 	return json_entry(output, &output->report->entries[cursor->at++]);
+}
+
+static json_object *json_address(__u64 address)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "0x%llx", address);
+	return json_object_new_string(text);
+}
+
+/* Returns the call that ended a block; NULL if none did. */
+static json_object *json_end(const struct report_output *output, const struct event_block *block)
+{
+	const struct profile *profile = output->profile;
+	json_object *object;
+
+	if (!block->ended_by)
+		return NULL;
+	object = json_object_new_object();
+	json__add(object, "thread", json__count(block->ended_by));
+	json__add(object, "thread_name",
+		  block->ended_thread ? json__string(profile->threads[block->ended_thread - 1].name)
+				      : NULL);
+	if (block->fate != BLOCK_REALLOCATED)
+		return object;
+	json__add(object, "stack",
+		  block->next_count
+			  ? json__count(report_output__stack_id(output, block->next_count))
+			  : NULL);
+	json__add(object, "address", json_address(block->next_address));
+	json__add(object, "size", json__count(block->next_bytes));
+	return object;
+}
+
+static json_object *json_block(const struct report_output *output, const struct event_block *block)
+{
+	const struct profile *profile = output->profile;
+	const struct profile_count *count = &profile->counts[block->count - 1];
+	const struct profile_process *process = &profile->processes[count->process - 1];
+	bool is_alive = block->fate == BLOCK_ALIVE;
+	json_object *object = json_object_new_object();
+
+	json__add(object, "id", json__count(block->id));
+	json__add(object, "address", json_address(block->address));
+	json__add(object, "size", json__count(block->size_bytes));
+	json__add(object, "weight", json__count(block->weight));
+	json__add(object, "function",
+		  json__string(definition_names__function(&profile->definitions, count->function)));
+	json__add(object, "stack", json__count(report_output__stack_id(output, block->count)));
+	json__add(object, "process", json__string(process->comm));
+	json__add(object, "pid", json__count(process->pid));
+	json__add(object, "thread", json__count(block->thread));
+	json__add(object, "thread_name", json__string(profile->threads[count->thread - 1].name));
+	json__add(object, "allocated_at_ns", json__count(block->born_ns));
+	json__add(object, "ended_at_ns", is_alive ? NULL : json__count(block->died_ns));
+	json__add(object, "fate", json_object_new_string(block_fate__name(block->fate)));
+	json__add(object, "temporary", json_object_new_boolean(block->temporary));
+	json__add(object, "ended_by", json_end(output, block));
+	return object;
+}
+
+static json_object *next_block(void *context)
+{
+	struct cursor *cursor = context;
+	const struct event_blocks *blocks = cursor->output->blocks;
+
+	return cursor->at < blocks->n ? json_block(cursor->output, &blocks->list[cursor->at++])
+				      : NULL;
+}
+
+static json_object *json_blocks(const struct event_blocks *blocks, int sort)
+{
+	json_object *object = json_object_new_object();
+
+	json__add(object, "sort", json_object_new_string(block_sort__name(sort)));
+	json__add(object, "selected", json__count(blocks->blocks));
+	json__add(object, "bytes", json__count(blocks->size_bytes));
+	json__add(object, "logged", json__count(blocks->logged));
+	json__add(object, "unknown", json__count(blocks->unknown));
+	return object;
+}
+
+static int write_lists(const struct report_output *output, json_object *root)
+{
+	struct cursor stacks = { output, 0 }, blocks = { output, 0 };
+	FILE *to = output->terminal.to;
+	int err = json__begin(root, to);
+
+	if (!err && output->blocks)
+		err = json__list("blocks", next_block, &blocks, to);
+	if (!err)
+		err = json__list("stacks", next_entry, &stacks, to);
+	return err ?: json__end(to);
 }
 
 static json_object *json_histogram(const __u64 *buckets)
@@ -418,7 +514,6 @@ static json_object *json_size_classes(const struct profile *profile)
 int report_output__json(const struct report_output *output)
 {
 	json_object *root = json_object_new_object();
-	struct cursor cursor = { output, 0 };
 	__u64 sizes[PROFILE_BUCKETS], lifetimes[PROFILE_BUCKETS];
 	static const char *const ends[] = { "exit_status", "exit_signal", "oom_kills",
 					    "group_limit_bytes", "own_bytes" };
@@ -485,7 +580,9 @@ int report_output__json(const struct report_output *output)
 	json__add(root, "lifetime_histogram_ns", json_histogram(lifetimes));
 	json__add(root, "suppressions", json_suppressions(output));
 	json__add(root, "frames", json_frames(output));
-	err = json__write_list(root, "stacks", next_entry, &cursor, output->terminal.to);
+	if (output->blocks)
+		json__add(root, "single_blocks", json_blocks(output->blocks, output->block_sort));
+	err = write_lists(output, root);
 	json_object_put(root);
 	return err;
 }

@@ -12,6 +12,8 @@
 #include "terminal.h"
 
 struct advice;
+struct event_block;
+struct event_blocks;
 struct findings;
 struct profile;
 struct stack_groups;
@@ -39,6 +41,8 @@ struct report_output {
 	 * all blocks are selected. */
 	const struct findings *findings;
 	const struct report *of_findings;
+	const struct event_blocks *blocks; /* single blocks; NULL: they are not asked for */
+	int block_sort;			   /* their enum block_sort */
 	struct terminal terminal;
 };
 
@@ -56,6 +60,8 @@ void report_output__findings(const struct report_output *output);
 void report_output__advice(const struct report_output *output);
 /* Prints how much of the selected blocks is lost, and how much can be reached. */
 void report_output__reach(const struct report_output *output);
+/* Prints single blocks, and what became of them. */
+void report_output__blocks(const struct report_output *output);
 /* Prints the tree of functions. Returns 0 or -ENOMEM. */
 int report_output__tree(const struct report_output *output);
 void report_output__histograms(const struct report_output *output);
@@ -70,8 +76,12 @@ const char *report_output__what(const struct report_output *output);
  * and for other programs, or if @exact. */
 struct number_text report_output__bytes(const struct report_output *output, __u64 bytes);
 struct number_text report_text__bytes(__u64 bytes, bool exact);
+/* Returns the number of the stack of a count, as reports print it. */
+__u32 report_output__stack_id(const struct report_output *output, __u32 count);
 /* Prints the function and the frames of an entry, a line each. */
 void report_output__frames(const struct report_output *output, const struct report_entry *entry);
+/* Prints the frames of a group of stacks, and @root below, a line each. */
+void report_output__stack(const struct report_output *output, __u32 group, __u32 root);
 /* Prints a frame, truncated to @columns (0: no limit); returns the columns of all of it. */
 void report_output__frame(const struct report_output *output, __u32 frame, size_t columns);
 size_t report_output__frame_columns(const struct report_output *output, __u32 frame);

@@ -587,27 +587,34 @@ static void print_doubt(const struct report_output *output, const struct stack_g
 	fputc('\n', terminal->to);
 }
 
-void report_output__frames(const struct report_output *output, const struct report_entry *entry)
+void report_output__stack(const struct report_output *output, __u32 number, __u32 root)
 {
 	const struct terminal *terminal = &output->terminal;
-	const struct stack_group *group = &output->groups->groups[entry->group];
+	const struct stack_group *group = &output->groups->groups[number];
 	size_t columns = terminal->columns ? terminal->columns - FRAME_INDENT : 0;
 
-	fprintf(terminal->to, "%*s", FRAME_INDENT, "");
-	mapping_text__function(output, entry);
-	fputc('\n', terminal->to);
 	for (__u32 i = 0; i < group->n_frames; i++) {
 		fprintf(terminal->to, "%*s", FRAME_INDENT, "");
 		report_output__frame(output, group->frames[i], columns);
 		fputc('\n', terminal->to);
 	}
-	if (entry->root != REPORT_NO_ROOT) {
+	if (root != REPORT_NO_ROOT) {
 		fprintf(terminal->to, "%*s", FRAME_INDENT, "");
-		report_output__frame(output, entry->root, columns);
+		report_output__frame(output, root, columns);
 		fputc('\n', terminal->to);
 	}
 	if (group->end == AP_END_FRAME_POINTERS)
 		print_doubt(output, group, columns);
+}
+
+void report_output__frames(const struct report_output *output, const struct report_entry *entry)
+{
+	const struct terminal *terminal = &output->terminal;
+
+	fprintf(terminal->to, "%*s", FRAME_INDENT, "");
+	mapping_text__function(output, entry);
+	fputc('\n', terminal->to);
+	report_output__stack(output, entry->group, entry->root);
 }
 
 static void print_rest(const struct report_output *output, size_t shown)

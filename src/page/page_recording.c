@@ -19,6 +19,7 @@
 #include "json.h"
 #include "moved.h"
 #include "number.h"
+#include "page_blocks.h"
 #include "page_data.h"
 #include "page_source.h"
 #include "profile.h"
@@ -771,6 +772,9 @@ int page_recording__write(const struct page_recording *recording, const char *pr
 		if (!err)
 			err = write_leaks(&writer, count_nodes(recording));
 	}
+	if (!err && recording->blocks)
+		err = page_blocks__write(recording->blocks, recording->input.profile,
+					 recording->nodes, prefix, to);
 	free(writer.rows);
 	return err;
 }

@@ -13,6 +13,7 @@
 
 #include "page_trie.h"
 
+struct event_blocks;
 struct filtered;
 struct findings;
 struct moved;
@@ -40,7 +41,8 @@ struct page_recording {
 	const struct moved *moved;
 	size_t n_moved;
 	bool knows_moved;
-	const struct page_source *source; /* lines of source; NULL: they are not shown */
+	const struct event_blocks *blocks; /* single blocks; NULL: they are not known */
+	const struct page_source *source;  /* lines of source; NULL: they are not shown */
 };
 
 /* The epochs of the time line. */
@@ -53,7 +55,8 @@ struct page_epochs {
 
 /*
  * Writes the blocks "<prefix>.meta", "<prefix>.rows.*", "<prefix>.lifetimes.*",
- * "<prefix>.sizes.*", "<prefix>.ages.*", "<prefix>.leaks.*" and "<prefix>.source.*". Returns 0 or a negative errno.
+ * "<prefix>.sizes.*", "<prefix>.ages.*", "<prefix>.leaks.*",
+ * "<prefix>.blocks.*" and "<prefix>.source.*". Returns 0 or a negative errno.
  */
 int page_recording__write(const struct page_recording *recording, const char *prefix, FILE *to);
 

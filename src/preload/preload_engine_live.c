@@ -324,7 +324,7 @@ void preload_engine__add_live(const struct preload_engine *engine)
 	live->size_bytes = live->stats[AP_STAT_ALLOCATED_BYTES] - live->stats[AP_STAT_FREED_BYTES] -
 			   live->discarded_bytes;
 	live->peak_bytes = engine->peak_bytes;
-	live->epoch_ns = live_collector__epoch_ns(engine->live);
+	live_collector__epochs(engine->live, live);
 	live->memory = engine->memory;
 	/* The limit is for each process, which has tables of its own. */
 	live->memory.max_blocks =

@@ -86,8 +86,8 @@ static bool is_number(const char *key)
 	static const char *const keys[] = {
 		"attached_pid", "attached_rss_bytes", "checked_calls", "exit_status", "exit_signal",
 		"impossible_calls", "oom_kills", "group_limit_bytes", "own_in_group", "own_bytes",
-		"kernel_bytes", "max_live", "max_records", "events_stacks", "peak_bytes", "reach_bytes",
-		"reach_stop_ns", "resident_stop_ns", "runs", "sample_bytes", "stopped_ns",
+		"kernel_bytes", "max_live", "max_records", "events_stacks", "events_start_ns", "peak_bytes",
+		"reach_bytes", "reach_stop_ns", "resident_stop_ns", "runs", "sample_bytes", "stopped_ns",
 		"stopped_threads", "waits", "waits_ns", "wanted_runs", "warmup_runs", "window_delay_ns",
 	};
 	/* clang-format on */

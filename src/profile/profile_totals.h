@@ -55,6 +55,7 @@ struct live_totals {
 	__u64 discarded, discarded_bytes;
 	__u64 blocks, size_bytes; /* live at the end, also of processes that have ended */
 	__u64 peak_bytes;
+	__u64 start_ns; /* of the first epoch, CLOCK_MONOTONIC */
 	__u64 epoch_ns;
 	struct live_memory memory;
 	/* Mappings are in no other figure of this struct. */

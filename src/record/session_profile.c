@@ -614,6 +614,9 @@ int session__complete_profile(struct session *session)
 		err = add_gaps(session);
 	if (!err)
 		err = session__add_bypasses(session);
+	if (!err && profile__meta(session->profile, "events_id"))
+		err = set_number(session->profile, "events_start_ns",
+				 session->profile->totals.live.start_ns);
 	if (!err && session->is_snapshot && profile__meta(session->profile, "events_id"))
 		err = set_number(session->profile, "events_stacks", session->log_stacks);
 	if (!err && session->profile->totals.window.asked_for)

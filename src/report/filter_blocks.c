@@ -333,9 +333,9 @@ static int evaluate(struct block_filter *filter, const struct stack_groups *grou
 	return err;
 }
 
-int block_filter__init(struct block_filter *filter, const struct profile *profile,
-		       const struct stack_groups *groups, struct filter_options *options,
-		       struct error *error)
+int block_filter__prepare(struct block_filter *filter, const struct profile *profile,
+			  const struct stack_groups *groups, struct filter_options *options,
+			  struct error *error)
 {
 	int err;
 
@@ -350,6 +350,15 @@ int block_filter__init(struct block_filter *filter, const struct profile *profil
 			      conditions__columns(&filter->conditions) & WHERE_BIT(WHERE_FUNCTION);
 	if (!err && conditions__columns(&filter->conditions) & WHERE_BIT(WHERE_LEAKED))
 		err = exit_frees__find(profile, &filter->exit_frees, error);
+	return err;
+}
+
+int block_filter__init(struct block_filter *filter, const struct profile *profile,
+		       const struct stack_groups *groups, struct filter_options *options,
+		       struct error *error)
+{
+	int err = block_filter__prepare(filter, profile, groups, options, error);
+
 	return err ?: evaluate(filter, groups, error);
 }
 

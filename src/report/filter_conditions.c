@@ -285,8 +285,12 @@ int conditions__evaluate(struct conditions *conditions, const struct where_data 
 {
 	for (size_t i = 0; i < conditions->n; i++) {
 		struct condition *condition = &conditions->list[i];
-		int err = where__evaluate(data, &condition->where, condition->given,
-					  &condition->answers, error);
+		int err;
+
+		free(condition->answers.answers);
+		condition->answers.answers = NULL;
+		err = where__evaluate(data, &condition->where, condition->given,
+				      &condition->answers, error);
 
 		if (err)
 			return err;

@@ -173,6 +173,8 @@ int filter_where__parse(struct filter_where *parsed, const char *text, struct er
 
 static enum where_level level_of(const struct where_data *data, __u32 columns)
 {
+	if (data->blocks)
+		return WHERE_BLOCKS;
 	if (columns & WHERE_TIME_COLUMNS)
 		return WHERE_CELLS;
 	if (!(columns & WHERE_FATE_COLUMNS))
@@ -186,6 +188,8 @@ static size_t n_answers(const struct where_data *data, enum where_level level)
 {
 	const struct profile *profile = data->profile;
 
+	if (level == WHERE_BLOCKS)
+		return data->n_blocks;
 	return level == WHERE_CELLS ? profile->n_lifetimes
 				    : profile->n_counts << (level == WHERE_FATES);
 }

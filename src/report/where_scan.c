@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * SQLite's table "blocks": the counts of a profile, their live and freed blocks, or their lifetimes, whichever an
- * expression can tell apart.
+ * expression can tell apart; or single blocks of an event log.
  *
  * A time is known by epoch. What an expression compares with a constant, the table compares itself, with the earliest and the
  * latest time at once; all else is evaluated for each of both.
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "event_blocks.h"
 #include "profile.h"
 #include "profile_runs.h"
 #include "stack_groups.h"
@@ -197,7 +198,6 @@ static void end_cell(struct where_scan *scan)
 
 static bool read_cell(struct where_scan *scan)
 {
-	const struct exit_frees *frees = &scan->data->exit_frees;
 	const struct run_clock *clock;
 	struct profile_lifetime cell;
 
@@ -206,19 +206,50 @@ static bool read_cell(struct where_scan *scan)
 	scan->count = cell.count;
 	clock = clock_of(scan);
 	scan->is_alive = cell.died == PROFILE_LIVE;
-	scan->is_leaked = exit_frees__leaves(frees, &cell);
+	scan->is_leaked = exit_frees__leaves(&scan->data->exit_frees, &cell);
 	scan->born_ns[0] = run_clock__epoch_start(clock, cell.born);
 	scan->born_ns[1] = run_clock__epoch_last(clock, cell.born);
 	scan->died_ns[0] =
 		scan->is_alive ? clock->end_ns : run_clock__epoch_start(clock, cell.died);
 	scan->died_ns[1] = scan->is_alive ? clock->end_ns : run_clock__epoch_last(clock, cell.died);
+	return true;
+}
+
+/* The times of a single block are known. */
+static bool read_block(struct where_scan *scan)
+{
+	const struct event_block *block = &scan->data->blocks[scan->index];
+	const struct run_clock *clock;
+	__u64 epoch_ns;
+
+	if (scan->index >= scan->data->n_blocks)
+		return false;
+	scan->count = block->count;
+	clock = clock_of(scan);
+	epoch_ns = clock->epoch_ns ?: 1;
+	scan->is_alive = block->fate == BLOCK_ALIVE;
+	scan->is_leaked = exit_frees__leaves(
+		&scan->data->exit_frees,
+		&(struct profile_lifetime){
+			.born = block->born_ns / epoch_ns,
+			.died = scan->is_alive ? PROFILE_LIVE : block->died_ns / epoch_ns,
+		});
+	scan->born_ns[0] = scan->born_ns[1] = block->born_ns;
+	scan->died_ns[0] = scan->died_ns[1] = scan->is_alive ? clock->end_ns : block->died_ns;
+	return true;
+}
+
+static bool read_timed(struct where_scan *scan)
+{
+	if (!(scan->level == WHERE_BLOCKS ? read_block(scan) : read_cell(scan)))
+		return false;
 	scan->corner = -1;
 	scan->n_corners = scan->n_true = 0;
 	scan->bounded = judge_bounds(scan);
 	return true;
 }
 
-static void advance_in_cells(struct where_scan *scan, bool is_first)
+static void advance_in_timed(struct where_scan *scan, bool is_first)
 {
 	if (!is_first) {
 		if (next_corner(scan))
@@ -226,7 +257,7 @@ static void advance_in_cells(struct where_scan *scan, bool is_first)
 		end_cell(scan);
 		scan->index++;
 	}
-	while (read_cell(scan)) {
+	while (read_timed(scan)) {
 		if (scan->bounded != NO && next_corner(scan))
 			return;
 		scan->answers[scan->index++] = NO;
@@ -247,8 +278,8 @@ static void advance_in_counts(struct where_scan *scan, bool is_first)
 /* Goes to the next row, or to the first one. */
 static void advance(struct where_scan *scan, bool is_first)
 {
-	if (scan->level == WHERE_CELLS)
-		advance_in_cells(scan, is_first);
+	if (scan->level >= WHERE_CELLS)
+		advance_in_timed(scan, is_first);
 	else
 		advance_in_counts(scan, is_first);
 	if (!scan->is_over)
@@ -257,7 +288,7 @@ static void advance(struct where_scan *scan, bool is_first)
 
 void where_scan__take(struct where_scan *scan)
 {
-	if (scan->level == WHERE_CELLS)
+	if (scan->level >= WHERE_CELLS)
 		scan->n_true++;
 	else
 		scan->answers[scan->index] = YES;
@@ -413,7 +444,9 @@ static void set_group(const struct where_scan *scan, sqlite3_context *context,
 static void set_size(struct where_scan *scan, sqlite3_context *context, enum where_column column)
 {
 	read_size(scan);
-	if (column == WHERE_SIZE)
+	if (column == WHERE_SIZE && scan->level == WHERE_BLOCKS)
+		sqlite3_result_int64(context, scan->data->blocks[scan->index].size_bytes);
+	else if (column == WHERE_SIZE)
 		sqlite3_result_double(context, scan->size);
 	else
 		sqlite3_result_int64(context, scan->allocations);

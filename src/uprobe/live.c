@@ -535,9 +535,9 @@ void live__mappings(const struct live *live, struct mapping_totals *totals)
 	live_collector__mappings(live->collector, totals);
 }
 
-__u64 live__epoch_ns(const struct live *live)
+void live__epochs(const struct live *live, struct live_totals *out)
 {
-	return live_collector__epoch_ns(live->collector);
+	live_collector__epochs(live->collector, out);
 }
 
 void live__memory(const struct live *live, struct live_memory *out)

@@ -191,7 +191,7 @@ static void add_live(const struct uprobe *uprobe)
 	live->size_bytes = live->stats[AP_STAT_ALLOCATED_BYTES] - live->stats[AP_STAT_FREED_BYTES] -
 			   live->discarded_bytes;
 	live->peak_bytes = shared->max_bytes;
-	live->epoch_ns = live__epoch_ns(uprobe->live);
+	live__epochs(uprobe->live, live);
 	live__mappings(uprobe->live, &live->mappings);
 	live__memory(uprobe->live, &live->memory);
 }

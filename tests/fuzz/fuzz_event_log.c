@@ -5,9 +5,12 @@
 #include <zlib.h>
 
 #include "error.h"
+#include "event_blocks.h"
 #include "event_log.h"
 #include "event_log_format.h"
+#include "filter.h"
 #include "fuzz.h"
+#include "profile.h"
 
 static void read_stack(const struct event_log_reader *reader, __u32 id)
 {
@@ -40,6 +43,25 @@ static void read_item(const struct event_log_reader *reader, const struct event_
 	}
 }
 
+/* Replays the log as that of a recording without calls. */
+static void replay(const char *path)
+{
+	struct event_log_reader *reader;
+	struct error error = { "" };
+	struct filter_options filter = { 0 };
+	const struct event_blocks_options options = { .filter = &filter, .most = 10 };
+	struct profile *profile = profile__new();
+	struct event_blocks blocks;
+
+	FUZZ_CHECK(profile && !event_log_reader__open(path, &reader, &error));
+	if (event_blocks__read(reader, profile, NULL, &options, &blocks, &error))
+		FUZZ_CHECK(error.text[0]);
+	else
+		event_blocks__release(&blocks);
+	event_log_reader__free(reader);
+	profile__free(profile);
+}
+
 static void read_log(const void *data, size_t size)
 {
 	struct event_log_reader *reader;
@@ -57,6 +79,7 @@ static void read_log(const void *data, size_t size)
 		read_item(reader, &item);
 	event_log_reader__is_complete(reader, &n_events, &n_lost);
 	event_log_reader__free(reader);
+	replay(path);
 }
 
 struct log {

@@ -1153,3 +1153,51 @@ def test_hostile_names(page, recorded, written, tmp_path):
     assert browser.evaluate("document.title") not in ("broken", "broken out")
     # Nothing makes the page wider than the window.
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_single_blocks(page, recorded, written, said):
+    """Of a recording with an event log the page lists its blocks as `report --blocks` does, those of what is chosen alone."""
+    data = recorded("logged", ("--events",), ("phases",))
+    blocks = said("report", data, "--blocks", "--top=10000")["blocks"]
+    meta = dict(sqlite3.connect(data).execute("SELECT key, value FROM meta"))
+    epoch_ns = int(meta["epoch_ns"])
+    shown = page(written(data))
+    browser = shown.browser
+    shown.show("blocks")
+
+    def listed():
+        return browser.evaluate("document.querySelector('#panel-blocks [role=status]').textContent")
+
+    def expected(holds):
+        return f"{sum(map(holds, blocks)):,} of {len(blocks):,} blocks"
+    rows = browser.evaluate("""[...document.querySelectorAll('#panel-blocks tbody tr')].map((row) =>
+        [row.cells[0].firstChild.title, row.cells[1].textContent, row.cells[4].textContent, row.cells[5].textContent])""")
+    words = {"alive": "alive at the end", "freed": "freed by ", "reallocated": "reallocated by "}
+    assert len(rows) == min(100, len(blocks))
+    for (size, address, thread, fate), block in zip(rows, blocks):
+        assert (number_of(size), address) == (block["size"], block["address"])
+        assert thread.startswith(f"{block['thread_name']} ({block['thread']})")
+        assert fate.startswith(words[block["fate"]])
+    assert listed() == expected(lambda block: True)
+    shown.choose_card("live")
+    assert listed() == expected(lambda block: block["fate"] == "alive")
+    shown.choose_card("temporary")
+    assert listed() == expected(lambda block: block["temporary"])
+    shown.choose_span(0, 20 * epoch_ns)
+    from_point, until_point = browser.evaluate("location.hash.match(/span=(\\d+)-(\\d+)/).slice(1).map(Number)")
+    from_ns, until_ns = from_point * epoch_ns, until_point * epoch_ns
+    assert until_ns > from_ns
+
+    def is_born(block):
+        return from_ns <= block["allocated_at_ns"] < until_ns
+    assert listed() == expected(is_born)
+    shown.choose_card("freed")
+    assert listed() == expected(lambda block: block["ended_at_ns"] is not None and from_ns <= block["ended_at_ns"] < until_ns)
+    shown.choose_card("kept")
+    assert listed() == expected(lambda block: is_born(block) and (block["ended_at_ns"] is None or block["ended_at_ns"] >= until_ns))
+    browser.click("#choose-all")
+    address = collections.Counter(block["address"] for block in blocks).most_common(1)[0][0]
+    browser.click("#panel-blocks input")
+    browser.type(address)
+    at = int(address, 16)
+    assert listed() == expected(lambda block: int(block["address"], 16) <= at < int(block["address"], 16) + max(block["size"], 1))

@@ -13,7 +13,7 @@ function columns(data, prefix, group) {
 }
 
 /**
- * meta has the texts; rows, lifetimes, sizes, ages and leaks the columns of these tables. Of a recording without --live
+ * meta has the texts; rows, lifetimes, sizes, ages, leaks and blocks the columns of these tables. Of a recording without --live
  * nEpochs is 0, and there are rows only. null if @data has no such recording.
  */
 export function readRecording(data, prefix) {
@@ -31,6 +31,7 @@ export function readRecording(data, prefix) {
 		sizes: columns(data, prefix, "sizes"),
 		ages: columns(data, prefix, "ages"),
 		leaks: columns(data, prefix, "leaks"),
+		blocks: columns(data, prefix, "blocks"),
 	};
 }
 

@@ -14,6 +14,7 @@ import { minuteOf, showName } from "./names.js";
 import { groupThreads, knowsCost, readRecording } from "./recording.js";
 import { AdvicePanel, findingLink, HistogramPanel, LeakPanel, ledgerPanel, momentTable, remarkList, residentTable, TemporaryPanel } from "./report_panels.js";
 import { classOfChange, FunctionPanel, StackPanel } from "./report_tables.js";
+import { BlockPanel, blockTest } from "./single_blocks.js";
 import { readSource, SourcePanel } from "./source.js";
 import { readState, writeState } from "./state.js";
 import { themeButton } from "./theme.js";
@@ -34,7 +35,7 @@ const cards = {
 	span: [["allocated", "Allocated in it"], ["kept", "Of that, alive at its end"], ["freed", "Freed in it"]],
 };
 /** Tables of what is chosen; the others are of the whole recording. */
-const followingPanels = new Set(["functions", "stacks", "source", "threads"]);
+const followingPanels = new Set(["functions", "stacks", "source", "blocks", "threads"]);
 /** Cards of what was alive at a moment. */
 const momentCards = new Set(["peak", "live"]);
 const explanations = {
@@ -199,6 +200,9 @@ class ReportPage {
 		if (this.source)
 			panels.push(["source", "Source", new SourcePanel(this.source, this.trie.frames, () => this.remember()),
 				(panel) => panel.update(this.valuesByPath()[this.unit], this.unit)]);
+		if (this.after.blocks.sums)
+			panels.push(["blocks", "Single blocks", new BlockPanel(this.trie, this.after),
+				(panel) => panel.update(this.included[0], this.blockTest())]);
 		if (this.has("live"))
 			panels.push(["leaks", "Alive at the end", new LeakPanel(this.trie, this.after, this.hasBase),
 				(panel) => panel.update(...this.whole("live"), this.selected[0])]);
@@ -394,6 +398,10 @@ class ReportPage {
 		if (this.functions.selected !== null)
 			this.markFunction(number);
 		this.isRestoring = false;
+	}
+
+	blockTest() {
+		return blockTest(this.after, this.choice, this.card[this.choice.kind], this.hasTime ? highestPoint(this.lines.whole.alive.bytes) : 0);
 	}
 
 	/** [of the recording, of the one that it is compared with or null] */

@@ -70,6 +70,10 @@ struct block_filter {
 	size_t *starts;
 };
 
+/* Makes the filter without evaluating its conditions. Returns 0 or a negative errno with @error set. */
+int block_filter__prepare(struct block_filter *filter, const struct profile *profile,
+			  const struct stack_groups *groups, struct filter_options *options,
+			  struct error *error);
 int block_filter__init(struct block_filter *filter, const struct profile *profile,
 		       const struct stack_groups *groups, struct filter_options *options,
 		       struct error *error);

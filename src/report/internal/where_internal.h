@@ -11,6 +11,7 @@
 #include "pattern.h"
 #include "where.h"
 
+struct event_block;
 struct profile;
 struct run_clock;
 struct sqlite3;
@@ -63,6 +64,7 @@ enum where_level {
 	WHERE_COUNTS, /* counts */
 	WHERE_FATES,  /* freed and live blocks of counts */
 	WHERE_CELLS,  /* lifetimes */
+	WHERE_BLOCKS, /* single blocks of an event log */
 };
 
 /* The recording that a condition is evaluated on. */
@@ -71,12 +73,15 @@ struct where_data {
 	const struct stack_groups *groups; /* NULL: no column of WHERE_GROUP_COLUMNS is asked for */
 	const struct run_clock *clocks;	   /* by run's number - 1 */
 	struct exit_frees exit_frees;	   /* by which blocks are leaked */
+	/* Single blocks that are to be judged in place of what the profile has; NULL: none are. */
+	const struct event_block *blocks;
+	size_t n_blocks;
 };
 
 struct where_answers {
 	enum where_level level;
 	/* enum answer: by count's id - 1; by 2 * (count's id - 1), of live blocks, and one more of freed ones; or by index
-	 * of the lifetime. Owned. */
+	 * of the lifetime or single block. Owned. */
 	unsigned char *answers;
 };
 
@@ -125,7 +130,7 @@ struct where_scan {
 	struct where_bound bounds[WHERE_MAX_BOUNDS];
 	size_t n_bounds;
 
-	size_t index;	    /* of the count, half count or lifetime */
+	size_t index;	    /* of the count, half count, lifetime or block */
 	__u32 next_cell;    /* for profile__next_lifetime() */
 	__u32 count, stack; /* ids */
 	__u32 sized_count;

@@ -15,6 +15,7 @@
 struct collector;
 struct counters;
 struct live;
+struct live_totals;
 struct reach;
 struct reach_process;
 struct resident_memory;
@@ -103,8 +104,8 @@ __u64 live__discarded(const struct live *live, __u64 *size_bytes);
 /* Sets what became of mappings. To be called after live__collect(). */
 void live__mappings(const struct live *live, struct mapping_totals *totals);
 
-/* Returns the length of the epochs of lifetimes in ns. */
-__u64 live__epoch_ns(const struct live *live);
+/* Stores when the first epoch of lifetimes began, and how long they are. */
+void live__epochs(const struct live *live, struct live_totals *out);
 
 void live__memory(const struct live *live, struct live_memory *out);
 
