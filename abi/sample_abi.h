@@ -107,4 +107,44 @@ static inline __attribute__((always_inline)) __u32 ap_sample__weight(__u64 chanc
 	return quotient + (draw < remainder);
 }
 
+/* A sample that a probe tells of stands for so many bytes at the most. */
+#define AP_SAMPLE_MAX_TOLD (1ULL << 36)
+/* Least ap_config.sample_unit_shift with such samples: the square of what one stands for, and of one
+ * size more by rounding, fits in AP_MAX_SUM. */
+#define AP_SAMPLE_TOLD_SHIFT 6
+
+/* Makes the units of @sampling, which is set up, fit for such samples. */
+static inline void ap_sample__admit_told(struct ap_config *sampling)
+{
+	if (sampling->sample_unit_shift < AP_SAMPLE_TOLD_SHIFT)
+		sampling->sample_unit_shift = AP_SAMPLE_TOLD_SHIFT;
+}
+
+/*
+ * Returns the weight of a call of @size_bytes of which a probe tells that it stands for @bytes:
+ * @bytes / @size_bytes, rounded up as often as the fraction says, where each value of @draw is as
+ * likely as others. So weights are whole numbers here, too, and whatever is counted by them is one;
+ * the mean is exact to 2^-32, of calls and also of bytes, which are size times weight: a sample's
+ * differ from @bytes by less than its size. The stated error has the rounding in it: with @bytes that
+ * add up to the truth in the mean, weight * (weight - 1) is in the mean the variance of the weight,
+ * rounded as it is, however the program samples (docs/sampling.md).
+ */
+static inline __attribute__((always_inline)) __u32 ap_sample__told(__u64 bytes, __u64 size_bytes,
+								   __u32 draw)
+{
+	__u64 size = size_bytes ?: 1, quotient, rest;
+
+	if (bytes > AP_SAMPLE_MAX_TOLD)
+		bytes = AP_SAMPLE_MAX_TOLD;
+	quotient = bytes / size;
+	rest = bytes % size;
+	/* The product below has 64 bits; of a size that is larger, 1 part in 2^16 does not count. */
+	if (size >> 32) {
+		size >>= 16;
+		rest >>= 16;
+	}
+	quotient += (size * draw >> 32) < rest;
+	return quotient < 0xffffffff ? quotient : 0xffffffff;
+}
+
 #endif

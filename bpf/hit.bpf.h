@@ -109,9 +109,10 @@ struct hit {
 	/* The program runs in the middle of a page fault, with a lock of the mappings held and, on
 	 * newer kernels, interrupts disabled: it must not wait. */
 	__u8 locked : 1;
-	__u8 regions; /* set of open regions; regions__count() sets it */
-	__u8 result;  /* enum ap_result */
-	__u8 blocks;  /* as in struct ap_site */
+	__u8 weighed : 1; /* a probe has told the weight, so nothing is drawn */
+	__u8 regions;	  /* set of open regions; regions__count() sets it */
+	__u8 result;	  /* enum ap_result */
+	__u8 blocks;	  /* as in struct ap_site */
 };
 
 /* Returns @count * @size; on overflow returns 0 and sets *@overflows. */

@@ -119,7 +119,8 @@ static __always_inline bool hit__is_event(const struct hit *hit)
 /* Draws whether sampling chooses the call. */
 static __always_inline bool hit__draw(struct hit *hit)
 {
-	hit->weight = hit->blocks == AP_ONLY_COUNTED ? 1 : sample__draw(hit->size_bytes);
+	if (!hit->weighed)
+		hit->weight = hit->blocks == AP_ONLY_COUNTED ? 1 : sample__draw(hit->size_bytes);
 	/* With --within the stack decides whether the call is an event. */
 	if (!hit->weight && !config.within) {
 		stat__add(AP_STAT_EVENTS);

@@ -112,10 +112,11 @@ static __noinline int regions__count_hit(struct hit *hit)
 	return 0;
 }
 
-/* Counts a call of the measured window in its set of open regions; sets @hit->regions. */
+/* Counts a call of the measured window in its set of open regions; sets @hit->regions. Regions have
+ * no estimates, so a call that stands for others is not one of theirs. */
 static __always_inline void regions__count(struct hit *hit)
 {
-	if (regions__are_active() && !hit->internal)
+	if (regions__are_active() && !hit->internal && !hit->weighed)
 		regions__count_hit(hit);
 }
 

@@ -50,6 +50,11 @@ static __always_inline __u32 sample__draw(__u64 size_bytes)
 	return draw < chance ? sample__weight(chance, draw) : 0;
 }
 
+static __always_inline __u32 sample__told(__u64 bytes, __u64 size_bytes, __u32 draw)
+{
+	return ap_sample__told(bytes, size_bytes, draw);
+}
+
 /* Returns the weight or, without sampling, the constant 1, which the compiler folds. */
 static __always_inline __u64 sample__times(__u32 weight)
 {
@@ -65,8 +70,8 @@ static __always_inline void estimate__add(struct ap_estimate *estimate, __u32 we
 	__sync_fetch_and_add(&estimate->samples, 1);
 	if (!others)
 		return;
-	/* Calls with a weight of 2 or more are smaller than config.sample_certain_bytes, so no
-	 * product overflows. */
+	/* Calls with a weight of 2 or more are smaller than config.sample_certain_bytes, or stand for
+	 * AP_SAMPLE_MAX_TOLD bytes at the most, so no product overflows. */
 	sum__add(&estimate->variance, others * weight);
 	sum__add(&estimate->bytes_variance,
 		 (others * size_bytes >> config.sample_unit_shift) *

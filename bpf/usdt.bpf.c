@@ -78,6 +78,11 @@ static __always_inline void usdt__read(struct hit *hit, const struct ap_usdt *us
 	if (usdt->count.kind)
 		hit->size_bytes = product(operand__value(&usdt->count, regs), hit->size_bytes,
 					  &hit->overflows);
+	if (usdt->weight.kind) {
+		hit->weighed = 1;
+		hit->weight = sample__told(operand__value(&usdt->weight, regs), hit->size_bytes,
+					   bpf_get_prandom_u32());
+	}
 }
 
 /* Returns the allocated block, or 0. */

@@ -531,6 +531,7 @@ static int run_record(char **argv)
 {
 	struct record_options options = {
 		.measure.follows_mappings = true,
+		.measure.estimates = true,
 		.measure.session = {
 			.stacks = true,
 			.functions = ALLOCATING,

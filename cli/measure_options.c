@@ -334,6 +334,28 @@ static int choose_engine(struct measure *measure, struct error *error)
 	return parse_engine(measure, variable, "ALLOCPROF_ENGINE", error);
 }
 
+/* What probes tell of are samples, so all is recorded as with --sample, of which 1 leaves nothing out. */
+static int weigh(struct measure *measure, struct error *error)
+{
+	struct session_options *session = &measure->session;
+
+	if (!measure->estimates)
+		return error__set(
+			error, -EINVAL,
+			"weight= makes estimates of samples, and stat and check count calls; "
+			"use record");
+	if (session->resident || session->reachable ||
+	    (session->live && definitions__has_mappings(&measure->definitions)))
+		return error__set(error, -EINVAL, "weight= and %s cannot be used together; %s",
+				  session->resident    ? "--resident"
+				  : session->reachable ? "--reachable"
+						       : "--allocator mmap with --live",
+				  "that takes all blocks, and not samples: leave one of them out");
+	if (!session->sample_bytes)
+		session->sample_bytes = 1;
+	return 0;
+}
+
 int measure__resolve(struct measure *measure, struct error *error)
 {
 	int err;
@@ -350,7 +372,9 @@ int measure__resolve(struct measure *measure, struct error *error)
 			"page faults hand out no blocks that --live and check could follow; do not "
 			"use --faults or --allocator faults, or record without --live");
 	err = choose_engine(measure, error);
-	return err ? err : define_probes(measure, error);
+	if (!err)
+		err = define_probes(measure, error);
+	return !err && definitions__any_weight(&measure->definitions) ? weigh(measure, error) : err;
 }
 
 bool measure__attaches(const struct measure *measure)

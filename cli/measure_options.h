@@ -41,6 +41,7 @@ struct measure {
 	size_t n_ignored;
 	struct definitions definitions; /* definitions of --allocator and --probe */
 	bool follows_mappings;		/* --live takes --allocator mmap, too */
+	bool estimates;			/* numbers may be estimates with a stated error */
 	const char *probes[AP_MAX_DEFINITIONS];
 	size_t n_probes;
 	/* Arguments of --probe-in; ends with NULL. */
@@ -171,7 +172,7 @@ enum {
 	  "Look for the functions of --probe in FILE alone", 0 },                                   \
 	{ "usdt", OPT_USDT, "FILE:PROBES", 0,                                                      \
 	  "Count these USDT probes of FILE, too: "                                                 \
-	  "'app:alloc=otel_memory:alloc(size=arg1)->arg0, free=otel_memory:free(ptr=arg0)'", 0 }
+	  "'app:alloc=pool:get(size=arg1)->arg0, free=pool:put(ptr=arg0)'", 0 }
 /* For tests that provoke each kind of loss. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */

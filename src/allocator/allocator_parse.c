@@ -78,7 +78,7 @@ static bool usdt_is_sound(const struct usdt_site *usdt, const struct executable_
 
 	return usdt->semaphore_offset < parts->file_bytes && operand_is_sound(&arguments->size) &&
 	       operand_is_sound(&arguments->count) && operand_is_sound(&arguments->pointer) &&
-	       operand_is_sound(&arguments->result);
+	       operand_is_sound(&arguments->result) && operand_is_sound(&arguments->weight);
 }
 
 /* Checks what the kernel and the BPF programs take for granted of a site. */

@@ -58,6 +58,8 @@ static int read_arguments(struct search *search, const struct usdt_probe *probe,
 		err = read_operand(search, probe, interface->count, &out->count);
 	if (!err)
 		err = read_operand(search, probe, interface->pointer, &out->pointer);
+	if (!err)
+		err = read_operand(search, probe, interface->weight, &out->weight);
 	return err ? err : read_operand(search, probe, interface->block, &out->result);
 }
 

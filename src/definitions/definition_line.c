@@ -227,7 +227,7 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 	if (!cursor__take(cursor, "="))
 		return error__set(cursor->error, -EINVAL,
 				  "%s: '%.*s' describes no argument; it has to be size=, "
-				  "count=, align= or ptr= and a value such as arg0",
+				  "count=, align=, ptr= or weight= and a value such as arg0",
 				  cursor->where, (int)strcspn(word, ")"), word);
 	if (word__is(word, len, "size") && !has_size(interface))
 		return parse_size(cursor, interface);
@@ -242,9 +242,13 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 			interface->behind |= AP_BEHIND_POINTER;
 		return 0;
 	}
+	if (word__is(word, len, "weight") && !interface->weight) {
+		interface->weight = location.argument;
+		return 0;
+	}
 	return error__set(cursor->error, -EINVAL,
 			  "%s: '%.*s' is unknown, or given twice; a function takes size, "
-			  "count, align and ptr",
+			  "count, align and ptr, a USDT probe also weight",
 			  cursor->where, (int)len, word);
 }
 
@@ -296,6 +300,15 @@ static int check_function(struct cursor *cursor, enum ap_defined_kind kind,
 		return error__set(cursor->error, -EINVAL,
 				  "%s: a function that is given a block and returns one is no "
 				  "alloc but a realloc",
+				  cursor->where);
+	if (interface->weight && !cursor->is_usdt)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: weight= is for USDT probes (provider:name), by which a "
+				  "program tells of its own samples",
+				  cursor->where);
+	if (interface->weight && (kind == AP_DEFINED_FREE || !has_size(interface)))
+		return error__set(cursor->error, -EINVAL,
+				  "%s: weight= needs size= as well, and is for alloc and realloc",
 				  cursor->where);
 	if (interface->count && !has_size(interface))
 		return error__set(cursor->error, -EINVAL, "%s: count= needs size= as well",

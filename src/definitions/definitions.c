@@ -457,6 +457,15 @@ bool definitions__any_usdt(const struct definitions *definitions)
 	return false;
 }
 
+bool definitions__any_weight(const struct definitions *definitions)
+{
+	for (size_t i = 0; definitions && i < definitions->n; i++)
+		for (size_t j = 0; j < definitions->list[i].n_functions; j++)
+			if (definitions->list[i].functions[j].interface.weight)
+				return true;
+	return false;
+}
+
 bool definition__only_counts(const struct definition *definition)
 {
 	return definition->blocks == AP_ONLY_COUNTED;

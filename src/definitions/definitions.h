@@ -82,6 +82,8 @@ bool definitions__has_faults(const struct definitions *definitions);
 /* Returns whether something counts in every program, whether it has an allocator or not. */
 bool definitions__count_in_all(const struct definitions *definitions);
 bool definitions__any_usdt(const struct definitions *definitions);
+/* Returns whether some probe tells of samples, which count by their weight (weight=). */
+bool definitions__any_weight(const struct definitions *definitions);
 
 /* Returns whether functions are only counted, and nothing else is defined. */
 bool definitions__only_count(const struct definitions *definitions);

@@ -250,6 +250,9 @@ char *completeness__sampled(const struct profile *profile)
 
 	if (!bytes)
 		return NULL;
+	if (bytes == 1 && profile__is_weighted(profile))
+		return strdup("samples that probes told of count by their weight: numbers of these "
+			      "are estimates");
 	if (unseen)
 		len = asprintf(
 			&text,

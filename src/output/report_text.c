@@ -206,8 +206,13 @@ static void print_margin(const struct report_output *output,
 static void print_sampling(const struct report_output *output)
 {
 	__u64 bytes = profile__sample_bytes(output->profile);
+	bool is_weighted = profile__is_weighted(output->profile);
 
-	if (bytes)
+	if (is_weighted)
+		fputs("samples that probes told of count by their weight: numbers of these are "
+		      "estimates, 95 % of them within the stated error\n",
+		      output->terminal.to);
+	if (bytes && !(is_weighted && bytes == 1))
 		fprintf(output->terminal.to,
 			"one byte of %s was sampled: all numbers are estimates, 95 %% of them "
 			"within the stated error\n",

@@ -564,6 +564,8 @@ int profile__label_by_pid(struct profile *profile);
 const char *profile_process__label(const struct profile_process *process);
 /* Returns the sampling period in bytes; 0: calls were not sampled. */
 __u64 profile__sample_bytes(const struct profile *profile);
+/* Returns whether probes told of samples, which count by their weight. */
+bool profile__is_weighted(const struct profile *profile);
 /* Returns a bound for calls of which no sample was taken, in sum or with one stack: in 95 of 100
  * recordings they have fewer bytes than this. 0: every call was sampled. */
 __u64 profile__unseen_bytes(const struct profile *profile);

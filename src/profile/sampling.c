@@ -50,13 +50,19 @@ __u64 profile__sample_bytes(const struct profile *profile)
 	return profile__meta_number(profile, "sample_bytes");
 }
 
+bool profile__is_weighted(const struct profile *profile)
+{
+	return profile__meta_number(profile, "weighted");
+}
+
 /* Bytes are chosen independently, so none of n is chosen with probability exp(-n / period), which
  * is 5 % where n is three periods. */
 __u64 profile__unseen_bytes(const struct profile *profile)
 {
 	__u64 period = profile__sample_bytes(profile);
 
-	if (!profile__ledger(profile, "not_sampled"))
+	/* With a period of 1 only what a probe told of was left out: samples of the program's. */
+	if (!profile__ledger(profile, "not_sampled") || period == 1)
 		return 0;
 	return period < PROFILE_MAX / 3 ? 3 * period : PROFILE_MAX;
 }

@@ -425,6 +425,7 @@ static int set_numbers(const struct session *session)
 		__u64 value;
 	} numbers[] = {
 		{ "sample_bytes", session->options.sample_bytes },
+		{ "weighted", definitions__any_weight(session->options.definitions) },
 		{ "stops", session->marks.stops },
 		{ "resets", session->marks.resets },
 		{ "dump", session->marks.is_dump },

@@ -310,6 +310,8 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 	}
 	if (options->sample_bytes)
 		ap_sample__configure(options->sample_bytes, &skeleton->rodata->config);
+	if (definitions__any_weight(options->definitions))
+		ap_sample__admit_told(&skeleton->rodata->config);
 	choose_programs(uprobe);
 }
 

@@ -239,6 +239,57 @@ static void test_variance_stops_at_the_top(void **state)
 	assert_true(sums.variance == AP_MAX_SUM);
 }
 
+/* Over draws that are spread evenly the mean of a told weight is the quotient. */
+static void test_told_weight_is_the_quotient_in_the_mean(void **state)
+{
+	static const struct {
+		__u64 bytes, size;
+	} calls[] = { { 0, 0 },
+		      { 7, 0 },
+		      { 2048, 2000 },
+		      { 1, 3 },
+		      { 1000003, 7 },
+		      { 900, 1000 },
+		      { 3, 1ULL << 62 },
+		      { 1ULL << 36, 3ULL << 33 },
+		      { 5ULL << 32, 3ULL << 32 } };
+	const __u32 step = 1 << 16;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		double quotient = (double)calls[i].bytes / (calls[i].size ? calls[i].size : 1);
+		double sum = 0;
+
+		for (__u64 draw = 0; draw < 1ULL << 32; draw += step) {
+			__u32 weight = ap_sample__told(calls[i].bytes, calls[i].size, draw);
+
+			assert_true(fabs(weight - quotient) < 1);
+			sum += weight;
+		}
+		/* One draw more or less, and what is cut off of large sizes. */
+		assert_true(fabs(sum / step - quotient) <= 2.0 / step);
+	}
+	assert_int_equal(ap_sample__told(~0ULL, 1, 0), 0xffffffff);
+	assert_int_equal(ap_sample__told(~0ULL, 1ULL << 30, 0), AP_SAMPLE_MAX_TOLD >> 30);
+}
+
+/* The largest that a probe may tell does not overflow; a variance is short by what is cut off. */
+static void test_told_bytes_fit(void **state)
+{
+	struct ap_estimate sums = { 0 };
+	struct ap_config config = { 0 };
+	double exact =
+		(double)(AP_SAMPLE_MAX_TOLD - (AP_SAMPLE_MAX_TOLD >> 6)) * AP_SAMPLE_MAX_TOLD;
+
+	(void)state;
+	ap_sample__configure(1, &config);
+	ap_sample__admit_told(&config);
+	twin__set_sampling(&config);
+	twin__estimate_add(&sums, 64, AP_SAMPLE_MAX_TOLD >> 6);
+	assert_true(fabs(sampling__estimate(&sums, config.sample_unit_shift).bytes_variance -
+			 exact) <= 1e-6 * exact);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +300,8 @@ int main(void)
 		cmocka_unit_test(test_sums_and_their_variance),
 		cmocka_unit_test(test_one_counts_the_same_in_and_out_of_the_programs),
 		cmocka_unit_test(test_variance_stops_at_the_top),
+		cmocka_unit_test(test_told_weight_is_the_quotient_in_the_mean),
+		cmocka_unit_test(test_told_bytes_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
