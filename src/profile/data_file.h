@@ -40,6 +40,10 @@ int data_file__write(const struct profile *profile, const char *path, struct err
 /* Works like data_file__write(), but removes an older file. */
 int data_file__replace(const struct profile *profile, const char *path, struct error *error);
 
+/* Writes into the open file @fd, whose contents are replaced, for a reader that shares it: nothing
+ * is synced or read back. Returns 0 or a negative errno. */
+int data_file__write_open(const struct profile *profile, int fd);
+
 /* Identifies the file that data_file__write_first() wrote. */
 struct data_file_version {
 	__u64 device, inode;
@@ -64,6 +68,8 @@ int data_file__write_names(const struct profile *profile, const char *path,
  * set.
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);
+/* Does the same with the open file @fd, which @error calls @path. */
+int data_file__read_open(int fd, const char *path, struct profile **profile, struct error *error);
 /* Returns whether the file from which @profile was read was changed after it was written: its
  * digest differs or is missing. */
 bool data_file__is_altered(const struct profile *profile);

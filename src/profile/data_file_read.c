@@ -328,6 +328,11 @@ int data_file__read(const char *path, struct profile **profile, struct error *er
 	return read_file(fd, path, false, profile, error);
 }
 
+int data_file__read_open(int fd, const char *path, struct profile **profile, struct error *error)
+{
+	return read_file(fd, path, false, profile, error);
+}
+
 bool data_file__is_altered(const struct profile *profile)
 {
 	return profile__meta(profile, DATA_DIGEST_KEY);

@@ -571,6 +571,11 @@ int data_file__replace(const struct profile *profile, const char *path, struct e
 	return write_whole(profile, path, new_file__finish, error);
 }
 
+int data_file__write_open(const struct profile *profile, int fd)
+{
+	return ftruncate(fd, 0) ? -errno : write_db(profile, fd, write_all);
+}
+
 int data_file__write_first(const struct profile *profile, const char *path,
 			   struct data_file_version *version, struct error *error)
 {
