@@ -30,6 +30,7 @@ struct client {
 	__u64 number; /* 0: free */
 	int fd;
 	bool has_asked;
+	bool stays; /* it may ask again once it has been answered */
 };
 
 struct control {
@@ -39,6 +40,7 @@ struct control {
 	char name[CONTROL_NAME_SIZE]; /* "" if the socket has no name */
 	struct client clients[MAX_CLIENTS];
 	__u64 last_number;
+	bool is_left; /* the client that stays has closed its end */
 };
 
 static int listen_at(int directory, const char *name, struct error *error)
@@ -162,6 +164,41 @@ int control__open(control_handle_fn handle, void *context, struct control **out,
 	return 0;
 }
 
+int control__open_for(int fd, control_handle_fn handle, void *context, struct control **out)
+{
+	struct control *control = calloc(1, sizeof(*control));
+	struct client *client;
+	int err;
+
+	if (!control)
+		return -ENOMEM;
+	control->handle = handle;
+	control->context = context;
+	control->listener = control->directory = -1;
+	control->epoll = epoll_create1(EPOLL_CLOEXEC);
+	err = control->epoll < 0 ? -errno : 0;
+	client = &control->clients[0];
+	client->fd = err ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (!err && client->fd < 0)
+		err = -errno;
+	if (!err) {
+		client->number = ++control->last_number;
+		client->stays = true;
+		err = control__watch(control, client->fd);
+	}
+	if (err) {
+		control__close(control);
+		return err;
+	}
+	*out = control;
+	return 0;
+}
+
+bool control__is_left(const struct control *control)
+{
+	return control->is_left;
+}
+
 int control__fd(const struct control *control)
 {
 	return control->epoll;
@@ -225,12 +262,13 @@ static void accept_clients(struct control *control)
 static void read_request(struct control *control, struct client *client)
 {
 	char request[CONTROL_MAX_REQUEST + 1];
-	ssize_t len = recv(client->fd, request, CONTROL_MAX_REQUEST, MSG_TRUNC);
+	ssize_t len = recv(client->fd, request, CONTROL_MAX_REQUEST, MSG_TRUNC | MSG_DONTWAIT);
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* One request per client: one that sends more, or closes the connection, is dropped. */
+	/* One request at a time: a client that sends more, or closes the connection, is dropped. */
 	if (len <= 0 || client->has_asked) {
+		control->is_left |= client->stays;
 		drop(client);
 		return;
 	}
@@ -289,7 +327,10 @@ void control__reply(struct control *control, __u64 number, bool is_done, const c
 			continue;
 		/* The socket's buffer is empty, so this only fails if the client has closed it. */
 		send(client->fd, text, 2 + len, MSG_DONTWAIT | MSG_NOSIGNAL);
-		drop(client);
+		if (client->stays)
+			client->has_asked = false;
+		else
+			drop(client);
 	}
 }
 

@@ -50,13 +50,19 @@ typedef void (*control_handle_fn)(void *context, __u64 client, const char *reque
 int control__open(control_handle_fn handle, void *context, struct control **out,
 		  struct error *error);
 
+/* Serves only the process at the other end of the connected socket @fd, which may ask as often as
+ * it likes, one request at a time. @fd stays the caller's. Returns 0 or a negative errno. */
+int control__open_for(int fd, control_handle_fn handle, void *context, struct control **out);
+/* Returns whether that process has closed its end. */
+bool control__is_left(const struct control *control);
+
 /* Returns a descriptor that is readable when control__attend() has something to do, or a
  * descriptor added by control__watch() is readable. */
 int control__fd(const struct control *control);
 int control__watch(struct control *control, int fd);
 void control__attend(struct control *control);
 
-/* Answers the client, if it is still connected, and disconnects it. */
+/* Answers the client, if it is still connected, and disconnects it unless it may ask again. */
 void control__reply(struct control *control, __u64 client, bool is_done, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
