@@ -21,6 +21,7 @@
 #include "profile.h"
 #include "profile_runs.h"
 #include "record_summary.h"
+#include "recorder.h"
 #include "recording.h"
 #include "recording_text.h"
 #include "sample_abi.h"
@@ -38,13 +39,9 @@
 
 enum {
 	OPT_NO_SYMBOLS = 256,
-	OPT_LIVE,
 	OPT_RESIDENT,
 	OPT_REACHABLE,
-	OPT_MAX_LIVE,
-	OPT_MAX_RECORDS,
 	OPT_INTERVAL,
-	OPT_SAMPLE,
 	OPT_EVENTS,
 	OPT_THROTTLE,
 	OPT_NO_CHECKPOINTS,
@@ -62,7 +59,7 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_EXPECT,
 	SERIES_OPTIONS("1"),
 	OPTIONS_GROUP("What is recorded:"),
-	{ "live", OPT_LIVE, NULL, 0, "Follow memory until it is freed", 0 },
+	RECORD_OPTION_LIVE,
 	{ "resident", OPT_RESIDENT, NULL, 0,
 	  "Find out at the end which blocks hold resident memory, and what else does; implies --live",
 	  0 },
@@ -72,8 +69,7 @@ static const struct argp_option record_options[] = {
 	  0 },
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, add a point to the time line every TIME, instead of some hundred", 0 },
-	{ "sample", OPT_SAMPLE, "BYTES", 0,
-	  "Sample one call for about every BYTES requested, and estimate the rest", 0 },
+	RECORD_OPTION_SAMPLE,
 	{ "events", OPT_EVENTS, NULL, 0,
 	  "Log every event, too, to FILE.events beside the data file; implies --live", 0 },
 	MEASURE_OPTION_FAULTS,
@@ -106,18 +102,7 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_ENGINE,
 	MEASURE_OPTIONS_ISOLATE,
 	MEASURE_OPTION_NO_CACHE,
-	{ "max-depth", OPT_MAX_DEPTH, "N", 0, "Keep N frames of a stack, 1 to 512 (default 127)",
-	  0 },
-	{ "stack-dump", OPT_STACK_DUMP, "BYTES", 0,
-	  "Send up to BYTES of stack where unwind tables do not suffice (default 16384)", 0 },
-	{ "max-live", OPT_MAX_LIVE, "N", 0,
-	  "With --live, follow N blocks at a time at the most (default: what a quarter of the "
-	  "memory holds)",
-	  0 },
-	{ "max-records", OPT_MAX_RECORDS, "N", 0,
-	  "With --live, keep N stacks of processes at a time at the most (default: what an eighth "
-	  "of the memory holds)",
-	  0 },
+	RECORD_OPTIONS_LIMITS,
 	{ "throttle", OPT_THROTTLE, NULL, 0,
 	  "With --events, slow the target down rather than lose events of the log", 0 },
 	MEASURE_OPTION_INJECT,
@@ -322,12 +307,31 @@ static void name_peak(const struct record_options *options, const struct profile
 	profile__free(peak);
 }
 
+/* Writes the recording for its owner to the open file @fd, without names, which the owner looks up. */
+static int write_for_owner(const struct record_options *options, struct session *session, int fd,
+			   struct error *error)
+{
+	struct symbol_options symbols = options->symbols;
+	int err;
+
+	symbols.stop = NULL;
+	err = recording__name(session, &symbols, false, NULL, error);
+	if (err)
+		return err;
+	err = data_file__write_open(session__profile(session), fd);
+	return err ? error__set(error, err, "cannot write a copy of the recording: %s",
+				strerror(-err))
+		   : 0;
+}
+
 static int take_only_run(void *context, struct session *session, size_t number, struct error *error)
 {
 	const struct profile *profile = session__profile(session);
 	const struct record_options *options = context;
 	int err;
 
+	if (options->measure.owner)
+		return write_for_owner(options, session, options->measure.owner->final_fd, error);
 	/* Forget the signal that ended the recording, so that it does not abort symbolization,
 	 * too. */
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
@@ -512,6 +516,8 @@ static int write_dump(void *context, struct session *session, const char *path, 
 	/* This child ignores signals: they are meant for the recording, which kills a child that
 	 * still writes a dump. */
 	symbols.stop = NULL;
+	if (!path)
+		return write_for_owner(options, session, options->measure.owner->copy_fd, error);
 	if (replaces) {
 		err = recording__name(session, &symbols, false, NULL, error);
 		return err ? err : data_file__replace(profile, path, error);
@@ -527,9 +533,26 @@ static void release_measure(struct measure **measure)
 	measure__release(*measure);
 }
 
-static int run_record(char **argv)
+/* Checks before the run whether its files can be written, so that a run is not lost. */
+static int check_files(const struct record_options *options, struct error *error)
+{
+	int err;
+
+	if (options->measure.owner)
+		return 0;
+	err = data_file__check_writable(options->output, error);
+	if (!err && options->peak)
+		err = data_file__check_writable(options->peak, error);
+	return err;
+}
+
+int record__run(char **argv, const struct recorder_owner *owner)
 {
 	struct record_options options = {
+		.measure.owner = owner,
+		.measure.quiet = owner,
+		.no_symbols = owner,
+		.no_checkpoints = owner,
 		.measure.follows_mappings = true,
 		.measure.estimates = true,
 		.measure.session = {
@@ -580,10 +603,7 @@ static int run_record(char **argv)
 	}
 	options.measure.peak_path = peak = options.peak;
 	options.measure.has_peak = &options.has_peak;
-	/* Check this before the run, so that a run is not lost. */
-	err = data_file__check_writable(options.output, &error);
-	if (!err && options.peak)
-		err = data_file__check_writable(options.peak, &error);
+	err = check_files(&options, &error);
 	if (err) {
 		message__error(&error, err);
 		return EXIT_OURS;
@@ -600,6 +620,11 @@ static int run_record(char **argv)
 		options.measure.session.events_path = events_path;
 	}
 	return options.series.runs ? record_runs(&options, &error) : record_once(&options, &error);
+}
+
+static int run_record(char **argv)
+{
+	return record__run(argv, NULL);
 }
 
 const struct command cmd_record = {

@@ -21,7 +21,6 @@
 
 enum {
 	OPT_JSON = 256,
-	OPT_LIVE,
 	OPT_PER,
 };
 

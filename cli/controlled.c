@@ -26,6 +26,7 @@
 #include "message.h"
 #include "number.h"
 #include "profile.h"
+#include "recorder.h"
 #include "text.h"
 
 /* Number of attempts to read the live blocks while the target neither allocates nor frees; then
@@ -64,7 +65,7 @@ struct dump {
 	pid_t pid;    /* 0: no dump is running */
 	int fd;	      /* the child reports its result here */
 	__u64 client; /* the client that requested the dump */
-	char *path;
+	char *path;   /* NULL: it goes to the owner */
 	unsigned int tries;
 	unsigned int held_tries;
 	__u64 held_ns; /* how long the last attempt held the target */
@@ -190,7 +191,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 		write_note(session__profile(controlled->session), fd);
 	if (!err)
 		err = measure->dump(measure->dump_context, controlled->session, path,
-				    controlled->dump.is_checkpoint || controlled->dump.is_peak,
+				    controlled->dump.is_checkpoint || controlled->dump.is_peak ||
+					    !path,
 				    &calls, &error);
 	if (err == -EAGAIN)
 		len = snprintf(text, sizeof(text), "2");
@@ -199,7 +201,7 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 			       error.text[0] ? error.text : strerror(-err));
 	else
 		len = snprintf(text, sizeof(text), "0%s %s in %s", number__count(calls).text,
-			       plural__of("call{|s}", calls).text, path);
+			       plural__of("call{|s}", calls).text, path ?: "a copy");
 	if (len >= (int)sizeof(text))
 		len = sizeof(text) - 1;
 	_exit(write(fd, text, len) != len);
@@ -495,6 +497,34 @@ static void dump(struct controlled *controlled, __u64 client, const char *asked,
 		controlled->dump.client = client;
 }
 
+/* Copies the recording for its owner, who asks often: the target is never held for that, and a copy
+ * may be torn. */
+static void copy(struct controlled *controlled, __u64 client)
+{
+	struct dump *dump = &controlled->dump;
+	struct error error = { 0 };
+	int err;
+
+	if (dump->pid) {
+		control__reply(controlled->control, client, false,
+			       "another copy is still being written");
+		return;
+	}
+	dump->is_checkpoint = dump->is_peak = dump->resets = false;
+	dump->may_be_torn = true;
+	dump->why[0] = '\0';
+	dump->tries = 1;
+	dump->held_tries = 0;
+	dump->held_ns = 0;
+	dump->path = NULL;
+	err = cut_and_start(controlled, &error);
+	if (err)
+		control__reply(controlled->control, client, false, "%s",
+			       error.text[0] ? error.text : strerror(-err));
+	else
+		dump->client = client;
+}
+
 static void handle(void *context, __u64 client, const char *request)
 {
 	struct controlled *controlled = context;
@@ -512,6 +542,8 @@ static void handle(void *context, __u64 client, const char *request)
 		move_gate(controlled, client, false);
 	else if (!strcmp(request, "reset"))
 		reset(controlled, client);
+	else if (!strcmp(request, "copy") && controlled->measure->owner)
+		copy(controlled, client);
 	else if (word == 4 && !strncmp(request, "dump ", 5))
 		dump(controlled, client, request + 5, false, true);
 	else if (word == 12 && !strncmp(request, "dump-no-hold ", 13))
@@ -623,8 +655,12 @@ static int attend(struct session *session, void *context)
 	attend_dump(controlled);
 	attend_limits(controlled);
 	attend_checkpoint(controlled);
-	if (controlled->control)
+	if (controlled->control) {
 		control__attend(controlled->control);
+		/* The recording ends as by a signal. */
+		if (control__is_left(controlled->control))
+			kill(getpid(), SIGTERM);
+	}
 	return 0;
 }
 
@@ -654,7 +690,16 @@ int controlled__begin(const struct measure *measure, struct controlled **out, st
 	controlled->peak.path = measure->peak_path;
 	controlled->start_ns = clock__now_ns();
 	controlled->due_ns = controlled->start_ns + CHECKPOINT_LEAST_NS;
-	err = control__open(handle, controlled, &controlled->control, error);
+	if (measure->owner)
+		err = control__open_for(measure->owner->control_fd, handle, controlled,
+					&controlled->control);
+	else
+		err = control__open(handle, controlled, &controlled->control, error);
+	if (err && measure->owner) {
+		free_controlled(controlled);
+		return error__set(error, err, "cannot serve who started the recording: %s",
+				  strerror(-err));
+	}
 	if (err && measure->session.window.paused) {
 		free_controlled(controlled);
 		return error__wrap(error, err, "a recording that is --paused could not be started");

@@ -17,11 +17,14 @@ struct error;
 struct options_input;
 struct process_set;
 struct profile;
+struct recorder_owner;
 struct window_options;
 
 #define MEASURE_MAX_EXPECTED 64
 
 struct measure {
+	/* The process that had this one started (recorder.h), or NULL. */
+	const struct recorder_owner *owner;
 	struct session_options session;
 	bool has_engine; /* --engine was given */
 	/* Processes that are measured, which measure__find_processes() searches for; freed by
@@ -57,7 +60,8 @@ struct measure {
 	 * Writes the profile of the finished @session to @path and the number of its calls to
 	 * @calls, for `allocprof ctl dump`, or at a limit; measure.dump_path is where the final
 	 * profile goes. @replaces: fast, without names, and in the place of an older file, for a
-	 * checkpoint or at the peak. NULL: the command writes no profile.
+	 * checkpoint or at the peak, or with @path NULL for the owner. NULL: the command writes no
+	 * profile.
 	 */
 	int (*dump)(void *context, struct session *session, const char *path, bool replaces,
 		    __u64 *calls, struct error *error);
@@ -101,6 +105,10 @@ enum {
 	OPT_NAME,
 	OPT_CGROUP,
 	OPT_FOLLOW,
+	OPT_LIVE,
+	OPT_SAMPLE,
+	OPT_MAX_LIVE,
+	OPT_MAX_RECORDS,
 };
 
 /* Rows of an argp table. Each command takes the rows that it has use for. */
@@ -173,6 +181,22 @@ enum {
 	{ "usdt", OPT_USDT, "FILE:PROBES", 0,                                                      \
 	  "Count these USDT probes of FILE, too: "                                                 \
 	  "'app:alloc=pool:get(size=arg1)->arg0, free=pool:put(ptr=arg0)'", 0 }
+/* Options of record, which also those commands take that have it record for them (recorder.h). */
+#define RECORD_OPTION_LIVE { "live", OPT_LIVE, NULL, 0, "Follow memory until it is freed", 0 }
+#define RECORD_OPTION_SAMPLE                                                                       \
+	{ "sample", OPT_SAMPLE, "BYTES", 0,                                                        \
+	  "Sample one call for about every BYTES requested, and estimate the rest", 0 }
+#define RECORD_OPTIONS_LIMITS                                                                      \
+	{ "max-depth", OPT_MAX_DEPTH, "N", 0, "Keep N frames of a stack, 1 to 512 (default 127)",  \
+	  0 },                                                                                     \
+	{ "stack-dump", OPT_STACK_DUMP, "BYTES", 0,                                                \
+	  "Send up to BYTES of stack where unwind tables do not suffice (default 16384)", 0 },     \
+	{ "max-live", OPT_MAX_LIVE, "N", 0,                                                        \
+	  "With --live, follow N blocks at a time at the most (default: what a quarter of the "    \
+	  "memory holds)", 0 },                                                                    \
+	{ "max-records", OPT_MAX_RECORDS, "N", 0,                                                  \
+	  "With --live, keep N stacks of processes at a time at the most (default: what an eighth " \
+	  "of the memory holds)", 0 }
 /* For tests that provoke each kind of loss. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */
