@@ -676,3 +676,31 @@ int libraries__list_started(struct parser *parser, const char *linker, char *con
 	fn(argv[i], context);
 	return list(&start, fn, context);
 }
+
+int libraries__find_libc(char **out)
+{
+	static const char name[] = "libc.so.6";
+	struct linker_cache *cache = NULL;
+	char path[64] = MUSL_LINKER;
+	const char *cached;
+
+	linker_cache__open(CACHE_FILE, &cache);
+	cached = linker_cache__find(cache, name);
+	*out = cached && !access(cached, R_OK) ? strdup(cached) : NULL;
+	linker_cache__free(cache);
+	if (*out)
+		return 0;
+	for (const char *const *directory = linker_directories; *directory; directory++) {
+		char candidate[sizeof(path)];
+
+		snprintf(candidate, sizeof(candidate), "%s/%s", *directory, name);
+		if (!access(candidate, R_OK)) {
+			memcpy(path, candidate, sizeof(path));
+			break;
+		}
+	}
+	if (access(path, R_OK))
+		return -ENOENT;
+	*out = strdup(path);
+	return *out ? 0 : -ENOMEM;
+}

@@ -47,4 +47,8 @@ int libraries__list(struct parser *parser, const char *interpreter, const char *
 int libraries__list_started(struct parser *parser, const char *linker, char *const argv[],
 			    void (*fn)(const char *path, void *context), void *context);
 
+/* Finds the C library of this machine's programs: glibc, where its dynamic linker would find it, or else musl. The caller
+ * frees *@out. Returns 0, -ENOENT or -ENOMEM. */
+int libraries__find_libc(char **out);
+
 #endif

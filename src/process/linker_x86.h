@@ -18,6 +18,7 @@ extern const char *const linker_lib_names[];
 /* glibc's directories that are searched last, Debian's first; ends with NULL. */
 extern const char *const linker_directories[];
 
+#define MUSL_LINKER    "/lib/ld-musl-x86_64.so.1"
 #define MUSL_PATH_FILE "/etc/ld-musl-x86_64.path"
 
 /* Returns the subdirectories of glibc-hwcaps whose libraries this processor runs, the best first;

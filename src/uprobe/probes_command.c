@@ -79,7 +79,8 @@ bool probes__has_copy(const struct probes *probes, int fd)
 	       (of_file.st_ino != of_copy.st_ino || of_file.st_dev != of_copy.st_dev);
 }
 
-/* dl_iterate_phdr() callback: finds the libc that allocprof itself uses, which is the system's. */
+/* dl_iterate_phdr() callback: finds the libc that allocprof itself uses, which is the system's. One that is linked in has no
+ * name. */
 static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
 {
 	ElfW(Addr) address = (ElfW(Addr))(uintptr_t)gnu_get_libc_version;
@@ -101,15 +102,16 @@ static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
  * read, which the report says. */
 static int add_system_libc(struct probes *probes, struct error *error)
 {
-	const char *path = NULL;
-	int err;
+	_cleanup_(free_ptr) char *found = NULL;
+	const char *own = "";
+	int err = 0;
 
-	if (!dl_iterate_phdr(find_own_libc, &path) || !path || !path[0])
-		return error__set(
-			error, -ENOTSUP,
-			"this allocprof is linked statically and cannot find the system's libc; "
-			"use the dynamic build");
-	err = probes__add_path(probes, path, error);
+	dl_iterate_phdr(find_own_libc, &own);
+	if (!*own)
+		err = libraries__find_libc(&found);
+	/* Where there is none, no program uses one. */
+	if (!err)
+		err = probes__add_path(probes, *own ? own : found, error);
 	return probes__is_failure(err) ? err : 0;
 }
 
