@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "debuginfod.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +21,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "confinement.h"
+#include "debuginfod_client.h"
 #include "file.h"
 #include "packet.h"
 #include "user.h"
@@ -168,79 +168,27 @@ static int debuginfod_cache__open(const char *build_id)
 
 /* The child process that fetches debug files by elfutils' client. */
 
-/*
- * The library is loaded at run time, as libdw does, since it is optional. The types are those of
- * debuginfod.h.
- */
-#define LIBRARY "libdebuginfod.so.1"
-
 /* Minimum time between two messages. */
 #define REPORT_MS 50
 
-typedef struct debuginfod_client debuginfod_client;
-typedef int (*progress_fn)(debuginfod_client *client, long done, long total);
-
-struct server {
-	debuginfod_client *client;
-	int (*find)(debuginfod_client *client, const unsigned char *build_id, int size,
-		    char **path);
-	__u64 reported_ms;
-};
-
-/* Finds a function; ISO C cannot convert the result of dlsym() to a function pointer. */
-static bool find_function(void *library, const char *name, void *function)
+/* Sends the parent how far a download is, not too often. Its context is the time of the last message. */
+static int report_progress(void *context, long done, long total)
 {
-	*(void **)function = dlsym(library, name);
-	return *(void **)function;
-}
-
-/* The client's progress callback; its user data is our struct. */
-static int report_progress(debuginfod_client *client, long done, long total)
-{
-	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
-	void *(*get_user_data)(debuginfod_client * client);
 	const struct debuginfod_progress progress = { .done = done, .total = total };
 	struct packet packet = { .kind = PACKET_NOTE };
-	struct server *server = NULL;
+	__u64 *reported_ms = context;
 
-	if (library && find_function(library, "debuginfod_get_user_data", &get_user_data))
-		server = get_user_data(client);
-	if (library)
-		dlclose(library);
-	if (!server)
-		return 1;
-	if (clock__now_ns() / NS_PER_MS - server->reported_ms < REPORT_MS)
+	if (clock__now_ns() / NS_PER_MS - *reported_ms < REPORT_MS)
 		return 0;
-	server->reported_ms = clock__now_ns() / NS_PER_MS;
+	*reported_ms = clock__now_ns() / NS_PER_MS;
 	memcpy(packet.bytes, &progress, sizeof(progress));
 	return packet__send(CONFINED_FD, &packet, sizeof(progress), NULL, 0) != 0;
 }
 
-static bool open_client(struct server *server)
-{
-	void (*set_progress)(debuginfod_client * client, progress_fn fn);
-	void (*set_user_data)(debuginfod_client * client, void *data);
-	debuginfod_client *(*begin)(void);
-	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NODELETE);
-
-	if (!library || !find_function(library, "debuginfod_begin", &begin) ||
-	    !find_function(library, "debuginfod_find_debuginfo", &server->find) ||
-	    !find_function(library, "debuginfod_set_progressfn", &set_progress) ||
-	    !find_function(library, "debuginfod_set_user_data", &set_user_data))
-		return false;
-	server->client = begin();
-	if (!server->client)
-		return false;
-	set_user_data(server->client, server);
-	set_progress(server->client, report_progress);
-	return true;
-}
-
-static void answer(struct server *server, const char *build_id)
+static void answer(struct debuginfod_client *client, const char *build_id)
 {
 	struct packet packet = { .kind = PACKET_GIVE };
-	/* A size of 0 means that the id is a hex string. */
-	int fd = server->find(server->client, (const unsigned char *)build_id, 0, NULL);
+	int fd = debuginfod_client__find(client, build_id);
 
 	packet.status = fd < 0 ? fd : 0;
 	if (packet__send(CONFINED_FD, &packet, 0, &fd, fd >= 0))
@@ -271,22 +219,29 @@ static void find_cache(void)
 static void debuginfod__serve(int fd, pid_t parent)
 {
 	const struct confinement confinement = {
-		.kind = CONFINE_CLIENT,
+		.kind = debuginfod_client__confinement,
 		.name = "allocprof-fetch",
 		.parent = parent,
 		.fd = fd,
 	};
-	struct server server = { 0 };
+	__u64 reported_ms = 0;
+	const struct debuginfod_reporter reporter = {
+		.report = report_progress,
+		.context = &reported_ms,
+	};
+	struct debuginfod_client *client;
 	char build_id[MAX_REQUEST];
 	ssize_t len;
 
 	find_cache();
-	if (confinement__enter(&confinement) || !open_client(&server) ||
-	    confinement__close(CONFINE_CLIENT))
+	if (confinement__enter(&confinement))
+		_exit(1);
+	client = debuginfod_client__open(&reporter);
+	if (!client || confinement__close(debuginfod_client__confinement))
 		_exit(1);
 	while ((len = recv(CONFINED_FD, build_id, sizeof(build_id) - 1, 0)) > 0) {
 		build_id[len] = '\0';
-		answer(&server, build_id);
+		answer(client, build_id);
 	}
 	_exit(0);
 }

@@ -18,6 +18,9 @@ struct debuginfod_options {
 	void *context;
 };
 
+/* What has to be installed to query servers: a library, or a program. */
+extern const char *const debuginfod__client;
+
 /* Returns whether DEBUGINFOD_URLS names a server. */
 bool debuginfod__has_servers(void);
 
@@ -31,7 +34,7 @@ void debuginfod__free(struct debuginfod *debuginfod);
  * Fetches the debug file of a build id (lower-case hex). Returns a descriptor that the caller
  * closes; -ENOENT if no server has it; or the client's error, such as -ECONNREFUSED. The following
  * errors kill the child, and all later calls return them again: -ETIMEDOUT and -ETIME (the first
- * and the second limit), -ECANCELED (by progress()), and -ECHILD (no client library, or it
+ * and the second limit), -ECANCELED (by progress()), and -ECHILD (the client is not there, or it
  * crashed).
  */
 int debuginfod__fetch(struct debuginfod *debuginfod, const char *build_id);

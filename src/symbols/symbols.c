@@ -140,8 +140,8 @@ static void explain_end(struct look_up *look_up, const char *path, int err)
 		snprintf(text, size, "fetching from the debuginfod servers was interrupted");
 	else
 		snprintf(text, size,
-			 "libdebuginfod, the client of the debuginfod servers, is missing or has "
-			 "crashed");
+			 "%s, the client of the debuginfod servers, is missing or has crashed",
+			 debuginfod__client);
 }
 
 /* Reports why this file was not fetched, unless that was reported of another one. */

@@ -86,8 +86,6 @@ static const int refused_to_clients[] = {
 	SCMP_SYS(rt_sigqueueinfo),
 	SCMP_SYS(rt_tgsigqueueinfo),
 	SCMP_SYS(kcmp),
-	SCMP_SYS(execve),
-	SCMP_SYS(execveat),
 	SCMP_SYS(fork),
 	SCMP_SYS(vfork),
 	SCMP_SYS(bpf),
@@ -128,6 +126,13 @@ static const int refused_to_clients[] = {
 	SCMP_SYS(adjtimex),
 	SCMP_SYS(personality),
 	SCMP_SYS(modify_ldt),
+};
+
+/* What is refused to a client that needs no program. One that executes some gains nothing by it: no_new_privs is set, and the
+ * filter stays. */
+static const int executing[] = {
+	SCMP_SYS(execve),
+	SCMP_SYS(execveat),
 };
 
 static int add_all(scmp_filter_ctx filter, __u32 action, const int *calls, size_t n)
@@ -192,13 +197,15 @@ static int add_parser(scmp_filter_ctx filter)
 	return err ? err : add_conditional(filter);
 }
 
-static int add_client(scmp_filter_ctx filter)
+static int add_client(scmp_filter_ctx filter, bool executes)
 {
 	/* The worker may signal its own threads, as abort() does. */
 	const struct scmp_arg_cmp others = SCMP_A0(SCMP_CMP_NE, getpid());
 	int err = add_all(filter, SCMP_ACT_ERRNO(EPERM), refused_to_clients,
 			  ARRAY_SIZE(refused_to_clients));
 
+	if (!err && !executes)
+		err = add_all(filter, SCMP_ACT_ERRNO(EPERM), executing, ARRAY_SIZE(executing));
 	if (!err)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
 					     &others);
@@ -221,7 +228,7 @@ int confinement__close(enum confinement_kind kind)
 
 	if (!filter)
 		return -refusal();
-	err = is_parser ? add_parser(filter) : add_client(filter);
+	err = is_parser ? add_parser(filter) : add_client(filter, kind == CONFINE_CLIENT_PROGRAM);
 	if (!err && is_parser)
 		worker_trap__set();
 	if (!err)
@@ -397,10 +404,10 @@ static __u32 id_within(const char *map, __u32 wanted)
 static void choose_user(enum confinement_kind kind, uid_t *uid, gid_t *gid)
 {
 	*uid = *gid = CONFINED_NOBODY;
-	if (kind == CONFINE_CLIENT)
-		sudo_user__find(uid, gid);
-	else
+	if (kind == CONFINE_PARSER)
 		*uid = *gid = CONFINED_FIRST + getpid();
+	else
+		sudo_user__find(uid, gid);
 	if (*gid == (gid_t)-1)
 		*gid = CONFINED_NOBODY;
 	*uid = id_within("/proc/self/uid_map", *uid);

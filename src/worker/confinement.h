@@ -20,6 +20,7 @@ enum confinement_kind {
 	CONFINE_PARSER, /* a process that only computes, and gets files from its parent */
 	/* A process that may use the network, and write files that its user may write. */
 	CONFINE_CLIENT,
+	CONFINE_CLIENT_PROGRAM, /* a client that executes a program */
 };
 
 struct confinement {
@@ -48,7 +49,7 @@ void confinement__reset_signals(void);
  * and gives up all capabilities for good. Returns 0 or a negative errno. */
 int confinement__drop_privileges(void);
 
-/* Limits this process to the system calls of @kind: any other kills a parser, and fails with EPERM in a client. Returns 0
+/* Limits this process to the system calls of @kind: any other kills a parser, and fails with EPERM in the others. Returns 0
  * or a negative errno. */
 int confinement__close(enum confinement_kind kind);
 
