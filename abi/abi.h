@@ -103,7 +103,7 @@ struct ap_frame {
 
 /* Read-only settings of the BPF programs; user space sets them before load. */
 struct ap_config {
-	__u32 max_depth;    /* frames kept of a stack, 1 to AP_MAX_DEPTH */
+	__u32 max_depth;    /* frames kept of a stack, up to AP_MAX_DEPTH; 0: none is looked for */
 	__u32 scratch_mask; /* number of scratch slots, a power of two, minus 1 */
 	__u32 sent_mask;    /* number of sets in stacks_sent, a power of two, minus 1 */
 	/* A hit that finds the ring buffer full waits until fewer bytes are unread; 0: no wait. */

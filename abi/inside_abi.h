@@ -83,7 +83,7 @@ enum inside_events_mode {
 /* Settings that allocprof writes before the first process begins. */
 struct inside_settings {
 	__u32 mode;	 /* enum inside_mode */
-	__u32 max_depth; /* frames kept of a stack, 1 to AP_MAX_DEPTH */
+	__u32 max_depth; /* frames kept of a stack, up to AP_MAX_DEPTH; 0: none is looked for */
 	__u32 follow;	 /* 1: also measure the programs that measured processes execute */
 	/* How long a thread waits for allocprof. When allocprof has done nothing for so long, no
 	 * thread waits any more. */

@@ -60,7 +60,8 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 		.call = 1,
 		.cursor = scratch->first,
 		.matched = ~0U,
-		.end = AP_END_MAX_DEPTH,
+		/* Of stacks without frames there is nothing more to find. */
+		.end = config.max_depth ? AP_END_MAX_DEPTH : AP_END_COMPLETE,
 		.end_once = 1,
 		.locked = hit->locked,
 	};

@@ -44,6 +44,7 @@ enum {
 	OPT_INTERVAL,
 	OPT_EVENTS,
 	OPT_THROTTLE,
+	OPT_BACKTRACE,
 	OPT_NO_CHECKPOINTS,
 	OPT_DUMP_AT,
 	OPT_KEEP,
@@ -105,6 +106,8 @@ static const struct argp_option record_options[] = {
 	RECORD_OPTIONS_LIMITS,
 	{ "throttle", OPT_THROTTLE, NULL, 0,
 	  "With --events, slow the target down rather than lose events of the log", 0 },
+	{ "backtrace", OPT_BACKTRACE, "none", 0,
+	  "With --events, take no stacks: each event costs less", 0 },
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };
@@ -115,7 +118,7 @@ struct record_options {
 	struct measure measure;
 	struct series series;
 	struct symbol_options symbols;
-	bool no_symbols, events, no_checkpoints;
+	bool no_symbols, events, no_stacks, no_checkpoints;
 	char *partial; /* path of the checkpoint; and whether there is one */
 	bool is_kept;
 	char *peak; /* path of the copy at the peak, or NULL; and whether there is one */
@@ -176,6 +179,16 @@ static int check_record(struct record_options *options, struct error *error)
 		return error__set(error, -EINVAL,
 				  "--throttle means nothing without --events: other recordings "
 				  "count in the kernel, and wait by themselves");
+	if (options->no_stacks && !options->events)
+		return error__set(
+			error, -EINVAL,
+			"--backtrace=none means nothing without --events; `allocprof stat` "
+			"counts without stacks");
+	if (options->no_stacks && (session->max_depth || session->window.within))
+		return error__set(
+			error, -EINVAL,
+			"--backtrace=none takes no stacks, which --max-depth and --within "
+			"are about; leave one of them out");
 	if (options->events && options->series.runs)
 		return error__set(
 			error, -EINVAL,
@@ -267,6 +280,14 @@ static int parse_record(int key, char *arg, struct options_input *input)
 	case OPT_BEGIN_AT:
 		return dump_limits__parse_begin(arg, &options->measure.begin_rss_bytes,
 						input->error);
+	case OPT_BACKTRACE:
+		options->no_stacks = true;
+		return strcmp(arg, "none")
+			       ? error__set(input->error, -EINVAL,
+					    "unknown form '%s'; --backtrace takes none, and "
+					    "`allocprof export` prints stacks in other forms",
+					    arg)
+			       : 0;
 	case OPT_THROTTLE:
 		options->measure.session.throttle = true;
 		return 0;
@@ -576,7 +597,7 @@ int record__run(char **argv, const struct recorder_owner *owner)
 		return EXIT_OURS;
 	}
 	/* The function of --within may be far up the stack. */
-	if (!options.measure.session.max_depth)
+	if (!options.measure.session.max_depth && !options.no_stacks)
 		options.measure.session.max_depth =
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
 	if (options.measure.quiet)

@@ -85,6 +85,10 @@ static bool set_words(struct value *value, const char *name, const char *argumen
 		add_word(value, !strcmp(name, "layout") ? "icicle flame" : "kind module");
 		return true;
 	}
+	if (!strcmp(name, "backtrace") && !strcmp(argument, "none")) {
+		add_word(value, "none");
+		return true;
+	}
 	if (!strcmp(name, "backtrace")) {
 		for (int i = 0; i < BACKTRACES; i++)
 			add_word(value, backtrace__name(i));

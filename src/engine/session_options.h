@@ -104,7 +104,7 @@ struct session_options {
 	/* With -p and the engine preload: time within which all threads of the process have to
 	 * stop; 0: 2 s. */
 	__u64 stop_limit_ns;
-	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
+	__u32 max_depth;	/* frames per stack, up to AP_MAX_DEPTH; 0: stacks have none */
 	__u32 stack_dump_bytes; /* maximum size of stack dumps, up to AP_MAX_STACK_DUMP */
 	/* Programs and libraries that a launched command will use later: their allocators are
 	 * probed before it starts. NULL-terminated, or NULL. */

@@ -433,7 +433,7 @@ static struct walker *new_walker(void)
 	if (!walker)
 		return NULL;
 	walker->max_depth = process.header->settings.max_depth;
-	if (!walker->max_depth || walker->max_depth > AP_MAX_DEPTH)
+	if (walker->max_depth > AP_MAX_DEPTH)
 		walker->max_depth = AP_MAX_DEPTH;
 	walker->generation = code__generation();
 	walker->own_module = code__own_module();

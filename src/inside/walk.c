@@ -540,8 +540,11 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 		.end = AP_END_MAX_DEPTH,
 		.end_once = 1,
 	};
-	__u32 n_fresh = 0, kept = 0, cursor, generation = code__generation();
+	__u32 n_fresh = 0, kept = 0, cursor, generation;
 
+	if (!walker->max_depth)
+		return ap_stack__mix(AP_END_COMPLETE + 1);
+	generation = code__generation();
 	walker->lookups = 0;
 	if (unlikely(walker->generation != generation)) {
 		walker->generation = generation;

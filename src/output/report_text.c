@@ -292,6 +292,8 @@ int report_output__header(const struct report_output *output)
 		return err;
 	print_ledger(output);
 	print_sampling(output);
+	if (profile__meta(output->profile, "backtrace"))
+		fputs("no stacks were taken (--backtrace=none)\n", output->terminal.to);
 	if (output->report->epoch_ns)
 		print_memory(output);
 	return recording_text__print_beside(output->profile, &output->terminal);

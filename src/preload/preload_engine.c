@@ -309,7 +309,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 			.stacks = options->stacks,
 			.max_records = preload_engine__max_records(options),
 			.max_blocks = preload_engine__max_blocks(options),
-			.max_depth = options->max_depth ? options->max_depth : AP_MAX_DEPTH,
+			.max_depth = options->stacks ? options->max_depth : AP_MAX_DEPTH,
 			.within = options->window.within != NULL,
 			.regions = options->regions,
 			.events = !options->events_path ? INSIDE_NO_EVENTS

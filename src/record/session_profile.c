@@ -438,7 +438,9 @@ static int set_numbers(const struct session *session)
 	};
 	int err = 0;
 
-	if (session->marks.dump_at)
+	if (session->options.stacks && !session->options.max_depth)
+		err = profile__set_meta(session->profile, "backtrace", "none");
+	if (!err && session->marks.dump_at)
 		err = profile__set_meta(session->profile, "dump_at", session->marks.dump_at);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
 		if (numbers[i].value)

@@ -158,6 +158,21 @@ def test_backtraces(recorded, exported, target):
         assert full[n][0]["module"].endswith("/many_stacks")
 
 
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.fast("uprobe", "preload")
+def test_without_stacks(recorded, same, exported, target, run, allocprof, tmp_path):
+    """The log has the same calls and blocks, by thread and function, and no stack has a frame."""
+    recorded(target("live_random"), 3, 8, 1500, options=["--backtrace=none"])
+    replay = same()
+    with contextlib.closing(sqlite3.connect(tmp_path / "data")) as database:
+        assert list(database.execute("SELECT frames, \"end\" FROM stacks")) == [("[]", "complete")]
+    lines, _ = exported("--backtrace=name")
+    assert {json.dumps(event["backtrace"]) for event in map(json.loads, lines) if event.get("stack")} == {"[]"}
+    report = run([allocprof, "report", tmp_path / "data"], expect=0).stdout.decode()
+    assert "no stacks were taken (--backtrace=none)" in report and "[no frames]" in report
+    assert all(replay.kinds[kind] for kind in ("alloc", "free", "realloc", "failed", "released", "noop"))
+
+
 @pytest.mark.slow
 @pytest.mark.engines("uprobe", "preload")
 def test_killed(runner, allocprof, exported, target, tmp_path):
@@ -249,6 +264,9 @@ def test_killed_while_throttled(runner, allocprof, target, tmp_path):
 REFUSED = [
     (["--events", "-r", "2"], "--events and -r cannot be used together"),
     (["--throttle"], "--throttle means nothing without --events"),
+    (["--backtrace=none"], "--backtrace=none means nothing without --events"),
+    (["--events", "--backtrace=name"], "--backtrace takes none"),
+    (["--events", "--backtrace=none", "--max-depth=5"], "--max-depth and --within are about"),
 ]
 
 
