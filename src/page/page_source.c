@@ -226,6 +226,20 @@ static char *copy_lines(const char *from, size_t n)
 	return text;
 }
 
+#define FEWER_LINES "it has fewer lines than when it was compiled"
+#define NO_ROOM	    "the page has no room for all lines of source, and lacks some of these"
+
+static __u32 count_lines(const char *text)
+{
+	__u32 n = 1;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
 /* Adds the lines around the places @first to @last - 1, which are of the last file, and that has @text. */
 static int add_excerpts(struct page_source *source, size_t first, size_t last, const char *text,
 			size_t *left_bytes)
@@ -234,7 +248,7 @@ static int add_excerpts(struct page_source *source, size_t first, size_t last, c
 	const char *at = text;
 	__u32 line = 1;
 
-	for (size_t i = first; i < last && *left_bytes;) {
+	for (size_t i = first; i < last;) {
 		const struct source_place *places = source->places;
 		__u32 from = places[i].line > SOURCE_CONTEXT_LINES
 				     ? places[i].line - SOURCE_CONTEXT_LINES
@@ -249,7 +263,11 @@ static int add_excerpts(struct page_source *source, size_t first, size_t last, c
 		at = skip_lines(at, from - line);
 		line = from;
 		if (!*at) {
-			file->note = file->note ?: "it has fewer lines than when it was compiled";
+			file->note = file->note ?: FEWER_LINES;
+			break;
+		}
+		if (!*left_bytes) {
+			file->note = NO_ROOM;
 			break;
 		}
 		if (array__reserve(&source->excerpts, &source->excerpts_room,
@@ -260,9 +278,13 @@ static int add_excerpts(struct page_source *source, size_t first, size_t last, c
 						 copy_lines(at, until - from + 1) };
 		if (!made->text)
 			return -ENOMEM;
+		if (from + count_lines(made->text) <= places[i - 1].line)
+			file->note = file->note ?: FEWER_LINES;
 		size = strlen(made->text);
-		if (size > *left_bytes)
+		if (size > *left_bytes) {
 			made->text[size = *left_bytes] = '\0';
+			file->note = NO_ROOM;
+		}
 		*left_bytes -= size;
 		source->n_excerpts++;
 	}
@@ -289,7 +311,7 @@ static int read_files(const struct profile *profile, struct page_source *source)
 		if (n_read++ < SOURCE_MAX_FILES && left_bytes)
 			err = read_source(file->path, start, &text, &file->note);
 		else
-			file->note = "there are too many";
+			file->note = left_bytes ? "there are too many files" : NO_ROOM;
 		if (!err && text)
 			err = add_excerpts(source, i, last, text, &left_bytes);
 		source->n_files++;
