@@ -935,6 +935,77 @@ def test_source_of_hostile_files(recorded, run, allocprof, tmp_path, public_dire
     assert not [name for name in blocks_of(page) if "source" in name]
 
 
+def test_source_without_room(recorded, run, allocprof, tmp_path, public_directory):
+    """What the page's bound cuts off, and a place behind the end of its file, is said of the file."""
+    data, page = tmp_path / "long.data", tmp_path / "page.html"
+    data.write_bytes(recorded("study").read_bytes())
+    paths = [public_directory / f"{name}.c" for name in ("first", "second", "third", "fourth", "near")]
+    for path in paths:
+        # 4 MB each, of which 8 MiB hold two.
+        path.write_bytes((b"x" * 399 + b"\n") * 10000)
+        os.utime(path, (0, 0))
+    (public_directory / "near.c").write_bytes(b"line\n" * 9998)
+    os.utime(public_directory / "near.c", (0, 0))
+    with sqlite3.connect(data) as database:
+        (number,), = database.execute("SELECT max(id) FROM files")
+        frames = list(database.execute("SELECT frame, function FROM lines WHERE inlined = 0 AND frame IN "
+                                       "(SELECT value FROM counts JOIN stacks ON stacks.id = stack, json_each(frames))"))
+        places = []
+        for i, path in enumerate([paths[-1], *paths[:-1]]):
+            database.execute("INSERT INTO files VALUES(?, ?)", (number + 1 + i, str(path)))
+            lines = range(5, 10001, 10) if path != paths[-1] else [10000]
+            places += [(number + 1 + i, line) for line in lines]
+        share = -(-len(places) // len(frames))
+        for i, (frame, function) in enumerate(frames):
+            inlined = places[i * share:(i + 1) * share]
+            database.execute("DELETE FROM lines WHERE frame = ?", (frame,))
+            database.executemany("INSERT INTO lines(frame, depth, function, file, line, inlined) VALUES(?, ?, ?, ?, ?, ?)",
+                                 [(frame, depth, function, file, line, depth + 1 < len(inlined))
+                                  for depth, (file, line) in enumerate(inlined)])
+        data_digest.renew(database)
+    run([allocprof, "html", "--source", "--lines", "-o", page, data], expect=0, timeout=60)
+    blocks = blocks_of(page)
+    notes = {os.path.basename(path): note for path, note in json.loads(blocks["after.source.files"])}
+    room = "the page has no room for all lines of source, and lacks some of these"
+    assert {name: notes[name] for name in ("near.c", "first.c", "second.c", "third.c", "fourth.c")} == {
+        "near.c": "it has fewer lines than when it was compiled", "first.c": None, "second.c": None, "third.c": room, "fourth.c": room}
+    assert len(blocks["after.source.text"]) <= (8 << 20) + 10000
+
+
+@in_chromium
+def test_band_of_one_of_many_processes(page, recorded, written, said):
+    """Of a program with more processes than are listed one by one, a click on a band shows its process alone, and so does the link."""
+    data = recorded("processes", command=("many_stacks", "-p", "110", "300", "10"))
+    pids = [pid for pid, in sqlite3.connect(data).execute("SELECT pid FROM processes")]
+    assert len(pids) > 100
+    page_path = written(data)
+    shown = page(page_path)
+    browser = shown.browser
+    browser.choose("#bands-by", "process")
+    browser.click("#bands button.band")
+    text = browser.text("#only")
+    pid = int(re.search(r"only many_stacks \((\d+)\)", text)[1])
+    assert pid in pids
+    expected = said("report", data, f"--process={pid}")["selected"]["bytes"]
+    assert shown.cards()["allocated"][0] == expected < said("report", data)["selected"]["bytes"]
+    browser.open(page_path, browser.evaluate("location.hash"))
+    assert browser.text("#only") == text and shown.cards()["allocated"][0] == expected
+    browser.click("#only")
+    assert shown.cards()["allocated"][0] == said("report", data)["selected"]["bytes"]
+
+
+@in_chromium
+def test_places_of_a_base_alone(page, recorded, written):
+    """A place leads to a file of source only where the page has it: files of the recording that is compared with are not read."""
+    before = recorded("study")
+    shown = page(written(recorded("phases", command=("phases",)), "--source", f"--base={before}"))
+    places = shown.browser.evaluate("[...document.querySelectorAll('#panel-functions tbody tr .place')].map((one) => "
+                                    "[one.tagName, one.textContent])")
+    buttons, texts = (" ".join(text for tag, text in places if (tag == "BUTTON") == is_button) for is_button in (True, False))
+    assert "phases.c" in buttons and "case_study.c" not in buttons
+    assert "case_study.c" in texts
+
+
 @in_chromium
 def test_ledger(page, recorded, written, said, run, allocprof, tmp_path):
     """The entries, and the sentences of report about what is missing."""

@@ -61,6 +61,7 @@ class ReportPage {
 		this.card = { all: "allocated", moment: "alive", span: "allocated" };
 		this.groups = groupThreads(this.sides, mostProcesses);
 		this.included = this.sides.map(() => null);
+		this.process = null;
 		this.panel = null;
 		this.modules = greatestModules(this.trie, wholeRecording(this.after, this.trie.size, selectRows(this.after, null, null), "allocated").bytes);
 		this.buildHead();
@@ -176,7 +177,11 @@ class ReportPage {
 		} else if (by === "stack") {
 			this.flame.showOf(key);
 		} else {
-			this.threads.only([...this.groups.keys()].filter((group) => this.groups[group].threads[0].some((thread) => key.has(thread))));
+			const { meta } = this.after;
+			const groups = [...this.groups.keys()].filter((group) => this.groups[group].threads[0].some((thread) => key.has(thread)));
+			// Where there are many processes, groups have those of all that have a name.
+			const isOne = by === "process" && groups.some((group) => this.groups[group].pid === null);
+			this.threads.only(groups, isOne ? meta.threads[[...key][0]][0] : null);
 		}
 	}
 
@@ -186,11 +191,12 @@ class ReportPage {
 
 	buildPanels() {
 		const unitOf = () => this.unit;
+		const ofSource = new Set(this.source?.files.map(([path]) => path));
 		this.functionTable = new FunctionTable(this.trie, kinds);
 		this.functions = new FunctionPanel(this.functionTable, this.hasBase, unitOf, this.modules, (number) => {
 			this.markFunction(number);
 			this.remember();
-		}, this.source && ((path, line) => this.showSource(path, line)));
+		}, (path) => ofSource.has(path), (path, line) => this.showSource(path, line));
 		const panels = [
 			["functions", "Functions", this.functions,
 				(panel) => panel.update(this.values, this.baseValues, this.unit)],
@@ -218,7 +224,7 @@ class ReportPage {
 			}, () => {}]);
 		if (this.after.meta.advice?.length)
 			panels.push(["advice", "Advice", new AdvicePanel(this.after.meta.advice), () => {}]);
-		this.threads = new ThreadPanel(this.groups, this.hasBase, (isOn) => this.include(isOn));
+		this.threads = new ThreadPanel(this.groups, this.hasBase, (isOn, process) => this.include(isOn, process));
 		byId("only").addEventListener("click", () => this.threads.showAll());
 		panels.push(
 			["threads", "Processes and threads", this.threads, (panel) => panel.update(this.sides.map((_, at) => this.valuesByGroup(at)), this.unit)],
@@ -291,21 +297,22 @@ class ReportPage {
 		this.panel.update(this.panel.panel);
 	}
 
-	/** Shows the threads of these groups only. */
-	include(isOn) {
-		this.setIncluded(isOn);
+	/** Shows the threads of these groups only, and of them those of one process alone unless it is null. */
+	include(isOn, process) {
+		this.setIncluded(isOn, process);
 		this.select();
 		this.remember();
 	}
 
-	setIncluded(isOn) {
+	setIncluded(isOn, process) {
+		this.process = process;
 		this.included = this.sides.map((side, at) => {
-			if (isOn.size === this.groups.length)
+			if (isOn.size === this.groups.length && process === null)
 				return null;
 			const threads = new Uint8Array(side.meta.threads.length);
 			for (const group of isOn)
 				for (const thread of this.groups[group].threads[at])
-					threads[thread] = 1;
+					threads[thread] = process === null || side.meta.threads[thread][0] === process ? 1 : 0;
 			return threads;
 		});
 	}
@@ -359,7 +366,7 @@ class ReportPage {
 			card: card === cards[choice.kind][0][0] ? undefined : card,
 			panel: panel === panels[0] ? undefined : panel.name,
 			function: this.functions.selected ?? undefined, ...this.bands?.state(),
-			threads: isOn.size === this.groups.length ? undefined : [...isOn],
+			threads: isOn.size === this.groups.length ? undefined : [...isOn], process: this.process ?? undefined,
 			file: panel.name === "source" ? panel.panel.file ?? undefined : undefined,
 		};
 	}
@@ -373,7 +380,7 @@ class ReportPage {
 	}
 
 	/** Shows what readState() returned, as far as there is such a thing here. */
-	restore({ at, span, card, unit, panel, threads, function: number, chart, bands, file, ...ofFlame }) {
+	restore({ at, span, card, unit, panel, threads, process, function: number, chart, bands, file, ...ofFlame }) {
 		const { nEpochs } = this.after;
 		this.isRestoring = true;
 		this.bands?.restore({ chart, bands });
@@ -390,7 +397,7 @@ class ReportPage {
 			this.panels.find(({ name }) => name === "source").panel.file = file;
 		this.panel = this.panels.find(({ name }) => name === panel) ?? this.panels[0];
 		this.threads.isOn = new Set(threads?.filter((group) => group < this.groups.length) ?? this.groups.keys());
-		this.setIncluded(this.threads.isOn);
+		this.setIncluded(this.threads.isOn, this.sides.length === 1 && process < this.after.meta.processes.length ? process : null);
 		this.flame.restore(ofFlame);
 		this.select();
 		this.flame.show(ofFlame.zoom ?? 0);
@@ -475,9 +482,14 @@ class ReportPage {
 
 	/** Names the threads that are shown where some are left out, and takes them all on a click. */
 	updateOnly() {
-		const text = this.threads.selection();
+		const text = this.process === null ? this.threads.selection() : `only ${this.nameOfProcess(this.process)}`;
 		byId("only").hidden = text === null;
 		byId("only").textContent = text === null ? "" : `${text} \u2715`;
+	}
+
+	nameOfProcess(process) {
+		const [pid, name] = this.after.meta.processes[process];
+		return `${showName(name)} (${pid})`;
 	}
 
 	unitName(unit) {

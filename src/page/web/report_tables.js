@@ -150,10 +150,10 @@ export function stackColumn(trie) {
 /**
  * A table of all functions by own and total values. update() takes what the page shows: @values and, to compare with,
  * @base or null. A click on a function shows its callers and callees; @onSelect is called with its number, or null. @onPlace is called
- * with the file and the line of a function that is clicked on; null: there is no source to show.
+ * with the file and the line of a function that is clicked on, where @hasPlace holds of the file.
  */
 export class FunctionPanel {
-	constructor(functions, hasBase, unitOf, modules, onSelect, onPlace) {
+	constructor(functions, hasBase, unitOf, modules, onSelect, hasPlace, onPlace) {
 		const { frames } = functions.trie;
 		this.functions = functions;
 		this.selected = null;
@@ -182,7 +182,7 @@ export class FunctionPanel {
 					element("button.link.code.clip", {
 						type: "button", "data-function": number, click: () => this.choose(number),
 					}, showName(frames.name[frame])),
-					onPlace && frames.line[frame]
+					frames.line[frame] && hasPlace(frames.file[frame])
 						? element("button.link.place.clip", { type: "button", click: () => onPlace(frames.file[frame], frames.line[frame]) }, lineOf(frames, frame))
 						: element("span.place.clip", {}, [lineOf(frames, frame), moduleOf(frames, frame)].filter((text) => text).join(" "))),
 			},

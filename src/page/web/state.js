@@ -3,7 +3,7 @@
 
 const switches = ["regexp", "folded", "reversed", "merged"];
 const texts = ["card", "unit", "panel", "find", "layout", "order", "colour", "chart", "bands"];
-const numbers = ["at", "zoom", "function", "file"];
+const numbers = ["at", "zoom", "function", "file", "process"];
 
 /** The fragment for a state, without "#". What is not in it is as the page begins. */
 export function writeState(state) {

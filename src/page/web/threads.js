@@ -28,7 +28,7 @@ function treeOf(groups) {
 }
 
 export class ThreadPanel {
-	/** @onSelect gets the groups' indices that are selected, as a Set. */
+	/** @onSelect gets the groups' indices that are selected, as a Set, and the process that alone is of them, or null for all. */
 	constructor(groups, hasBase, onSelect) {
 		this.groups = groups;
 		this.hasBase = hasBase;
@@ -101,12 +101,12 @@ export class ThreadPanel {
 	set(list, isOn) {
 		for (const at of list)
 			this.isOn[isOn ? "add" : "delete"](at);
-		this.onSelect(this.isOn);
+		this.onSelect(this.isOn, null);
 	}
 
-	only(list) {
+	only(list, process = null) {
 		this.isOn = new Set(list);
-		this.onSelect(this.isOn);
+		this.onSelect(this.isOn, process);
 	}
 
 	/** @values: one number for each group, in @unit; @base: of the recording that this one is compared with. */
