@@ -23,7 +23,7 @@ extern const enum confinement_kind debuginfod_client__confinement;
 struct debuginfod_client *debuginfod_client__open(const struct debuginfod_reporter *reporter);
 
 /* Fetches a debug file, or finds it in the client's cache. Returns a descriptor that the caller closes, or a negative
- * errno: -ENOENT if no server has it. */
+ * errno: -ENOENT if no server has it. Ends this process where the program is not installed or a report aborts it. */
 int debuginfod_client__find(struct debuginfod_client *client, const char *build_id);
 
 #endif
