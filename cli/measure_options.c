@@ -246,6 +246,18 @@ static int window_options__parse(struct window_options *options, int key, char *
 	}
 }
 
+static int choose_group(struct measure *measure, const char *option, const char **to,
+			const char *group, struct error *error)
+{
+	if (measure->group_option && strcmp(measure->group_option, option) != 0)
+		return error__set(error, -EINVAL,
+				  "%s and %s cannot be used together; give one control group",
+				  measure->group_option, option);
+	measure->group_option = option;
+	*to = group;
+	return 0;
+}
+
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input)
 {
 	switch (key) {
@@ -255,8 +267,12 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 		measure->choice.name = arg;
 		return 0;
 	case OPT_CGROUP:
-		measure->choice.group = arg;
-		return 0;
+		return choose_group(measure, "--cgroup", &measure->choice.group, arg, input->error);
+	case OPT_UNIT:
+		return choose_group(measure, "--unit", &measure->choice.group, arg, input->error);
+	case OPT_CONTAINER:
+		return choose_group(measure, "--container", &measure->choice.container, arg,
+				    input->error);
 	case 'a':
 		measure->all = true;
 		return 0;
@@ -379,7 +395,7 @@ int measure__resolve(struct measure *measure, struct error *error)
 
 bool measure__attaches(const struct measure *measure)
 {
-	return measure->pid || measure->all || measure->choice.name || measure->choice.group;
+	return measure->pid || measure->all || measure->choice.name || measure->group_option;
 }
 
 int measure__find_processes(struct measure *measure, struct error *error)
@@ -420,11 +436,15 @@ void measure__release(struct measure *measure)
 static int check_target(const struct measure *measure, const char *command, struct error *error)
 {
 	const struct process_choice *choice = &measure->choice;
-	const char *search = choice->name    ? "--name"
-			     : choice->group ? "--cgroup"
-			     : measure->all  ? "-a"
-					     : NULL;
+	const char *search = choice->name ? "--name" : measure->group_option;
 
+	if (measure->all && search)
+		return error__set(
+			error, -EINVAL,
+			"-a and %s cannot be used together; the one is for all processes, "
+			"the other for some",
+			search);
+	search = search ?: measure->all ? "-a" : NULL;
 	if (measure__attaches(measure) && measure->argv)
 		return error__set(
 			error, -EINVAL,
@@ -449,12 +469,6 @@ static int check_target(const struct measure *measure, const char *command, stru
 			"-p and %s cannot be used together; the one names processes, the other "
 			"searches for them",
 			search ?: "--user");
-	if (measure->all && (choice->name || choice->group))
-		return error__set(
-			error, -EINVAL,
-			"-a and %s cannot be used together; the one is for all processes, "
-			"the other for some",
-			search);
 	if (measure->follows && !measure->set)
 		return error__set(
 			error, -EINVAL,

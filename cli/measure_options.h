@@ -32,9 +32,10 @@ struct measure {
 	struct process_set *set;
 	/* Arguments of --name, --cgroup and, if there is no command, --user. */
 	struct process_choice choice;
-	bool all;	  /* --all: no choice */
-	bool follows;	  /* --follow was given */
-	pid_t pid;	  /* the first process; 0: a command is launched */
+	const char *group_option; /* the option that has named a control group; NULL: none has */
+	bool all;		  /* --all: no choice */
+	bool follows;		  /* --follow was given */
+	pid_t pid;		  /* the first process; 0: a command is launched */
 	char **argv;	  /* the command, which ends with NULL; NULL if there is a process */
 	const char *user; /* argument of --user, if there is a command that runs as it; else NULL */
 	__u64 duration_ns; /* 0: the measurement lasts until the target ends */
@@ -104,6 +105,8 @@ enum {
 	OPT_STOP_LIMIT,
 	OPT_NAME,
 	OPT_CGROUP,
+	OPT_UNIT,
+	OPT_CONTAINER,
 	OPT_FOLLOW,
 	OPT_LIVE,
 	OPT_SAMPLE,
@@ -121,7 +124,11 @@ enum {
 	  "Attach to the processes of programs of this name, with * and ?, also to those that "    \
 	  "start later", 0 },                                                                      \
 	{ "cgroup", OPT_CGROUP, "GROUP", 0,                                                        \
-	  "The same with those of a control group: a path, a unit as nginx.service, a container's id", 0 }, \
+	  "The same with those of a control group: its path, or a part of that", 0 },              \
+	{ "unit", OPT_UNIT, "UNIT", 0,                                                             \
+	  "The same with those of a unit of systemd: nginx or nginx.service", 0 },                 \
+	{ "container", OPT_CONTAINER, "NAME|ID", 0,                                                \
+	  "The same with those of a container of docker, podman, containerd, CRI-O or runc", 0 },  \
 	{ "all", 'a', NULL, 0, "Attach to all processes, also to those that start later", 0 },     \
 	{ "follow", OPT_FOLLOW, NULL, 0,                                                           \
 	  "With -p: also the processes that it starts from then on", 0 },                          \

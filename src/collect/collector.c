@@ -5,16 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "control_group.h"
 #include "dump_unwind.h"
 #include "elf_headers.h"
 #include "hash_table.h"
 #include "jit_names.h"
 #include "mapping_events.h"
 #include "parser.h"
+#include "proc.h"
 #include "process_maps.h"
 #include "profile.h"
 #include "record_abi.h"
@@ -322,6 +325,36 @@ static void end_program(struct collector *collector, const struct ap_process_rec
 				     record->time_ns, execed);
 }
 
+/* Returns whether the process that has the number now is the one that began a program at @time_ns. */
+static bool still_runs(pid_t pid, __u64 time_ns)
+{
+	__u64 tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
+	__u64 asleep_ns = clock__ns(CLOCK_BOOTTIME) - clock__now_ns();
+	struct proc_stat stat;
+
+	return !proc_stat__read(pid, &stat) &&
+	       stat.start_ticks * tick_ns <= time_ns + asleep_ns + tick_ns;
+}
+
+/* Keeps the control group that the program began in. One that has ended was in that of its parent. */
+static int place_program(struct collector *collector, const struct ap_process_record *record,
+			 const struct program *parent, __u32 process)
+{
+	struct profile *profile = collector->profile;
+	const struct profile_process *known =
+		parent && parent->process ? &profile->processes[parent->process - 1] : NULL;
+	_cleanup_(free_ptr) char *path = NULL, *name = NULL;
+
+	if (still_runs(record->pid, record->time_ns))
+		path = control_group__read(record->pid);
+	if (known && known->group && (!path || !strcmp(path, known->group)))
+		return profile__set_group(profile, process, known->group, known->group_name);
+	if (!path)
+		return 0;
+	name = control_group__name(path, record->pid);
+	return name ? profile__set_group(profile, process, path, name) : -ENOMEM;
+}
+
 static int handle_process(struct collector *collector, const struct ap_process_record *record)
 {
 	struct program *program, *parent;
@@ -358,8 +391,11 @@ static int handle_process(struct collector *collector, const struct ap_process_r
 		return err;
 	memcpy(comm, record->comm, AP_COMM_LEN);
 	comm[AP_COMM_LEN] = '\0';
-	return profile__add_process(collector->profile, parent ? parent->process : 0, record->pid,
-				    record->time_ns, comm, &program->process);
+	err = profile__add_process(collector->profile, parent ? parent->process : 0, record->pid,
+				   record->time_ns, comm, &program->process);
+	return err || !collector->options.reads_groups
+		       ? err
+		       : place_program(collector, record, parent, program->process);
 }
 
 int collector__handle_record(struct collector *collector, const void *record, size_t size)

@@ -22,7 +22,8 @@ struct collector_options {
 	struct profile *profile; /* owned by the caller */
 	struct table_loader_options tables;
 	__u32 max_depth;
-	bool sample; /* calls are sampled, and each stands for several */
+	bool reads_groups; /* the control groups of processes are read in /proc when they begin */
+	bool sample;	   /* calls are sampled, and each stands for several */
 	__u32 sample_unit_shift;
 	/* Passes the pending mapping events to the collector: a stack may arrive before the event
 	 * of the mapping that contains its addresses. NULL: there are no such events. */

@@ -2,11 +2,31 @@
 #include "proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "file.h"
+
+/* A limit for files that are read as text. */
+#define MOST_BYTES 65536
+
+char *proc_file__read(pid_t pid, const char *name, size_t *size)
+{
+	_cleanup_(close_fd) int fd = -1;
+	char path[64], *text;
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || text_file__read(fd, MOST_BYTES, &text, &length))
+		return NULL;
+	if (size)
+		*size = length;
+	return text;
+}
 
 bool proc_mapping__parse(char *line, struct proc_mapping *out)
 {

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads /proc/PID/maps, stat, statm and status. */
+/* Reads files of /proc/PID: maps, stat, statm, status, and others as text. */
 #ifndef ALLOCPROF_PROC_H
 #define ALLOCPROF_PROC_H
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
+
+/*
+ * Returns the text of /proc/PID/@name, up to 64 KiB, which the caller frees, and sets *@size to its length
+ * unless @size is NULL; a NUL is behind it. Returns NULL if it cannot be read.
+ */
+char *proc_file__read(pid_t pid, const char *name, size_t *size);
 
 /* A line of /proc/PID/maps. */
 struct proc_mapping {

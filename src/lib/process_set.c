@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,17 +14,13 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "control_group.h"
 #include "error.h"
-#include "file.h"
 #include "proc.h"
 #include "user.h"
 
 /* The kernel keeps so many bytes of a program's name. */
 #define NAME_BYTES 15
-/* Containers have ids of 64 hexadecimal digits, of which programs print the first twelve. */
-#define ID_DIGITS 12
-/* A limit for the files in /proc that are read. */
-#define MOST_BYTES 65536
 /* Where control groups are mounted, or their hierarchies are, each in a directory of its own. */
 #define GROUPS "/sys/fs/cgroup"
 
@@ -106,7 +101,8 @@ int process_set__add_numbers(struct process_set *set, const char *text, struct e
 
 static bool is_id(const char *text)
 {
-	return strlen(text) >= ID_DIGITS && strspn(text, "0123456789abcdef") == strlen(text);
+	return strlen(text) >= CONTAINER_ID_SHOWN &&
+	       strspn(text, "0123456789abcdef") == strlen(text);
 }
 
 static size_t match_path(const char *path, const char *group)
@@ -143,19 +139,6 @@ static size_t match_group(const char *path, const char *group)
 	return 0;
 }
 
-/* Returns the text of a file of the process in /proc, which the caller frees; NULL if it cannot be
- * read. */
-static char *read_process_file(pid_t pid, const char *name)
-{
-	_cleanup_(close_fd) int fd = -1;
-	char path[64], *text;
-	size_t size;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 || text_file__read(fd, MOST_BYTES, &text, &size) ? NULL : text;
-}
-
 /* Keeps the first @len bytes of the group @path of the process, if @line, from /proc/PID/cgroup, is
  * of version 2. Fails with -ENOTUNIQ if another one is kept. */
 static int keep_group(struct process_set *set, const char *line, const char *path, size_t len)
@@ -178,7 +161,7 @@ static int keep_group(struct process_set *set, const char *line, const char *pat
 /* Returns 1 if the process is in the group, 0 if not, or the error of keep_group(). */
 static int is_in_group(struct process_set *set, pid_t pid, const char *group)
 {
-	_cleanup_(free_ptr) char *text = read_process_file(pid, "cgroup");
+	_cleanup_(free_ptr) char *text = proc_file__read(pid, "cgroup", NULL);
 	char *rest = text, *line;
 	int found = 0, err;
 
@@ -200,7 +183,7 @@ static int is_in_group(struct process_set *set, pid_t pid, const char *group)
 
 static bool has_name(pid_t pid, const char *pattern)
 {
-	_cleanup_(free_ptr) char *name = read_process_file(pid, "comm");
+	_cleanup_(free_ptr) char *name = proc_file__read(pid, "comm", NULL);
 
 	if (!name)
 		return false;
@@ -226,9 +209,11 @@ static bool is_measurable(pid_t pid)
 	       !(stat.flags & PROC_IS_KERNEL_THREAD);
 }
 
-static int add_matching(struct process_set *set)
+/* Calls @visit with each process that could be measured, until it returns an error, which it returns. */
+static int visit_processes(struct process_set *set,
+			   int (*visit)(struct process_set *set, pid_t pid, const void *context),
+			   const void *context)
 {
-	const char *name = set->joining.name;
 	DIR *directory = opendir("/proc");
 	const struct dirent *entry;
 	int err = 0;
@@ -238,15 +223,66 @@ static int add_matching(struct process_set *set)
 	while (!err && (entry = readdir(directory))) {
 		pid_t pid = atoi(entry->d_name);
 
-		if (!is_measurable(pid) || (*name && !has_name(pid, name)) ||
-		    (set->joining.has_user && !has_user(pid, set->joining.user)))
-			continue;
-		err = set->group ? is_in_group(set, pid, set->group) : 1;
-		if (err > 0)
-			err = add_pid(set, pid);
+		if (is_measurable(pid))
+			err = visit(set, pid, context);
 	}
 	closedir(directory);
 	return err;
+}
+
+static int add_matching(struct process_set *set, pid_t pid, const void *context)
+{
+	const char *name = set->joining.name;
+	int err;
+
+	if ((*name && !has_name(pid, name)) ||
+	    (set->joining.has_user && !has_user(pid, set->joining.user)))
+		return 0;
+	err = set->group ? is_in_group(set, pid, set->group) : 1;
+	return err > 0 ? add_pid(set, pid) : err;
+}
+
+/* Keeps the id of the process's container if @context is the name or the begin of the id. Fails with
+ * -ENOTUNIQ if another one is kept. */
+static int keep_container(struct process_set *set, pid_t pid, const void *context)
+{
+	_cleanup_(free_ptr) char *path = control_group__read(pid);
+	const char *wanted = context, *id = path ? control_group__container(path) : NULL;
+	_cleanup_(free_ptr) char *name = NULL;
+
+	if (!id || (set->group && !strncmp(set->group, id, CONTAINER_ID_DIGITS)))
+		return 0;
+	name = control_group__name(path, pid);
+	if (!name)
+		return -ENOMEM;
+	if (strcmp(name, wanted) && !(is_id(wanted) && !strncmp(id, wanted, strlen(wanted))))
+		return 0;
+	if (set->group) {
+		set->other_group = strndup(id, CONTAINER_ID_DIGITS);
+		return set->other_group ? -ENOTUNIQ : -ENOMEM;
+	}
+	set->group = strndup(id, CONTAINER_ID_DIGITS);
+	return set->group ? 0 : -ENOMEM;
+}
+
+/* Sets the group that is searched for. That of a container that is not known by name is named as it, as
+ * runc(8) does. */
+static int find_container(struct process_set *set, const char *container, struct error *error)
+{
+	int err = visit_processes(set, keep_container, container);
+
+	if (err == -ENOTUNIQ)
+		return error__set(
+			error, err,
+			"'%s' is the name of several containers, %.12s and %.12s; give the id of one",
+			container, set->group, set->other_group);
+	if (err)
+		return error__set(error, err, "cannot search for processes in /proc: %s",
+				  strerror(-err));
+	if (set->group)
+		return 0;
+	set->group = strdup(container);
+	return set->group ? 0 : -ENOMEM;
 }
 
 static int compare_pids(const void *left, const void *right)
@@ -299,7 +335,7 @@ static int name_group(struct process_set *set, const char *group)
 
 static int search(struct process_set *set, struct error *error)
 {
-	int err = add_matching(set);
+	int err = visit_processes(set, add_matching, NULL);
 
 	if (err == -ENOTUNIQ)
 		return error__set(
@@ -322,6 +358,7 @@ static char *choice__words(const struct process_choice *choice)
 	} parts[] = {
 		{ "has the name '", choice->name, "'" },
 		{ "is in the control group ", choice->group, "" },
+		{ "is in the container ", choice->container, "" },
 		{ "is of the user '", choice->user, "'" },
 	};
 	char *words = NULL;
@@ -346,11 +383,13 @@ int process_set__search(struct process_set *set, const struct process_choice *ch
 
 	if (err)
 		return err;
-	if (choice->group && !*choice->group)
+	if ((choice->group && !*choice->group) || (choice->container && !*choice->container))
 		return error__set(error, -EINVAL,
 				  "'' is no control group; give its path, a unit such as "
-				  "nginx.service, or the id of a container");
-	err = choice->group ? name_group(set, choice->group) : 0;
+				  "nginx.service, or the name or id of a container");
+	err = choice->group	  ? name_group(set, choice->group)
+	      : choice->container ? find_container(set, choice->container, error)
+				  : 0;
 	if (!err && choice->user)
 		err = user__find(choice->user, &set->joining.user, error);
 	if (err)
@@ -361,9 +400,10 @@ int process_set__search(struct process_set *set, const struct process_choice *ch
 	if (err || set->n)
 		return err;
 	words = choice__words(choice);
-	return error__set(error, -ESRCH,
-			  "no process that runs now %s; ps -eo pid,ruser,comm,cgroup shows all",
-			  words && *words ? words : "can be measured");
+	return error__set(error, -ESRCH, "no process that runs now %s; %s",
+			  words && *words ? words : "can be measured",
+			  choice->container ? "podman ps, docker ps or crictl ps show containers"
+					    : "ps -eo pid,ruser,comm,cgroup shows all");
 }
 
 int process_set__search_again(struct process_set *set, struct error *error)

@@ -52,6 +52,8 @@ struct process_choice {
 	const char *name;
 	/* Control group, they may be below it: path, systemd unit, id of a container. */
 	const char *group;
+	/* Container, in place of @group: its name, or at least 12 digits of its id. */
+	const char *container;
 	/* Name or number of their real user. */
 	const char *user;
 };

@@ -259,6 +259,7 @@ static int open_collector(struct preload_engine *engine, struct error *error)
 		.profile = engine->profile,
 		.tables.tables = unwind_tables__new(&writer),
 		.max_depth = engine->options.max_depth,
+		.reads_groups = true,
 		.sample = engine->options.sample_bytes,
 		.sample_unit_shift = engine->sample_unit_shift,
 		.within = engine->within ? code_within : NULL,

@@ -175,7 +175,7 @@ static int check_schema(struct data_reader *reader, bool only_meta)
 			continue;
 		err = check_definition(reader, statement, table);
 		if (err == -EINVAL && table->may_lack) {
-			reader->lacking |= 1U << (table - data_tables);
+			reader->lacking |= 1ULL << (table - data_tables);
 			err = 0;
 		}
 	}

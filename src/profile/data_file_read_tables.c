@@ -67,6 +67,7 @@ union table_row {
 	struct data_rss_row rss;
 	struct profile_rss_sample rss_sample;
 	struct data_heap_row heap;
+	struct data_group_row group;
 	struct data_size_class_row size_class;
 	struct data_mapping_row mapping;
 };
@@ -592,6 +593,14 @@ static int add_rss_sample(struct data_reader *reader, const union table_row *row
 	return profile__add_rss_sample(reader->profile, &row->rss_sample);
 }
 
+static int add_group(struct data_reader *reader, const union table_row *row)
+{
+	if (!row->group.process || row->group.process > reader->profile->n_processes)
+		return -EINVAL;
+	return profile__set_group(reader->profile, row->group.process, row->group.path,
+				  row->group.name);
+}
+
 static int add_heap(struct data_reader *reader, const union table_row *row)
 {
 	struct profile_heap heap = row->heap.heap;
@@ -656,6 +665,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "gaps", add_gap },
 		{ "modules", add_module },
 		{ "processes", add_process },
+		{ "control_groups", add_group },
 		{ "threads", add_thread },
 		{ "functions", add_function },
 		{ "files", add_file },

@@ -398,6 +398,22 @@ static int write_mappings(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static int write_groups(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert groups = { db, "control_groups" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_processes && !err; i++) {
+		const struct profile_process *process = &profile->processes[i];
+
+		if (process->group)
+			err = data_insert__row(
+				&groups, &(struct data_group_row){ process->id, process->group,
+								   process->group_name });
+	}
+	return err;
+}
+
 /* Writes the tables of names. */
 static int write_names(sqlite3 *db, const struct profile *profile)
 {
@@ -417,10 +433,10 @@ static int write_frames(sqlite3 *db, const struct profile *profile)
 static int write_all(sqlite3 *db, const struct profile *profile)
 {
 	int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_names,  write_ledger, write_runs,	    write_frames,
-		write_counts, write_blocks, write_samples,  write_lifetimes,
-		write_gaps,   write_ends,   write_resident, write_rounding,
-		write_rss,    write_heaps,  write_reach,    write_mappings,
+		write_names,	write_ledger,	write_runs,	 write_frames, write_counts,
+		write_blocks,	write_samples,	write_lifetimes, write_gaps,   write_ends,
+		write_resident, write_rounding, write_rss,	 write_heaps,  write_reach,
+		write_mappings, write_groups,
 	};
 	char application_id[64];
 	int err;

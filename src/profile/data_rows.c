@@ -249,7 +249,7 @@ __u64 data_digest__row(const char *table, sqlite3_stmt *row)
 	return hash;
 }
 
-int data_digest__compute(sqlite3 *db, __u32 lacking, __u64 *digest)
+int data_digest__compute(sqlite3 *db, __u64 lacking, __u64 *digest)
 {
 	__u64 sum = 0;
 

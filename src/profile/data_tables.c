@@ -43,6 +43,9 @@ COLUMNS(processes) = {
 	NAME(comm), { 0 },
 };
 #undef ROW
+#define ROW struct data_group_row
+COLUMNS(control_groups) = { NUMBER(process), NAME(path), NAME(name), { 0 } };
+#undef ROW
 #define ROW struct profile_thread
 COLUMNS(threads) = { ID(id), NUMBER(process), NAME(name), { 0 } };
 #undef ROW
@@ -180,6 +183,11 @@ const struct data_table data_tables[] = {
 	  "counts, blocks and lifetimes are of the run of their process; addresses and "
 	  "stacks are shared.",
 	  .columns = processes },
+	{ "control_groups",
+	  "Control groups in which programs began, as far as they could be read: the path in the hierarchy, "
+	  "and as name what reports call it, which is the container, the unit or the last part of the path. Of a program "
+	  "that ended before it is what its parent had.",
+	  .columns = control_groups, .key = "process", .may_lack = true },
 	{ "threads", "Threads of a program that had the same name when they called.",
 	  .columns = threads },
 	{ "functions",

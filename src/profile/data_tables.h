@@ -71,6 +71,10 @@ struct data_heap_row {
 	struct profile_heap heap;
 	const char *kind;
 };
+struct data_group_row {
+	__u32 process;
+	const char *path, *name;
+};
 struct data_size_class_row {
 	struct profile_size_class sizes;
 	const char *rule;

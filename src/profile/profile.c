@@ -95,6 +95,8 @@ void profile__free(struct profile *profile)
 		release_module(&profile->modules[i]);
 	for (size_t i = 0; i < profile->n_processes; i++) {
 		free(profile->processes[i].comm);
+		free(profile->processes[i].group);
+		free(profile->processes[i].group_name);
 		free(profile->processes[i].label);
 	}
 	for (size_t i = 0; i < profile->n_threads; i++)
@@ -138,6 +140,38 @@ void profile__free(struct profile *profile)
 	hash_table__release(&profile->index->ledger);
 	free(profile->index);
 	free(profile);
+}
+
+int profile__set_group(struct profile *profile, __u32 process, const char *group, const char *name)
+{
+	struct profile_process *to = &profile->processes[process - 1];
+	char *group_copy = strdup(group), *name_copy = strdup(name);
+
+	if (!group_copy || !name_copy) {
+		free(group_copy);
+		free(name_copy);
+		return -ENOMEM;
+	}
+	free(to->group);
+	free(to->group_name);
+	to->group = group_copy;
+	to->group_name = name_copy;
+	return 0;
+}
+
+int profile__label_by_group(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		struct profile_process *process = &profile->processes[i];
+		char *label = strdup(process->group_name ?: "[unknown group]");
+
+		if (!label)
+			return -ENOMEM;
+		free(process->label);
+		process->label = label;
+	}
+	profile->is_labelled_by_group = true;
+	return 0;
 }
 
 int profile__label_by_pid(struct profile *profile)

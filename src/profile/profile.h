@@ -44,7 +44,10 @@ struct profile_process {
 	bool execed;	/* ended by an exec: its memory was discarded, not leaked */
 	__u32 run;	/* number of its run, from 1, in a recording of several runs */
 	char *comm;	/* owned */
-	char *label;	/* what reports call it, if that is not comm; owned, and in no data file */
+	/* Path of the control group that it began in, and what reports call that: a container, a unit
+	 * or the last part of the path. Owned; NULL: unknown. */
+	char *group, *group_name;
+	char *label; /* what reports call it, if that is not comm; owned, and in no data file */
 };
 
 /* All threads of a program that had the same name when they called. Ids count from 1. */
@@ -349,6 +352,7 @@ struct profile {
 	size_t n_modules;
 	struct profile_process *processes;
 	size_t n_processes;
+	bool is_labelled_by_group; /* profile__label_by_group() was called */
 	struct profile_thread *threads;
 	size_t n_threads;
 	struct profile_function *functions;
@@ -558,6 +562,10 @@ bool profile__count_blocks(const struct profile *profile, const struct profile_c
 bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct profile_lifetime *out);
 /* Returns the last epoch in which a block was allocated or freed; 0 without lifetimes. */
 __u32 profile__last_epoch(const struct profile *profile);
+/* Keeps the process's control group. Returns 0 or -ENOMEM. */
+int profile__set_group(struct profile *profile, __u32 process, const char *group, const char *name);
+/* Has reports call a process by the name of its control group. Returns 0 or -ENOMEM. */
+int profile__label_by_group(struct profile *profile);
 /* Has reports tell processes of one name apart, by their numbers. Returns 0 or -ENOMEM. */
 int profile__label_by_pid(struct profile *profile);
 /* Returns what reports call a process. */

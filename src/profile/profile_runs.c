@@ -179,6 +179,9 @@ static int copy_processes(struct profile_copy *copy)
 		copy->to->processes[copy->to->n_processes - 1].end_ns = process->end_ns;
 		copy->to->processes[copy->to->n_processes - 1].execed = process->execed;
 		copy->to->processes[copy->to->n_processes - 1].run = copy->to_run;
+		if (process->group)
+			err = profile__set_group(copy->to, copy->processes[i], process->group,
+						 process->group_name);
 	}
 	for (size_t i = 0; i < copy->from->n_threads && !err; i++) {
 		const struct profile_thread *thread = &copy->from->threads[i];

@@ -194,14 +194,15 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 static char *root_text(const struct profile *profile, const struct profile_thread *thread,
 		       enum report_by by)
 {
-	const char *comm = profile_process__label(&profile->processes[thread->process - 1]);
+	const char *label = profile_process__label(&profile->processes[thread->process - 1]);
+	const char *kind = profile->is_labelled_by_group ? "control group" : "process";
 	char *text;
 	int len;
 
 	if (by == REPORT_BY_PROCESS)
-		len = asprintf(&text, "process %s", comm);
+		len = asprintf(&text, "%s %s", kind, label);
 	else
-		len = asprintf(&text, "process %s, thread %s", comm, thread->name);
+		len = asprintf(&text, "%s %s, thread %s", kind, label, thread->name);
 	return len < 0 ? NULL : text;
 }
 

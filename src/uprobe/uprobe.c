@@ -242,6 +242,7 @@ static int open_collector(struct uprobe *uprobe, struct parser *parser, struct e
 			.parser = parser,
 		},
 		.max_depth = options->max_depth,
+		.reads_groups = true,
 		.sample = options->sample_bytes,
 		.sample_unit_shift = uprobe->skeleton->rodata->config.sample_unit_shift,
 		.refresh_mappings = uprobe__refresh_mappings,

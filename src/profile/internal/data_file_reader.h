@@ -17,7 +17,7 @@ struct data_reader {
 	/* Only validate: do not keep counts and their details, of which there may be millions. */
 	bool only_checks;
 	/* Bit N: the file is so old that it lacks table number N of data_tables, which may_lack. */
-	__u32 lacking;
+	__u64 lacking;
 	size_t n_counts;
 	__u64 digest;		 /* digest of the rows that were read */
 	char written_digest[32]; /* digest in the file; "": there is none */

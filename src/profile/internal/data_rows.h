@@ -56,7 +56,7 @@ struct data_digest_text data_digest__text(__u64 digest);
 __u64 data_digest__row(const char *table, sqlite3_stmt *row);
 /* Computes the digest by reading all tables. @lacking: as in struct data_reader. Returns 0 or
  * a negative errno. */
-int data_digest__compute(sqlite3 *db, __u32 lacking, __u64 *digest);
+int data_digest__compute(sqlite3 *db, __u64 lacking, __u64 *digest);
 /* Writes the digest to meta, after all else. Returns 0 or a negative errno. */
 int data_digest__write(sqlite3 *db);
 
