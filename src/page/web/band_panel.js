@@ -20,7 +20,7 @@ export class BandPanel {
 	 * "lost" alone for what was lost.
 	 */
 	constructor(tools, legend, recording, functions, onChange, onPick) {
-		Object.assign(this, { legend, recording, functions, onPick, what: "alive", by: "function" });
+		Object.assign(this, { legend, recording, functions, onPick, what: "alive", by: "function", bands: { what: "alive", list: [], colours: [], names: [] } });
 		const { processes } = recording.meta;
 		const isOfMany = (names) => new Set(names).size > 1;
 		this.known = new Map();
