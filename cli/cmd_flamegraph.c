@@ -19,7 +19,13 @@ enum {
 	OPT_MERGE_RECURSION,
 	OPT_NO_COMM,
 	OPT_REVERSE,
+	OPT_TITLE,
+	OPT_WIDTH,
 };
+
+#define DEFAULT_WIDTH 1200
+#define LEAST_WIDTH   200
+#define MOST_WIDTH    100000
 
 static const struct argp_option flamegraph_options[] = {
 	DATA_PATHS_INPUT,
@@ -39,6 +45,8 @@ static const struct argp_option flamegraph_options[] = {
 	{ "colour", OPT_COLOUR, "BY", 0,
 	  "kind (default: own code, library, runtime, allocator) or module" },
 	{ "color", 0, NULL, OPTION_ALIAS, NULL },
+	{ "title", OPT_TITLE, "TEXT", 0, "Name the picture TEXT, not by what was recorded" },
+	{ "width", OPT_WIDTH, "PIXELS", 0, "Draw SVG so wide (default 1200)" },
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
 	DATA_OPTION_STRICT,
 	VIEW_OPTIONS("process"),
@@ -91,11 +99,26 @@ static int check_options(struct flamegraph_command *options, struct error *error
 						 error);
 	if (!err)
 		err = choose_form(options, error);
+	if (!err && options->is_page && options->draw.width)
+		err = error__set(error, -EINVAL,
+				 "--width is for SVG: a page is as wide as its window");
 	if (err)
 		return err;
+	options->draw.width = options->draw.width ?: DEFAULT_WIDTH;
 	options->data.choice.filter.is_of_one_run = options->data.base;
 	return filter__check_options(&options->data.choice.filter.options, options->draw.cost,
 				     error);
+}
+
+static int parse_width(const char *text, __u32 *width, struct error *error)
+{
+	__u64 pixels;
+
+	if (!number__parse_between(text, LEAST_WIDTH, MOST_WIDTH, &pixels))
+		return error__set(error, -EINVAL, "'%s' is no width; --width takes %d to %d pixels",
+				  text, LEAST_WIDTH, MOST_WIDTH);
+	*width = pixels;
+	return 0;
 }
 
 static int parse_flamegraph(int key, char *arg, struct options_input *input)
@@ -120,6 +143,11 @@ static int parse_flamegraph(int key, char *arg, struct options_input *input)
 	case OPT_COLOUR:
 		return parse_either("colour", arg, "kind", "module", &options->draw.by_module,
 				    input->error);
+	case OPT_TITLE:
+		options->draw.title = arg;
+		return 0;
+	case OPT_WIDTH:
+		return parse_width(arg, &options->draw.width, input->error);
 	case OPT_NO_COMM:
 		options->no_comm = true;
 		return 0;

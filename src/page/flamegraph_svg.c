@@ -419,7 +419,6 @@ static void flamegraph_layout__release(struct flamegraph_layout *layout)
 	free(layout->boxes);
 }
 
-#define WIDTH	     1200
 #define MARGIN	     16
 #define ROW	     18
 #define LINE	     17
@@ -643,7 +642,7 @@ static double print_legend(const struct svg *svg, double y)
 	     i++) {
 		double width = 18 + strlen(title) * LETTER_WIDTH + 14;
 
-		if (x > MARGIN && x + width > WIDTH - MARGIN) {
+		if (x > MARGIN && x + width > svg->flamegraph->options.width - MARGIN) {
 			x = MARGIN;
 			y += LINE;
 		}
@@ -698,7 +697,8 @@ static void print_heading(const struct svg *svg, const char *title)
 {
 	const struct flamegraph_options *options = &svg->flamegraph->options;
 	const char *style = " font-family=\"sans-serif\" font-size=\"16\" font-weight=\"bold\"";
-	_cleanup_(free_ptr) char *cut = strndup(title, size_of_chars(title, 115));
+	_cleanup_(free_ptr) char *cut =
+		strndup(title, size_of_chars(title, options->width / 10 - 5));
 
 	print_text(svg, MARGIN, MARGIN + 14, style, cut ? cut : title);
 	fprintf(svg->to, "<text x=\"%d\" y=\"%d\" font-family=\"sans-serif\" font-size=\"12\">",
@@ -719,6 +719,7 @@ static void print_heading(const struct svg *svg, const char *title)
 static void print_svg(const struct svg *svg, const char *title)
 {
 	double bottom = svg->top + svg->layout.n_rows * ROW, height;
+	__u32 width = svg->flamegraph->options.width;
 	struct svg counting = *svg;
 
 	/* The legend and the remarks are first laid out without printing, to find their height. */
@@ -728,9 +729,9 @@ static void print_svg(const struct svg *svg, const char *title)
 		height = print_remarks(&counting, side, height);
 	fprintf(svg->to,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\" "
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%.0f\" viewBox=\"0 0 %u %.0f\" "
 		"font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"11\" fill=\"#1d2024\">\n",
-		WIDTH, height + MARGIN, WIDTH, height + MARGIN);
+		width, height + MARGIN, width, height + MARGIN);
 	fprintf(svg->to, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fdfdfc\"/>\n");
 	print_heading(svg, title);
 	for (size_t i = 0; i < svg->layout.n; i++)
@@ -770,8 +771,7 @@ static int add_up(struct svg *svg)
 
 int flamegraph__write_svg(const struct flamegraph *flamegraph, FILE *to)
 {
-	_cleanup_(free_ptr) char *title =
-		recording_text__title(flamegraph->graphs.inputs[DIFF_AFTER]->profile);
+	_cleanup_(free_ptr) char *title = flamegraph__title(flamegraph);
 	struct svg svg = {
 		.flamegraph = flamegraph,
 		.trie = flamegraph->graphs.trie,
@@ -782,7 +782,7 @@ int flamegraph__write_svg(const struct flamegraph *flamegraph, FILE *to)
 
 	if (!err)
 		err = flamegraph_layout__make(&svg.layout, svg.trie, svg.weights,
-					      WIDTH - 2 * MARGIN);
+					      flamegraph->options.width - 2 * MARGIN);
 	if (!err)
 		err = flamegraph_ink__init(&svg.ink, svg.trie, svg.totals[DIFF_AFTER],
 					   flamegraph->options.by_module);

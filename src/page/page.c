@@ -60,9 +60,18 @@ static json_object *sentences(char *text)
 	return list;
 }
 
-static int describe(const struct page_input *input, json_object **described)
+char *flamegraph__title(const struct flamegraph *flamegraph)
 {
-	_cleanup_(free_ptr) char *title = recording_text__title(input->profile), *remarks = NULL;
+	const char *given = flamegraph->options.title;
+
+	return given ? strdup(given)
+		     : recording_text__title(flamegraph->graphs.inputs[DIFF_AFTER]->profile);
+}
+
+/* @title: NULL if there is no memory for it. */
+static int describe(const struct page_input *input, const char *title, json_object **described)
+{
+	_cleanup_(free_ptr) char *remarks = NULL;
 	const char *start = profile__meta(input->profile, "start_time");
 	int err = title ? recording_text__remarks(input->profile, &remarks) : -ENOMEM;
 	json_object *object;
@@ -88,14 +97,17 @@ static json_object *json_options(const struct flamegraph_options *options)
 	return object;
 }
 
-static int write_about(const struct flamegraph *flamegraph, FILE *to)
+static int write_about(const struct flamegraph *flamegraph, const char *title, FILE *to)
 {
 	const struct page_graphs *graphs = &flamegraph->graphs;
 	json_object *page = json_object_new_object(), *after = NULL, *before = NULL;
-	int err = describe(graphs->inputs[DIFF_AFTER], &after);
+	_cleanup_(free_ptr) char *of_base = NULL;
+	int err = describe(graphs->inputs[DIFF_AFTER], title, &after);
 
-	if (!err && graphs->inputs[DIFF_BEFORE])
-		err = describe(graphs->inputs[DIFF_BEFORE], &before);
+	if (!err && graphs->inputs[DIFF_BEFORE]) {
+		of_base = recording_text__title(graphs->inputs[DIFF_BEFORE]->profile);
+		err = describe(graphs->inputs[DIFF_BEFORE], of_base, &before);
+	}
 	json__add(page, "recording", after);
 	json__add(page, "base", before);
 	json__add(page, "graphs", page_graphs__json(graphs));
@@ -111,14 +123,13 @@ static int write_about(const struct flamegraph *flamegraph, FILE *to)
 
 int flamegraph__write_page(const struct flamegraph *flamegraph, FILE *to)
 {
-	_cleanup_(free_ptr) char *title =
-		recording_text__title(flamegraph->graphs.inputs[DIFF_AFTER]->profile);
+	_cleanup_(free_ptr) char *title = flamegraph__title(flamegraph);
 	int err;
 
 	if (!title)
 		return -ENOMEM;
 	page__begin(&page_flamegraph, title, to);
-	err = write_about(flamegraph, to);
+	err = write_about(flamegraph, title, to);
 	if (!err)
 		err = page_trie__write(flamegraph->graphs.trie, to);
 	if (!err)

@@ -26,10 +26,12 @@ extern const struct page page_report;	  /* web/report.html */
 
 struct flamegraph_options {
 	enum cost cost;
-	bool reversed;	/* from the allocator's functions to their callers */
-	bool merged;	/* recursive calls are one frame */
-	bool by_module; /* colours are by module; else by kind */
-	bool is_flame;	/* the root is at the bottom; else at the top */
+	bool reversed;	   /* from the allocator's functions to their callers */
+	bool merged;	   /* recursive calls are one frame */
+	bool by_module;	   /* colours are by module; else by kind */
+	bool is_flame;	   /* the root is at the bottom; else at the top */
+	const char *title; /* NULL: what was recorded */
+	__u32 width;	   /* of SVG, in pixels */
 };
 
 /* The pointers belong to the caller. For SVG the trie itself is reversed and merged; a page does
@@ -39,6 +41,8 @@ struct flamegraph {
 	struct flamegraph_options options;
 };
 
+/* Returns the title, which the caller frees; NULL if there is no memory. */
+char *flamegraph__title(const struct flamegraph *flamegraph);
 /* Each function writes to @to and flushes. Returns 0, -ENOMEM or the negative errno of a write. */
 int flamegraph__write_page(const struct flamegraph *flamegraph, FILE *to);
 int flamegraph__write_svg(const struct flamegraph *flamegraph, FILE *to);

@@ -240,6 +240,7 @@ FLAMEGRAPH = {
         ["--reverse", "--cost=allocations", "--colour=module", "--layout=flame", "--through=main"],
         ["--merge-recursion", "--no-inline", "--by=process,thread", "fixture.data"],
         ["--strict", "empty.data"],
+        ["--title=a <title> & more", "--width=400", "empty.data"],
     ],
     "flamegraph_base": [
         ["--base=before.data", "after.data"],
@@ -253,6 +254,8 @@ FLAMEGRAPH = {
         ["--cost=live", "no_live.data"],
         ["--cost=peak", "--leaks"],
         ["--layout=tree"],
+        ["--width=5"],
+        ["--width=500", "-o", "flame.html"],
         ["--no-comm", "--by=process"],
         ["--colour=size"],
         ["--base=nowhere.data"],
