@@ -27,6 +27,7 @@ PAGES = {
     "html": ["html"],
     "html_of_source": ["html", "--source"],
     "html_of_two": ["html", "--base"],
+    "html_of_blocks": ["html", "--events"],
     "flamegraph": ["flamegraph"],
     "flamegraph_of_two": ["flamegraph", "--base"],
 }
@@ -36,6 +37,10 @@ PAGES = {
 def test_pages(page, run, story, case_study, violations, tmp_path, words):
     path = tmp_path / "page.html"
     data = [*words, story[0], "-i", story[1]] if "--base" in words else [*words, "-i", case_study]
+    if "--events" in words:
+        logged = tmp_path / "logged.data"
+        run("record", "--engine=preload", "--events", "-q", "-o", logged, "--", "ls", "/usr/bin")
+        data = ["html", "-i", logged]
     run(*data, "-o", path)
     page.open(path)
     found = []
