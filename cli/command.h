@@ -51,6 +51,7 @@ extern const struct command cmd_query;
 extern const struct command cmd_record;
 extern const struct command cmd_report;
 extern const struct command cmd_salvage;
+extern const struct command cmd_serve;
 extern const struct command cmd_stat;
 extern const struct command cmd_symbolize;
 

@@ -101,12 +101,17 @@ static int write_head(struct pprof *pprof)
 	if (!err)
 		err = add_value_type(pprof, PPROF_PERIOD_TYPE, "space", "bytes");
 	if (!err)
-		err = pprof_tables__string(&pprof->tables, sample_types[n - 1].type, &by_default);
+		err = pprof_tables__string(&pprof->tables,
+					   pprof->input->by_default ?: sample_types[n - 1].type,
+					   &by_default);
 	if (err)
 		return err;
 	protobuf__add(&pprof->piece, PPROF_PERIOD, profile__sample_bytes(profile));
-	protobuf__add(&pprof->piece, PPROF_TIME_NANOS, export__start_ns(pprof->input));
-	if (is_delta(profile))
+	protobuf__add(&pprof->piece, PPROF_TIME_NANOS,
+		      pprof->input->taken_ns ?: export__start_ns(pprof->input));
+	if (pprof->input->taken_ns)
+		protobuf__add(&pprof->piece, PPROF_DURATION_NANOS, pprof->input->duration_ns);
+	else if (is_delta(profile))
 		protobuf__add(&pprof->piece, PPROF_DURATION_NANOS, pprof->input->end_ns);
 	protobuf__add(&pprof->piece, PPROF_DEFAULT_SAMPLE_TYPE, by_default);
 	return write_piece(&pprof->piece, pprof);

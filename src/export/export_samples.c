@@ -56,7 +56,8 @@ bool export__next(const struct export_input *input, size_t *at, struct export_sa
 		enum ap_stack_end end = profile->stacks[count->stack - 1].end;
 
 		if (profile__function_frees(count->function) ||
-		    (!selected->allocations && !selected->size_bytes))
+		    (!selected->allocations && !selected->size_bytes && !selected->live &&
+		     !selected->live_bytes))
 			continue;
 		*sample = (struct export_sample){
 			.count = count,

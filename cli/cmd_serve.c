@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * `allocprof serve`: records for as long as it runs, and answers HTTP requests about the recording. Three
+ * processes: a child records (recorder.h), another answers (http_process.h) and has no privileges, and this
+ * one passes copies of the recording from the first to the second, with names, and keeps some on disk.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "command.h"
+#include "data_file.h"
+#include "error.h"
+#include "http_process.h"
+#include "measure_options.h"
+#include "message.h"
+#include "options.h"
+#include "profile.h"
+#include "profile_runs.h"
+#include "recorder.h"
+#include "serve_listener.h"
+#include "serve_store.h"
+#include "symbol_options.h"
+
+enum {
+	OPT_LISTEN = 256,
+	OPT_TOKEN_FILE,
+	OPT_ROTATE,
+	OPT_KEEP,
+	OPT_MAX_SIZE,
+	OPT_SERIES,
+};
+
+#define DEFAULT_ROTATE_NS (600 * NS_PER_S)
+#define DEFAULT_KEEP_NS	  (24 * 3600 * NS_PER_S)
+#define DEFAULT_MAX_BYTES (1ULL << 30)
+#define DEFAULT_SERIES	  50
+#define MOST_SERIES	  1000
+
+static const struct argp_option serve_options[] = {
+	OPTIONS_GROUP("Where it answers, and to whom:"),
+	{ "listen", OPT_LISTEN, "ADDRESS", 0,
+	  "Listen at ADDRESS:PORT, such as 127.0.0.1:9100, or at unix:PATH", 0 },
+	{ "token-file", OPT_TOKEN_FILE, "FILE", 0,
+	  "Answer only who knows the first line of FILE; needed for addresses that others reach",
+	  0 },
+	{ "series", OPT_SERIES, "N", 0,
+	  "Have up to N functions and N processes apart in /metrics (default 50)", 0 },
+	OPTIONS_GROUP("What is kept on disk:"),
+	{ "output", 'o', "DIR", 0, "Keep recordings in DIR; without it none is on disk", 0 },
+	{ "rotate", OPT_ROTATE, "TIME", 0, "Write one every TIME (default 10m)", 0 },
+	{ "keep", OPT_KEEP, "TIME", 0, "Keep those of TIME (default 24h)", 0 },
+	{ "max-size", OPT_MAX_SIZE, "BYTES", 0, "Keep up to BYTES of them (default 1G)", 0 },
+	OPTIONS_GROUP("Which processes:"),
+	RECORDER_OPTIONS_TARGET,
+	OPTIONS_GROUP("What is recorded:"),
+	RECORDER_OPTIONS_MEASURE,
+	OPTIONS_GROUP("Names of functions:"),
+	SYMBOL_OPTION_DEBUG_DIR,
+	SYMBOL_OPTION_NO_DEBUGINFOD,
+	SYMBOL_OPTION_DEBUGINFOD_TIMEOUT,
+	OPTIONS_GROUP("How it is measured:"),
+	RECORDER_OPTIONS_HOW,
+	{ 0 },
+};
+
+struct serve {
+	const char *address, *token_file;
+	__u64 rotate_ns, keep_ns, n_series;
+	bool has_rotation; /* an option of it was given */
+	struct symbol_options symbols;
+	struct recorder_words words;
+	struct serve_store store;
+	char token[HTTP_MAX_TOKEN + 1];
+	struct serve_listener listener;
+	struct recorder *recorder;
+	struct http_process http;
+	__u64 http_due_ns; /* when the process that answers is started again; 0: it runs */
+	__u64 rotate_due_ns;
+	bool is_copying, http_wants, store_wants, is_stopping;
+	bool has_failed_to_keep; /* the reason has been printed */
+	struct profile *named;	 /* the last copy, for its names */
+};
+
+static int parse_series(struct serve *serve, const char *text, struct error *error)
+{
+	if (number__parse_between(text, 1, MOST_SERIES, &serve->n_series))
+		return 0;
+	return error__set(error, -EINVAL, "'%s' is no number of series; --series takes 1 to %d",
+			  text, MOST_SERIES);
+}
+
+static int check_serve(struct serve *serve, struct error *error)
+{
+	if (!serve->address)
+		return error__set(
+			error, -EINVAL,
+			"serve takes an address to listen at; give --listen 127.0.0.1:9100, "
+			"for example");
+	if (serve->has_rotation && !serve->store.directory)
+		return error__set(error, -EINVAL,
+				  "--rotate, --keep and --max-size mean nothing without -o DIR");
+	if (serve->rotate_ns < NS_PER_S)
+		return error__set(error, -EINVAL, "--rotate takes a second or more");
+	if (serve->keep_ns < serve->rotate_ns)
+		return error__set(error, -EINVAL, "--keep takes no less than --rotate");
+	serve->store.most = serve->keep_ns / serve->rotate_ns;
+	/* What becomes of blocks is a part of all that is served. */
+	return recorder_words__add(&serve->words, OPT_LIVE, NULL);
+}
+
+static int parse_serve(int key, char *arg, struct options_input *input)
+{
+	struct serve *serve = input->options;
+	int err;
+
+	switch (key) {
+	case OPT_LISTEN:
+		serve->address = arg;
+		return 0;
+	case OPT_TOKEN_FILE:
+		serve->token_file = arg;
+		return 0;
+	case OPT_SERIES:
+		return parse_series(serve, arg, input->error);
+	case 'o':
+		serve->store.directory = arg;
+		return 0;
+	case OPT_ROTATE:
+		serve->has_rotation = true;
+		return number__parse_duration(arg, &serve->rotate_ns, input->error);
+	case OPT_KEEP:
+		serve->has_rotation = true;
+		return number__parse_duration(arg, &serve->keep_ns, input->error);
+	case OPT_MAX_SIZE:
+		serve->has_rotation = true;
+		return number__parse_size(arg, &serve->store.most_bytes, input->error);
+	case OPTIONS_OPERAND:
+		return error__set(input->error, -EINVAL,
+				  "serve starts no command, so '%s' has no meaning; give -p PID or "
+				  "--name NAME",
+				  arg);
+	case OPTIONS_END:
+		return check_serve(serve, input->error);
+	default:
+		err = symbol_options__parse(&serve->symbols, key, arg, input->error);
+		return err == OPTIONS_UNKNOWN ? recorder_words__add(&serve->words, key, arg) : err;
+	}
+}
+
+static int read_token(struct serve *serve, struct error *error)
+{
+	char token[sizeof(serve->token)];
+	int err = serve->token_file
+			  ? serve_token__read(serve->token_file, token, sizeof(token), error)
+			  : 0;
+
+	if (!err && serve->token_file)
+		memcpy(serve->token, token, sizeof(token));
+	return err;
+}
+
+static int start_http(struct serve *serve, struct error *error)
+{
+	const struct http_options options = {
+		.listener = serve->listener.fd,
+		.token = serve->token,
+		.most_series = serve->n_series,
+	};
+
+	serve->http_due_ns = 0;
+	serve->http_wants = false;
+	return http_process__start(&options, &serve->http, error);
+}
+
+static size_t count_named(const struct profile *profile)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_frames; i++)
+		n += profile->frames[i].n_lines > 0;
+	return n;
+}
+
+/* Gives the frames names: those that they had in the last copy and, if there are new ones, others. */
+static void name_frames(struct serve *serve, struct profile *profile)
+{
+	struct error error = { 0 };
+	bool is_first = !serve->named;
+
+	if (serve->named && !profile__borrow_names(profile, serve->named) &&
+	    profile->n_frames == serve->named->n_frames &&
+	    count_named(profile) == count_named(serve->named))
+		return;
+	if (offline_names__add(profile, &serve->symbols, is_first, &error) && is_first)
+		message__error(&error, -EIO);
+}
+
+/* Returns the last copy, or the whole recording after its end, with names; NULL after setting @error. */
+static struct profile *read_copy(struct serve *serve, struct error *error)
+{
+	struct profile *profile;
+
+	if (recorder__read(serve->recorder, &profile, error))
+		return NULL;
+	name_frames(serve, profile);
+	profile__free(serve->named);
+	serve->named = profile;
+	return profile;
+}
+
+/* Adds processor time and memory of process @pid, and of its children that have ended. */
+static void add_costs(pid_t pid, struct http_costs *costs)
+{
+	unsigned long long ticks[4] = { 0 }, pages = 0;
+	char path[64], line[1024];
+	const char *rest;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	rest = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	if (rest &&
+	    sscanf(rest + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %*d "
+		   "%*d %*u %*u %llu",
+		   &ticks[0], &ticks[1], &ticks[2], &ticks[3], &pages) == 5) {
+		for (size_t i = 0; i < 4; i++)
+			costs->cpu_ns += ticks[i] * (NS_PER_S / sysconf(_SC_CLK_TCK));
+		costs->memory_bytes += pages * sysconf(_SC_PAGESIZE);
+	}
+	if (file)
+		fclose(file);
+}
+
+static void give_copy(struct serve *serve, const struct profile *profile)
+{
+	_cleanup_(close_fd) int fd = memfd_create("allocprof-copy", MFD_CLOEXEC);
+	struct http_costs costs = { 0 };
+	int err = fd < 0 ? -errno : data_file__write_open(profile, fd);
+
+	add_costs(getpid(), &costs);
+	if (recorder__pid(serve->recorder))
+		add_costs(recorder__pid(serve->recorder), &costs);
+	if (err)
+		http_process__refuse(&serve->http, strerror(-err));
+	else
+		http_process__give(&serve->http, fd, &costs);
+}
+
+/* Keeps a copy on disk. That it cannot is said once, until it can again: the recording goes on. */
+static void keep_copy(struct serve *serve, const struct profile *profile)
+{
+	struct error error = { 0 };
+	int err = serve_store__add(&serve->store, profile, &error);
+
+	if (err && !serve->has_failed_to_keep)
+		message__error(&error, err);
+	if (!err && serve->has_failed_to_keep)
+		message__print("recordings are kept again in %s", serve->store.directory);
+	serve->has_failed_to_keep = err;
+}
+
+static void take_copy(struct serve *serve)
+{
+	struct error error = { 0 };
+	const struct profile *profile = read_copy(serve, &error);
+
+	serve->is_copying = false;
+	if (!profile)
+		message__error(&error, -EIO);
+	if (serve->http_wants && profile)
+		give_copy(serve, profile);
+	else if (serve->http_wants)
+		http_process__refuse(&serve->http, error.text);
+	if (serve->store_wants && profile)
+		keep_copy(serve, profile);
+	serve->http_wants = serve->store_wants = false;
+}
+
+static void refuse_copy(struct serve *serve, const struct error *error)
+{
+	serve->is_copying = false;
+	if (serve->http_wants)
+		http_process__refuse(&serve->http, error->text);
+	if (serve->store_wants)
+		message__print("a recording is not kept: %s", error->text);
+	serve->http_wants = serve->store_wants = false;
+}
+
+/* Asks for a copy if somebody wants one. */
+static void ask(struct serve *serve)
+{
+	if ((serve->http_wants || serve->store_wants) && !serve->is_copying && !serve->is_stopping)
+		serve->is_copying = !recorder__ask(serve->recorder);
+}
+
+/* The recording has ended. Returns the exit status. */
+static int end(struct serve *serve, const struct error *why)
+{
+	struct error error = { 0 };
+	const struct profile *profile;
+
+	if (why->text[0]) {
+		message__print("%s", why->text);
+		return recorder__status(serve->recorder) ?: EXIT_OURS;
+	}
+	profile = serve->store.directory ? read_copy(serve, &error) : NULL;
+	if (profile)
+		keep_copy(serve, profile);
+	else if (serve->store.directory)
+		message__error(&error, -EIO);
+	if (!serve->is_stopping)
+		message__print("the recording has ended, since no process is left to record");
+	return EXIT_GOOD;
+}
+
+static void attend_signal(struct serve *serve, int fd)
+{
+	struct signalfd_siginfo info;
+	struct error error = { 0 };
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP) {
+			if (read_token(serve, &error))
+				message__print("the old token stays: %s", error.text);
+			else if (serve->http.pid)
+				http_process__set_token(&serve->http, serve->token);
+			serve->store_wants = serve->store.directory;
+		} else {
+			serve->is_stopping = true;
+			http_process__end(&serve->http);
+			serve_listener__close(&serve->listener);
+			recorder__stop(serve->recorder);
+		}
+	}
+}
+
+/* A request may have ended the process that answers; the recording goes on, and another process answers. */
+static void attend_http(struct serve *serve)
+{
+	int wants = http_process__take(&serve->http);
+
+	if (wants > 0)
+		serve->http_wants = true;
+	if (wants >= 0)
+		return;
+	http_process__end(&serve->http);
+	message__print("the process that answers has ended, and is started again");
+	serve->http_due_ns = clock__now_ns() + NS_PER_S;
+}
+
+static void attend_times(struct serve *serve)
+{
+	__u64 now = clock__now_ns();
+	struct error error = { 0 };
+
+	if (serve->is_stopping)
+		return;
+	if (serve->http_due_ns && now >= serve->http_due_ns && start_http(serve, &error)) {
+		message__print("%s", error.text);
+		serve->http_due_ns = now + NS_PER_S;
+	}
+	if (serve->store.directory && now >= serve->rotate_due_ns) {
+		serve->store_wants = true;
+		/* Spans that a stopped machine has missed are not made up for. */
+		serve->rotate_due_ns +=
+			(now - serve->rotate_due_ns) / serve->rotate_ns * serve->rotate_ns +
+			serve->rotate_ns;
+	}
+}
+
+/* Returns the exit status. */
+static int attend(struct serve *serve, int signals)
+{
+	struct error error = { 0 };
+	enum recorder_news news;
+	char line[1024];
+
+	for (;;) {
+		struct pollfd fds[] = {
+			{ .fd = recorder__fd(serve->recorder), .events = POLLIN },
+			{ .fd = signals, .events = POLLIN },
+			{ .fd = serve->http.pid ? serve->http.channel : -1, .events = POLLIN },
+		};
+
+		if (poll(fds, 3, 500) < 0 && errno != EINTR)
+			return EXIT_OURS;
+		news = recorder__attend(serve->recorder, &error);
+		while (recorder__next_message(serve->recorder, line, sizeof(line)))
+			if (news != RECORDER_ENDED || strcmp(line, error.text) != 0)
+				message__print("%s", line);
+		if (news == RECORDER_COPIED)
+			take_copy(serve);
+		else if (news == RECORDER_REFUSED)
+			refuse_copy(serve, &error);
+		else if (news == RECORDER_ENDED)
+			return end(serve, &error);
+		error.text[0] = '\0';
+		if (fds[1].revents)
+			attend_signal(serve, signals);
+		if (serve->http.pid && fds[2].revents)
+			attend_http(serve);
+		attend_times(serve);
+		ask(serve);
+	}
+}
+
+/* Blocks the signals, which are read from the descriptor that it returns, or a negative errno. */
+static int catch_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_all(struct serve *serve, struct error *error)
+{
+	int err = read_token(serve, error);
+
+	if (!err && serve->store.directory)
+		err = serve_store__open(&serve->store, error);
+	if (!err)
+		err = serve_listener__open(&serve->listener, serve->address, serve->token[0],
+					   error);
+	if (!err)
+		err = recorder__start(&serve->words, &serve->recorder, error);
+	return err ? err : start_http(serve, error);
+}
+
+static int run_serve(char **argv)
+{
+	struct serve serve = {
+		.rotate_ns = DEFAULT_ROTATE_NS,
+		.keep_ns = DEFAULT_KEEP_NS,
+		.n_series = DEFAULT_SERIES,
+		.store.most_bytes = DEFAULT_MAX_BYTES,
+		.listener.fd = -1,
+		.http.channel = -1,
+	};
+	_cleanup_(close_fd) int signals = -1;
+	struct error error = { 0 };
+	int status = options__read(&cmd_serve, parse_serve, &serve, argv), err;
+
+	if (status != OPTIONS_READ) {
+		recorder_words__release(&serve.words);
+		return status;
+	}
+	progress__forbid();
+	signals = catch_signals();
+	err = signals < 0 ? signals : open_all(&serve, &error);
+	if (err) {
+		message__error(&error, err);
+		status = err == -EINVAL ? EXIT_USAGE : EXIT_OURS;
+	} else {
+		serve.rotate_due_ns = clock__now_ns() + serve.rotate_ns;
+		message__print("listening at %s", serve.listener.name);
+		status = attend(&serve, signals);
+	}
+	http_process__end(&serve.http);
+	serve_listener__close(&serve.listener);
+	recorder__free(serve.recorder);
+	recorder_words__release(&serve.words);
+	profile__free(serve.named);
+	return status;
+}
+
+const struct command cmd_serve = {
+	.name = "serve",
+	.summary = "Record services, and answer Prometheus and pprof over HTTP",
+	.doc = "Record running processes for as long as this runs, and answer HTTP requests: "
+	       "/metrics, /debug/pprof/heap and /debug/pprof/allocs.\v"
+	       "For example: sudo allocprof serve --listen 127.0.0.1:9100 --sample 512K --name redis-server",
+	.options = serve_options,
+	.run = run_serve,
+};

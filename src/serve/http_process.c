@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Starts the process that answers requests, and exchanges messages with it. */
+#include "http_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "confinement.h"
+#include "error.h"
+#include "http_channel.h"
+#include "http_library.h"
+#include "http_server.h"
+#include "wrappers.h"
+
+/* What the process may use beyond what it inherits: copies of large recordings, and what is made of them. */
+#define MEMORY_BYTES (4ULL << 30)
+
+static void run(const struct http_library *library, const struct wrappers *wrappers, int channel,
+		pid_t parent)
+{
+	const struct confinement confinement = {
+		.kind = CONFINE_CLIENT,
+		.name = "allocprof-http",
+		.parent = parent,
+		.fd = channel,
+		.memory_bytes = MEMORY_BYTES,
+	};
+
+	if (confinement__enter(&confinement) || confinement__close(CONFINE_CLIENT))
+		_exit(1);
+	_exit(http_server__run(library, wrappers, CONFINED_FD));
+}
+
+static int start(const struct http_options *options, const struct http_library *library,
+		 const struct wrappers *wrappers, struct http_process *out)
+{
+	struct http_message first = { .kind = HTTP_LISTEN, .most_series = options->most_series };
+	pid_t parent = getpid(), pid;
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		run(library, wrappers, pair[1], parent);
+	err = pid < 0 ? -errno : 0;
+	close_fd(&pair[1]);
+	snprintf(first.text, sizeof(first.text), "%s", options->token);
+	if (!err)
+		err = http_channel__send(pair[0], &first, options->listener);
+	if (err) {
+		close_fd(&pair[0]);
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+		return err;
+	}
+	*out = (struct http_process){ .pid = pid, .channel = pair[0] };
+	return 0;
+}
+
+int http_process__start(const struct http_options *options, struct http_process *out,
+			struct error *error)
+{
+	struct http_library library;
+	struct wrappers *wrappers;
+	int err = http_library__load(&library, error);
+
+	if (!err)
+		err = wrappers__load(NULL, &wrappers, error);
+	if (err)
+		return err;
+	err = start(options, &library, wrappers, out);
+	wrappers__free(wrappers);
+	return err ? error__set(error, err, "cannot start the process that answers: %s",
+				strerror(-err))
+		   : 0;
+}
+
+int http_process__take(struct http_process *process)
+{
+	struct http_message message;
+	bool wants = false;
+	int fd, got;
+
+	while ((got = http_channel__receive(process->channel, &message, &fd)) > 0) {
+		close_fd(&fd);
+		wants |= message.kind == HTTP_WANTS_COPY;
+	}
+	return got < 0 ? -EPIPE : wants;
+}
+
+int http_process__give(struct http_process *process, int fd, const struct http_costs *costs)
+{
+	const struct http_message message = { .kind = HTTP_COPY, .costs = *costs };
+
+	return http_channel__send(process->channel, &message, fd);
+}
+
+static int say(struct http_process *process, enum http_message_kind kind, const char *text)
+{
+	struct http_message message = { .kind = kind };
+
+	snprintf(message.text, sizeof(message.text), "%s", text);
+	return http_channel__send(process->channel, &message, -1);
+}
+
+int http_process__refuse(struct http_process *process, const char *why)
+{
+	return say(process, HTTP_NO_COPY, why);
+}
+
+int http_process__set_token(struct http_process *process, const char *token)
+{
+	return say(process, HTTP_TOKEN, token);
+}
+
+void http_process__end(struct http_process *process)
+{
+	if (process->pid <= 0)
+		return;
+	kill(process->pid, SIGKILL);
+	while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close_fd(&process->channel);
+	*process = (struct http_process){ .channel = -1 };
+}

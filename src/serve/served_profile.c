@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads copies of a recording, and makes profiles for pprof of them. */
+#include "served_profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "data_file.h"
+#include "error.h"
+#include "export.h"
+#include "hash_table.h"
+#include "profile.h"
+#include "stack_groups.h"
+#include "stack_view.h"
+
+static int select_all(struct served_profile *served, const struct wrappers *wrappers,
+		      struct error *error)
+{
+	const struct stack_view_options view = { .with_locations = true, .wrappers = wrappers };
+	struct filter_options all = { 0 };
+	int err = stack_view__new(served->profile, &view, &served->view);
+
+	if (!err) {
+		served->groups = stack_groups__new(served->profile, served->view);
+		err = served->groups ? 0 : -ENOMEM;
+	}
+	if (err)
+		return error__set(error, err, "no memory for the copy of the recording");
+	return filter__apply(served->profile, served->groups, &all, &served->filtered, error);
+}
+
+int served_profile__read(int fd, const struct wrappers *wrappers, const struct http_costs *costs,
+			 struct served_profile **out, struct error *error)
+{
+	struct served_profile *served = calloc(1, sizeof(*served));
+	int err;
+
+	if (!served)
+		return error__set(error, -ENOMEM, "no memory for the copy of the recording");
+	served->references = 1;
+	served->received_ns = clock__now_ns();
+	served->taken_ns = clock__ns(CLOCK_REALTIME);
+	served->costs = *costs;
+	err = data_file__read_open(fd, "the copy of the recording", &served->profile, error);
+	if (!err)
+		err = select_all(served, wrappers, error);
+	if (err) {
+		served_profile__drop(served);
+		return err;
+	}
+	*out = served;
+	return 0;
+}
+
+struct served_profile *served_profile__hold(struct served_profile *served)
+{
+	served->references++;
+	return served;
+}
+
+void served_profile__drop(struct served_profile *served)
+{
+	if (!served || --served->references)
+		return;
+	filtered__release(&served->filtered);
+	stack_groups__free(served->groups);
+	stack_view__free(served->view);
+	profile__free(served->profile);
+	free(served);
+}
+
+/* What a count is of, in every copy. */
+struct key {
+	__u64 hash;
+	size_t index;
+};
+
+/* Copies number threads and stacks each for itself, and names may have added frames to stacks (tail calls). */
+static __u64 hash_count(const struct profile *profile, const struct profile_count *count,
+			__u64 seed)
+{
+	const struct profile_process *process = &profile->processes[count->process - 1];
+	const struct profile_stack *stack = &profile->stacks[count->stack - 1];
+	__u64 hash = hash_mix(hash_mix(seed, process->pid), process->start_ns);
+
+	hash = hash_string(hash, profile->threads[count->thread - 1].name);
+	hash = hash_mix(hash_mix(hash, count->function), stack->end);
+	for (__u32 i = 0; i < stack->n_frames; i++) {
+		const struct profile_frame *frame = &profile->frames[stack->frames[i] - 1];
+
+		if (frame->tail_call)
+			continue;
+		if (frame->module)
+			hash = hash_string(hash, profile->modules[frame->module - 1].path);
+		hash = hash_mix(hash_mix(hash, frame->offset), frame->interrupted);
+	}
+	return hash;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct key *x = a, *y = b;
+
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Returns the keys of all counts, sorted, or NULL if there is no memory. */
+static struct key *sort_counts(const struct profile *profile, __u64 seed)
+{
+	struct key *keys = calloc(profile->n_counts + 1, sizeof(*keys));
+
+	for (size_t i = 0; keys && i < profile->n_counts; i++)
+		keys[i] = (struct key){ hash_count(profile, &profile->counts[i], seed), i };
+	if (keys)
+		qsort(keys, profile->n_counts, sizeof(*keys), compare_keys);
+	return keys;
+}
+
+/* Subtracts what @base had. A recording only adds, so whatever that had is there. */
+static int subtract(struct selection *counts, const struct served_profile *served,
+		    const struct served_profile *base)
+{
+	__u64 seed = hash_seed();
+	_cleanup_(free_ptr) struct key *keys = sort_counts(served->profile, seed);
+
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < base->profile->n_counts; i++) {
+		const struct selection *less = &base->filtered.counts[i];
+		const struct key wanted = {
+			.hash = hash_count(base->profile, &base->profile->counts[i], seed),
+		};
+		const struct key *key = bsearch(&wanted, keys, served->profile->n_counts,
+						sizeof(*keys), compare_keys);
+
+		if (!key)
+			return -ESTALE;
+		counts[key->index].allocations -= less->allocations;
+		counts[key->index].size_bytes -= less->size_bytes;
+		counts[key->index].live -= less->live;
+		counts[key->index].live_bytes -= less->live_bytes;
+	}
+	return 0;
+}
+
+int served_profile__write_pprof(const struct served_profile *served,
+				const struct served_profile *base, const char *by_default,
+				char **bytes, size_t *size)
+{
+	size_t n = served->profile->n_counts;
+	_cleanup_(free_ptr) struct selection *counts = calloc(n + 1, sizeof(*counts));
+	struct export_input input = {
+		.profile = served->profile,
+		.view = served->view,
+		.counts = counts,
+		.total = &served->filtered.total,
+		.end_ns = served->filtered.end_ns,
+		.taken_ns = served->taken_ns,
+		.by_default = by_default,
+	};
+	struct error error = { 0 };
+	FILE *to;
+	int err;
+
+	if (!counts)
+		return -ENOMEM;
+	memcpy(counts, served->filtered.counts, n * sizeof(*counts));
+	if (base) {
+		err = subtract(counts, served, base);
+		if (err)
+			return err;
+		input.duration_ns = served->received_ns - base->received_ns;
+	}
+	err = export__check(EXPORT_PPROF, &input, &error);
+	if (err)
+		return err;
+	*bytes = NULL;
+	to = open_memstream(bytes, size);
+	if (!to)
+		return -ENOMEM;
+	err = export__write(EXPORT_PPROF, &input, to);
+	if (fclose(to) && !err)
+		err = -ENOMEM;
+	if (err)
+		free(*bytes);
+	return err;
+}
