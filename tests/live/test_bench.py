@@ -43,3 +43,8 @@ def test_inside(run, built, tmp_path):
     assert "0 calls were lost." in table.read_text()
     for what in ("jq: all of the run / bare", "true: ms above bare", "memory: KiB a thread"):
         assert "–" not in rows[what].split(" | ")[2:4], table.read_text()
+
+
+def test_serve(run):
+    said = run([SOURCE / "bench" / "serve", "--build", BUILD, "--rounds", "1", "--requests", "1000"], expect=0, timeout=300).stdout.decode()
+    assert [line.split(":")[0] for line in said.splitlines()][:3] == ["bare", "uprobe", "preload"], said
