@@ -191,6 +191,7 @@ int offline_names__add(struct profile *profile, const struct symbol_options *opt
 		.options = {
 			.debug_dirs = options->debug_dirs,
 			.missing = says_missing ? print_missing : ignore_missing,
+			.only_new = options->only_new,
 		},
 	};
 

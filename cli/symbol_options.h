@@ -36,6 +36,8 @@ struct symbol_options {
 	bool no_debuginfod;
 	unsigned int debuginfod_timeout_ms; /* 0: the default of the debuginfod library */
 	const char *demangle_command;
+	/* As in struct profile_offline_options; set by the command, not by an option. */
+	bool only_new;
 	/* Returns whether looking up names should stop, as in struct symbols_options. Set by the
 	 * command, not by an option. */
 	bool (*stop)(void *context);

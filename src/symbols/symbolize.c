@@ -235,6 +235,7 @@ struct saved_text {
 
 struct saved {
 	struct profile *profile;
+	bool only_new;		   /* frames with a name keep it */
 	struct saved_lines *lines; /* by frame id - 1 */
 	struct saved_text *texts;  /* by module id - 1 */
 };
@@ -297,7 +298,7 @@ static void take_lines(struct saved *saved)
 			continue;
 		if (count_files(frame->lines, frame->n_lines))
 			saved->texts[frame->module - 1].has_files = true;
-		if (frame->n_lines && frame->lines[0].file)
+		if (frame->n_lines && (saved->only_new || frame->lines[0].file))
 			continue;
 		saved->lines[i] = (struct saved_lines){ frame->lines, frame->n_lines, true };
 		frame->lines = NULL;
@@ -353,10 +354,11 @@ static int give_back_texts(const struct saved *saved)
 	return err;
 }
 
-static int look_up_better(struct profile *profile, struct symbols *symbols)
+static int look_up_better(struct profile *profile, struct symbols *symbols, bool only_new)
 {
 	_cleanup_(release_saved) struct saved saved = {
 		.profile = profile,
+		.only_new = only_new,
 		.lines = calloc(profile->n_frames + 1, sizeof(*saved.lines)),
 		.texts = calloc(profile->n_modules + 1, sizeof(*saved.texts)),
 	};
@@ -383,7 +385,7 @@ int profile__symbolize_offline(struct profile *profile, struct symbols *symbols,
 		if (is_usable(&profile->modules[i]))
 			err = add_module(profile, symbols, &profile->modules[i], options);
 	}
-	if (!err)
+	if (!err && !options->only_new)
 		err = profile__add_tail_calls(profile, symbols);
-	return err ? err : look_up_better(profile, symbols);
+	return err ? err : look_up_better(profile, symbols, options->only_new);
 }

@@ -5,6 +5,8 @@
 #ifndef ALLOCPROF_SYMBOLIZE_H
 #define ALLOCPROF_SYMBOLIZE_H
 
+#include <stdbool.h>
+
 struct profile;
 struct symbols;
 
@@ -16,9 +18,12 @@ struct profile_offline_options {
 	 * stay. */
 	void (*missing)(const char *why, void *context);
 	void *context;
+	/* Look up only frames that have no name yet, and insert no tail calls: of a recording that goes on,
+	 * whose earlier frames have been looked up. */
+	bool only_new;
 };
 
-/* Looks up all frames without a source line in their modules' files. Existing names stay if no
+/* Looks up all frames without a source line, or only new ones, in their modules' files. Existing names stay if no
  * better ones are found. @symbols must have no modules yet. Returns 0 or -ENOMEM. */
 int profile__symbolize_offline(struct profile *profile, struct symbols *symbols,
 			       const struct profile_offline_options *options);
