@@ -94,6 +94,16 @@ enum {
 
 /* For a command's argp table; they form a group of their own in its help. */
 /* clang-format off */
+#define FILTER_NAME_OPTIONS \
+	{ "through", OPT_THROUGH, "FUNCTION", 0, \
+	  "Stacks with FUNCTION among their frames: a name, a pattern with * or a " \
+	  "/regular expression/", 1 }, \
+	{ "not-through", OPT_NOT_THROUGH, "FUNCTION", 0, \
+	  "Stacks without FUNCTION among their frames", 1 }, \
+	{ "module", OPT_MODULE, "NAME", 0, "Stacks through the program or library NAME", 1 }, \
+	{ "thread", OPT_THREAD, "NAME", 0, "Threads of this name", 1 }, \
+	{ "process", OPT_PROCESS, "NAME|PID", 0, "Processes of this name or number", 1 }, \
+	{ "function", OPT_FUNCTION, "NAME", 0, "Calls of this function of the allocator", 1 }
 #define FILTER_OPTIONS \
 	{ NULL, 0, NULL, 0, "What to select; all of these must hold:", 1 }, \
 	{ "where", OPT_WHERE, "SQL", 0, \
@@ -115,17 +125,9 @@ enum {
 	  "Stacks whose blocks have SIZE bytes or more on average", 1 }, \
 	{ "max-size", OPT_MAX_SIZE, "SIZE", 0, \
 	  "Stacks whose blocks have SIZE bytes or less on average", 1 }, \
-	{ "through", OPT_THROUGH, "FUNCTION", 0, \
-	  "Stacks with FUNCTION among their frames: a name, a pattern with * or a " \
-	  "/regular expression/", 1 }, \
-	{ "not-through", OPT_NOT_THROUGH, "FUNCTION", 0, \
-	  "Stacks without FUNCTION among their frames", 1 }, \
-	{ "module", OPT_MODULE, "NAME", 0, "Stacks through the program or library NAME", 1 }, \
+	FILTER_NAME_OPTIONS, \
 	{ "stack", OPT_STACK, "ID", 0, "The stack that `allocprof report` printed as ID", 1 }, \
 	{ "not-stack", OPT_NOT_STACK, "ID", 0, "All but the stack ID", 1 }, \
-	{ "thread", OPT_THREAD, "NAME", 0, "Threads of this name", 1 }, \
-	{ "process", OPT_PROCESS, "NAME|PID", 0, "Processes of this name or number", 1 }, \
-	{ "function", OPT_FUNCTION, "NAME", 0, "Calls of this function of the allocator", 1 }, \
 	{ "run", OPT_RUN, "N", 0, "Run N of a recording of several (record -r), or all", 1 }, \
 	{ "suppressions", OPT_SUPPRESSIONS, "FILE", 0, \
 	  "Leave out the leaks that FILE lists as LeakSanitizer has it", 1 }
