@@ -54,5 +54,6 @@ extern const struct command cmd_salvage;
 extern const struct command cmd_serve;
 extern const struct command cmd_stat;
 extern const struct command cmd_symbolize;
+extern const struct command cmd_top;
 
 #endif

@@ -16,6 +16,7 @@
 #include "export_events.h"
 #include "options.h"
 #include "profile.h"
+#include "top_view.h"
 #include "selection.h"
 #include "definitions.h"
 
@@ -53,6 +54,17 @@ static bool set_words(struct value *value, const char *name, const char *argumen
 	value->kind = KIND_WORDS;
 	if (!strcmp(argument, "PLACE")) {
 		add_word(value, "shell systemd docker kubernetes");
+		return true;
+	}
+	if (!strcmp(argument, "COLUMN") || !strcmp(name, "columns")) {
+		value->kind = strcmp(name, "columns") ? KIND_WORDS : KIND_LIST;
+		for (int i = 0; i < TOP_COLUMNS; i++)
+			add_word(value, top_column__name(i));
+		return true;
+	}
+	if (!strcmp(argument, "KIND")) {
+		for (int i = 0; i < TOP_BYS; i++)
+			add_word(value, top_by__name(i));
 		return true;
 	}
 	if (is_sort || !strcmp(name, "cost")) {

@@ -76,6 +76,7 @@ static int read_stat(const char *path, struct proc_stat *out)
 	_cleanup_(close_file) FILE *file = NULL;
 	char line[1024], *rest;
 	struct proc_stat stat;
+	__u64 ticks[4];
 	int terminal;
 
 	file = fopen(path, "re");
@@ -85,10 +86,12 @@ static int read_stat(const char *path, struct proc_stat *out)
 	rest = strrchr(line, ')');
 	if (!rest ||
 	    sscanf(rest + 1,
-		   " %c %d %*d %*d %d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+		   " %c %d %*d %*d %d %*d %lu %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %*d "
 		   "%*d %llu",
-		   &stat.state, &stat.parent, &terminal, &stat.flags, &stat.start_ticks) != 5)
+		   &stat.state, &stat.parent, &terminal, &stat.flags, &ticks[0], &ticks[1],
+		   &ticks[2], &ticks[3], &stat.start_ticks) != 9)
 		return -EINVAL;
+	stat.cpu_ticks = ticks[0] + ticks[1] + ticks[2] + ticks[3];
 	stat.terminal = terminal;
 	*out = stat;
 	return 0;

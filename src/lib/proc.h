@@ -49,6 +49,7 @@ struct proc_stat {
 	/* Controlling terminal, encoded as by the kernel's new_encode_dev(); 0: none. */
 	unsigned int terminal;
 	unsigned long flags; /* PROC_IS_KERNEL_THREAD and others */
+	__u64 cpu_ticks;     /* processor time, also of children that were waited for */
 	__u64 start_ticks;   /* when it started, in clock ticks since the machine's start */
 };
 
