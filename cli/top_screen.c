@@ -333,8 +333,7 @@ static void write_recording(struct top_screen *screen)
 	if (!view->now.profile)
 		error__set(&error, -ENODATA, "there is nothing to write yet");
 	else if (!data_file__write(view->now.profile, screen->typed, &error))
-		error__set(&error, 0, "%.512s has the recording up to %s, for allocprof report",
-			   screen->typed, "the last copy");
+		error__set(&error, 0, "recording written: %.900s", screen->typed);
 	say(screen, &error);
 }
 

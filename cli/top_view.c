@@ -299,7 +299,7 @@ static void print_number(const struct top_view *view, enum top_column column, co
 	if (!top_view__has(view, column))
 		return;
 	top_view__number(view, &view->rows.total, column, text, sizeof(text));
-	fprintf(to, format, text, view->wish.since_mark ? " in all" : "/s");
+	fprintf(to, format, text, view->wish.since_mark ? "" : "/s");
 }
 
 static void print_total(const struct top_view *view, FILE *to)
@@ -314,7 +314,7 @@ static void print_total(const struct top_view *view, FILE *to)
 	print_number(view, TOP_LIVE, "live %s, ", to);
 	print_number(view, TOP_GROWTH, "growth %s, ", to);
 	print_number(view, TOP_PEAK, "peak %s, ", to);
-	fprintf(to, "in %s", number__time(span_ns).text);
+	fprintf(to, "%s %s", view->wish.since_mark ? "in all" : "in", number__time(span_ns).text);
 }
 
 static void print_pace(const struct top_view *view, FILE *to)
@@ -323,19 +323,18 @@ static void print_pace(const struct top_view *view, FILE *to)
 
 	if (view->is_paused)
 		fputs("PAUSED; ", to);
+	if (profile && !view->rows.n)
+		fputs(filter__selects_all(&view->choice.filter.options) ? "no call was seen yet; "
+									: "nothing is selected; ",
+		      to);
+	if (view->filter[0])
+		fprintf(to, "filter: %s; ", view->filter);
+	if (profile && profile__sample_bytes(profile))
+		fputs("estimates of samples; ", to);
 	fprintf(to, "every %s", number__time(view->every_ns).text);
 	if (view->cost_ns)
 		fprintf(to, ", which costs %.1f %% of a processor",
 			100.0 * view->cost_ns / (view->every_ns + view->cost_ns));
-	if (profile && profile__sample_bytes(profile))
-		fputs("; estimates of samples", to);
-	if (view->filter[0])
-		fprintf(to, "; filter: %s", view->filter);
-	if (profile && !view->rows.n)
-		fputs(view->filter[0] || !filter__selects_all(&view->choice.filter.options)
-			      ? "; nothing is selected"
-			      : "; no call was seen yet",
-		      to);
 }
 
 /* The note, or else what the numbers lack. */
