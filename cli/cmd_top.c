@@ -126,8 +126,8 @@ static int check_top(struct top_command *command, struct error *error)
 	if (!command->has_target)
 		return error__set(
 			error, -EINVAL,
-			"no processes; give -p PID, --name NAME, --cgroup GROUP, or -a for "
-			"all");
+			"no processes; give -p PID, --name NAME, --unit UNIT, --container NAME, or "
+			"-a for all");
 	if (command->rows && !command->is_batch)
 		return error__set(error, -EINVAL, "--rows means nothing without --batch");
 	if (command->interval_ns < LEAST_INTERVAL_NS)
@@ -138,9 +138,14 @@ static int check_top(struct top_command *command, struct error *error)
 /* Passes the options that it does not know itself on to the recorder. */
 static int pass_on(struct top_command *command, int key, char *arg, struct options_input *input)
 {
-	command->has_target |= key == 'p' || key == 'a' || key == OPT_NAME || key == OPT_CGROUP;
-	command->is_searched |=
-		key == 'a' || key == OPT_NAME || key == OPT_CGROUP || key == OPT_FOLLOW;
+	static const int searches[] = { 'a', OPT_NAME, OPT_CGROUP, OPT_UNIT, OPT_CONTAINER };
+	bool searches_now = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(searches); i++)
+		searches_now |= key == searches[i];
+	command->has_target |= key == 'p' || searches_now;
+	/* The library does not notice processes that start later. */
+	command->is_searched |= searches_now || key == OPT_FOLLOW;
 	command->has_engine |= key == OPT_ENGINE;
 	command->has_event |= key == 'e';
 	return recorder_words__add(&command->words, key, arg);
