@@ -4,6 +4,7 @@
 
 import html
 import pathlib
+import re
 import sys
 import time
 
@@ -13,6 +14,8 @@ from played_terminal import Terminal  # noqa: E402
 from support import Runner  # noqa: E402
 
 WIDTH, HEIGHT = 8.4, 17
+BACKGROUND = "#1e1e1e"
+BOLD = ' font-weight="bold"'
 COLOURS = {"default": "#d4d4d4", "red": "#f48771", "green": "#89d185"}
 
 
@@ -31,17 +34,17 @@ def runs_of(line, columns):
 def draw(screen):
     width, height = screen.columns * WIDTH + 20, screen.lines * HEIGHT + 20
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" font-family="DejaVu Sans Mono, '
-           f'monospace" font-size="14" xml:space="preserve"><title>allocprof top</title>'
-           f'<rect width="100%" height="100%" rx="6" fill="#1e1e1e"/>')
+           f'monospace" font-size="14"><title>allocprof top</title>'
+           f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>')
     for y in range(screen.lines):
         for x, (colour, bold, reverse), text in runs_of(screen.buffer[y], screen.columns):
             at, base = 10 + x * WIDTH, 10 + y * HEIGHT
             if reverse:
                 yield f'<rect x="{at:.1f}" y="{base}" width="{len(text) * WIDTH:.1f}" height="{HEIGHT}" fill="{colour}"/>'
-            if text.strip():
-                yield (f'<text x="{at:.1f}" y="{base + 13}" textLength="{len(text) * WIDTH:.1f}" '
-                       f'fill="{"#1e1e1e" if reverse else colour}"{" font-weight=" + chr(34) + "bold" + chr(34) if bold else ""}>'
-                       f'{html.escape(text)}</text>')
+            # Viewers make one blank of several.
+            for word in re.finditer(r"\S+(?: \S+)*", text):
+                yield (f'<text x="{at + word.start() * WIDTH:.1f}" y="{base + 13}" textLength="{len(word[0]) * WIDTH:.1f}" '
+                       f'fill="{BACKGROUND if reverse else colour}"{BOLD if bold else ""}>{html.escape(word[0])}</text>')
     yield "</svg>"
 
 
