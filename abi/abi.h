@@ -252,8 +252,8 @@ struct ap_operand {
 struct ap_usdt {
 	struct ap_operand size, count, pointer; /* pointer: the block that is freed */
 	struct ap_operand result; /* the block that is allocated; AP_OPERAND_NONE: unknown */
-	struct ap_operand
-		weight; /* the bytes that a sampled call stands for; AP_OPERAND_NONE: its own */
+	/* The bytes that a sampled call stands for; AP_OPERAND_NONE: its own. */
+	struct ap_operand weight;
 };
 
 /* Key of the set of return addresses whose calls are internal. */

@@ -43,7 +43,8 @@ struct interface_function {
 	__u32 size_bytes; /* requested size in bytes if no argument has it */
 	/* USDT probes, which return nothing: number of the argument with the allocated block. */
 	__u8 block;
-	__u8 weight; /* USDT probes: number of the argument with the bytes that the call stands for */
+	/* USDT probes: number of the argument with the bytes that the call stands for. */
+	__u8 weight;
 	__u8 behind;   /* AP_BEHIND_ */
 	__u8 result;   /* enum ap_result */
 	bool prefixed; /* also exists with the families' prefixes */
