@@ -84,6 +84,7 @@ struct serve {
 	struct serve_listener listener;
 	struct recorder *recorder;
 	struct http_process http;
+	bool has_answered; /* a process that answers has been started */
 	__u64 http_due_ns; /* when the process that answers is started again; 0: it runs */
 	__u64 rotate_due_ns;
 	bool is_copying, http_wants, store_wants, is_stopping;
@@ -175,11 +176,15 @@ static int start_http(struct serve *serve, struct error *error)
 		.listener = serve->listener.fd,
 		.token = serve->token,
 		.most_series = serve->n_series,
+		.is_restart = serve->has_answered,
 	};
+	int err;
 
 	serve->http_due_ns = 0;
 	serve->http_wants = false;
-	return http_process__start(&options, &serve->http, error);
+	err = http_process__start(&options, &serve->http, error);
+	serve->has_answered |= !err;
+	return err;
 }
 
 static size_t count_named(const struct profile *profile)

@@ -40,7 +40,11 @@ static void run(const struct http_library *library, const struct wrappers *wrapp
 static int start(const struct http_options *options, const struct http_library *library,
 		 const struct wrappers *wrappers, struct http_process *out)
 {
-	struct http_message first = { .kind = HTTP_LISTEN, .most_series = options->most_series };
+	struct http_message first = {
+		.kind = HTTP_LISTEN,
+		.most_series = options->most_series,
+		.is_restart = options->is_restart,
+	};
 	pid_t parent = getpid(), pid;
 	int pair[2], err;
 

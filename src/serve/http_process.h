@@ -19,6 +19,7 @@ struct http_options {
 	int listener;	   /* a listening socket, which stays the caller's */
 	const char *token; /* what clients have to know, up to HTTP_MAX_TOKEN bytes; "": nothing */
 	unsigned int most_series; /* functions, and processes, that metrics have apart */
+	bool is_restart;	  /* another process has answered before */
 };
 
 struct http_process {

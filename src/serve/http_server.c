@@ -458,7 +458,7 @@ static int start_daemon(struct server *server, const struct http_message *messag
 {
 	const union MHD_DaemonInfo *info;
 
-	server->metrics = metrics__new(message->most_series);
+	server->metrics = metrics__new(message->most_series, message->is_restart);
 	if (!server->metrics)
 		return -ENOMEM;
 	server->daemon = server->http->start_daemon(

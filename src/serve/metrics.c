@@ -13,7 +13,6 @@
 #include "charges.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "definition_names.h"
 #include "profile.h"
 #include "served_profile.h"
 #include "stack_groups.h"
@@ -39,27 +38,33 @@ struct row {
 	__u32 pid; /* of processes, else 0 */
 	bool has_ended;
 	__u64 values[VALUES];
+	__u64 gained[COUNTERS]; /* since the last copy */
 };
 
 struct table {
-	struct row *listed; /* those that have a series, with the counters that were written last */
+	struct row *before; /* all rows of the last copy, by name; their counters do not fall */
+	size_t n_before;
+	bool has_before;
+	struct row *listed; /* those that have a series, by name, with what was written last */
 	size_t n_listed;
 	struct row other;
 };
 
 struct metrics {
 	unsigned int most;
+	bool is_restart;
 	struct table functions, processes;
 	__u64 lost, cpu_ns;
 };
 
-struct metrics *metrics__new(unsigned int most)
+struct metrics *metrics__new(unsigned int most, bool is_restart)
 {
 	struct metrics *metrics = calloc(1, sizeof(*metrics));
 
 	if (!metrics)
 		return NULL;
 	metrics->most = most;
+	metrics->is_restart = is_restart;
 	metrics->functions.listed = calloc(most, sizeof(struct row));
 	metrics->processes.listed = calloc(most, sizeof(struct row));
 	if (metrics->functions.listed && metrics->processes.listed)
@@ -124,12 +129,29 @@ static size_t merge(struct row *rows, size_t n)
 	return left;
 }
 
-/* Takes new values for a row; its counters do not fall. */
-static void row__set(struct row *row, const __u64 values[VALUES])
+/* Notes what a row has gained since @before, which is NULL if it was not there. */
+static void row__compare(struct row *row, const struct row *before)
+{
+	for (size_t i = 0; i < COUNTERS; i++) {
+		__u64 was = before ? before->values[i] : 0;
+
+		if (row->values[i] < was)
+			row->values[i] = was;
+		row->gained[i] = row->values[i] - was;
+	}
+}
+
+/* Adds gains to the counters of a series, and the gauges. */
+static void row__add(struct row *series, const struct row *row)
 {
 	for (size_t i = 0; i < VALUES; i++)
-		if (i >= COUNTERS || values[i] > row->values[i])
-			row->values[i] = values[i];
+		series->values[i] += i < COUNTERS ? row->gained[i] : row->values[i];
+}
+
+static void row__clear_gauges(struct row *series)
+{
+	for (size_t i = COUNTERS; i < VALUES; i++)
+		series->values[i] = 0;
 }
 
 static void forget_ended(struct table *table, const struct row *rows, size_t n)
@@ -147,35 +169,53 @@ static void forget_ended(struct table *table, const struct row *rows, size_t n)
 	qsort(table->listed, left, sizeof(*table->listed), compare_names);
 }
 
-/* Takes @rows, which merge() has sorted: those that are listed, the largest of the others while there is room,
- * and the sum of the rest. */
-static int update(struct table *table, unsigned int most, struct row *rows, size_t n)
+/*
+ * Adds what @rows, which merge() has sorted, have gained to their series: those that are listed, the largest of
+ * the others while there is room, and the one of the rest. What was added to one series stays there, so a row
+ * that changes its series is not counted twice. Takes *@rows, and leaves NULL, if there is memory.
+ */
+static int update(struct table *table, const struct metrics *metrics, struct row **rows, size_t n)
 {
 	_cleanup_(free_ptr) struct row *others = calloc(n + 1, sizeof(*others));
-	__u64 rest[VALUES] = { 0 };
+	bool starts_at_zero = !table->has_before && metrics->is_restart;
 	size_t n_others = 0, known;
 
 	if (!others)
 		return -ENOMEM;
-	forget_ended(table, rows, n);
+	forget_ended(table, *rows, n);
 	known = table->n_listed;
+	for (size_t i = 0; i < known; i++)
+		row__clear_gauges(&table->listed[i]);
+	row__clear_gauges(&table->other);
 	for (size_t i = 0; i < n; i++) {
-		struct row *listed =
-			bsearch(&rows[i], table->listed, known, sizeof(*rows), compare_names);
+		struct row *row = &(*rows)[i];
+		struct row *series =
+			bsearch(row, table->listed, known, sizeof(*row), compare_names);
 
-		if (listed)
-			row__set(listed, rows[i].values);
+		row__compare(row, starts_at_zero ? row
+						 : bsearch(row, table->before, table->n_before,
+							   sizeof(*row), compare_names));
+		if (series)
+			row__add(series, row);
 		else
-			others[n_others++] = rows[i];
+			others[n_others++] = *row;
 	}
 	qsort(others, n_others, sizeof(*others), compare_bytes);
 	for (size_t i = 0; i < n_others; i++) {
-		if (table->n_listed < most && !others[i].has_ended)
-			table->listed[table->n_listed++] = others[i];
-		else
-			add_values(rest, others[i].values);
+		struct row *series = &table->other;
+
+		if (table->n_listed < metrics->most && !others[i].has_ended) {
+			series = &table->listed[table->n_listed++];
+			*series = others[i];
+			memset(series->values, 0, sizeof(series->values));
+		}
+		row__add(series, &others[i]);
 	}
-	row__set(&table->other, rest);
+	free(table->before);
+	table->before = *rows;
+	table->n_before = n;
+	table->has_before = true;
+	*rows = NULL;
 	return 0;
 }
 
@@ -193,12 +233,29 @@ static void set_values(__u64 values[VALUES], __u64 n, __u64 bytes, __u64 live, _
 	add_values(values, all);
 }
 
+/* The memory of a process that has ended is gone, whatever it has not freed. */
+static bool has_ended(const struct profile *profile, const struct profile_count *count)
+{
+	return profile->processes[count->process - 1].end_ns;
+}
+
 static int update_functions(struct metrics *metrics, const struct served_profile *served)
 {
-	struct charges charges = { 0 };
+	const struct profile *profile = served->profile;
+	_cleanup_(free_ptr) struct selection *counts =
+		calloc(profile->n_counts + 1, sizeof(*counts));
 	_cleanup_(free_ptr) struct row *rows = NULL;
-	int err = charges__make(served->profile, served->groups, served->filtered.counts, &charges);
+	struct charges charges = { 0 };
+	int err;
 
+	if (!counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		counts[i] = served->filtered.counts[i];
+		if (has_ended(profile, &profile->counts[i]))
+			counts[i].live = counts[i].live_bytes = 0;
+	}
+	err = charges__make(profile, served->groups, counts, &charges);
 	if (!err) {
 		rows = calloc(charges.n + 1, sizeof(*rows));
 		err = rows ? 0 : -ENOMEM;
@@ -211,7 +268,7 @@ static int update_functions(struct metrics *metrics, const struct served_profile
 			   function->live, function->live_bytes);
 	}
 	if (!err)
-		err = update(&metrics->functions, metrics->most, rows, merge(rows, charges.n));
+		err = update(&metrics->functions, metrics, &rows, merge(rows, charges.n));
 	charges__release(&charges);
 	return err;
 }
@@ -234,12 +291,14 @@ static int update_processes(struct metrics *metrics, const struct served_profile
 		const struct profile_count *count = &profile->counts[i];
 		const struct selection *of = &served->filtered.counts[i];
 
-		if (!profile__function_frees(count->function) &&
-		    !definition_names__counts(&profile->definitions, count->function))
+		if (charges__include(profile, count))
 			set_values(rows[count->process - 1].values, of->allocations, of->size_bytes,
 				   of->live, of->live_bytes);
 	}
-	return update(&metrics->processes, metrics->most, rows, merge(rows, profile->n_processes));
+	for (size_t i = 0; i < profile->n_processes; i++)
+		if (rows[i].has_ended)
+			row__clear_gauges(&rows[i]);
+	return update(&metrics->processes, metrics, &rows, merge(rows, profile->n_processes));
 }
 
 /* What is being written. OpenMetrics calls a counter by its name without the end that its samples have. */

@@ -409,13 +409,17 @@ def test_full_disk(run, runner, allocprof, tmp_path, sleeper):
 def test_killed(runner, allocprof, tmp_path, sleeper, which):
     serve = Serve(runner, allocprof, tmp_path, "-o", tmp_path / "kept", "--rotate", "1s", target=sleeper.pid)
     wait_until(serve.files, "a file was written")
-    serve.metrics()
+    sleeper.ask("keep 7")
+    wait_until(lambda: total(serve.metrics(), "allocations_total") == 7, "the calls are counted")
     children = serve.children()
     http_pid = children.pop("allocprof-http")
     [recorder_pid] = children.values()
     os.kill({"allocprof-http": http_pid, "recorder": recorder_pid, "server": serve.process.pid}[which], signal.SIGKILL)
     if which == "allocprof-http":
         wait_until(lambda: serve.children().get("allocprof-http", http_pid) != http_pid, "another process answers")
+        metrics = serve.metrics()
+        assert total(metrics, "allocations_total") == total(metrics, "function_allocations_total") == 0
+        assert total(metrics, "live_blocks") == 7
         sleeper.ask("keep 10")
         wait_until(lambda: total(serve.metrics(), "allocations_total") == 10, "it counts on")
         serve.end()
@@ -456,6 +460,31 @@ def test_bounded_series(runner, allocprof, tmp_path, target):
         one.ask("alloc 1000")
     later = wait_until(lambda: total(now := serve.metrics(), "allocations_total") == 4150 and now, "the calls are counted")
     assert listed == {label for label in later["allocprof_allocations_total"] if "(other)" not in label}
+
+
+def test_place_of_the_ended(runner, allocprof, tmp_path, target):
+    """A process gets the place of one that has ended: nothing is counted twice, no counter falls, and the ended one's memory is gone."""
+    first, second = (Obedient(runner, [target("sleeper")]) for _ in range(2))
+    serve = Serve(runner, allocprof, tmp_path, "--series", "1", "-p", f"{first.pid},{second.pid}")
+    serve.metrics()
+    first.ask("keep 1000")
+    second.ask("keep 10")
+
+    def allocations(metrics):
+        return {label and label.split('"')[1]: value for label, value in metrics["allocprof_allocations_total"].items()}
+
+    before = wait_until(lambda: sum((now := allocations(serve.metrics())).values()) == 1010 and now, "the calls are counted")
+    listed, other = (first, second) if str(first.pid) in before else (second, first)
+    count = {first: 1000, second: 10}
+    assert before == {str(listed.pid): count[listed], "(other)": count[other]}
+    listed.exit()
+    metrics = wait_until(lambda: str(other.pid) in allocations(now := serve.metrics()) and now, "the other one has the place")
+    assert allocations(metrics) == {str(other.pid): 0, "(other)": count[other]}
+    assert total(metrics, "live_blocks") == total(metrics, "function_live_blocks") == count[other]
+    other.ask("alloc 5")
+    after = wait_until(lambda: allocations(now := serve.metrics())[str(other.pid)] and now, "the calls are counted")
+    assert allocations(after) == {str(other.pid): 5, "(other)": count[other]}
+    assert total(after, "function_allocations_total") == 1015
 
 
 @pytest.mark.parametrize("arguments, why", [

@@ -16,6 +16,7 @@ enum http_message_kind {
 struct http_message {
 	__u32 kind;		 /* enum http_message_kind */
 	__u32 most_series;	 /* HTTP_LISTEN */
+	__u32 is_restart;	 /* HTTP_LISTEN */
 	struct http_costs costs; /* HTTP_COPY */
 	/* HTTP_LISTEN, HTTP_TOKEN: the token; HTTP_NO_COPY: why. Ends with a NUL. */
 	char text[HTTP_MAX_TOKEN + 1];
