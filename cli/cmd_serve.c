@@ -88,8 +88,9 @@ struct serve {
 	__u64 http_due_ns; /* when the process that answers is started again; 0: it runs */
 	__u64 rotate_due_ns;
 	bool is_copying, http_wants, store_wants, is_stopping;
-	bool has_failed_to_keep; /* the reason has been printed */
-	struct profile *named;	 /* the last copy, for its names */
+	bool has_failed_to_keep, has_failed_to_name; /* the reason has been printed */
+	struct profile *named;			     /* the last copy, for its names */
+	size_t n_named;				     /* its frames before it had names */
 };
 
 static int parse_series(struct serve *serve, const char *text, struct error *error)
@@ -187,27 +188,33 @@ static int start_http(struct serve *serve, struct error *error)
 	return err;
 }
 
-static size_t count_named(const struct profile *profile)
+/* Returns whether a signal waits that ends the server. All threads have it blocked. */
+static bool is_to_end(void *context)
 {
-	size_t n = 0;
+	sigset_t pending;
 
-	for (size_t i = 0; i < profile->n_frames; i++)
-		n += profile->frames[i].n_lines > 0;
-	return n;
+	return !sigpending(&pending) &&
+	       (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
 }
 
-/* Gives the frames names: those that they had in the last copy and, if there are new ones, others. */
+/* Gives the frames names: those that they had in the last copy and, if there are new ones, others. That it
+ * cannot is said once, until it can again. */
 static void name_frames(struct serve *serve, struct profile *profile)
 {
+	/* Looking names up adds frames, of tail calls. */
+	size_t n_frames = profile->n_frames;
 	struct error error = { 0 };
-	bool is_first = !serve->named;
+	int err = serve->named ? profile__borrow_names(profile, serve->named) : 0;
 
-	if (serve->named && !profile__borrow_names(profile, serve->named) &&
-	    profile->n_frames == serve->named->n_frames &&
-	    count_named(profile) == count_named(serve->named))
+	if (serve->named && !err && n_frames == serve->n_named && !serve->has_failed_to_name)
 		return;
-	if (offline_names__add(profile, &serve->symbols, is_first, &error) && is_first)
-		message__error(&error, -EIO);
+	serve->n_named = n_frames;
+	serve->symbols.only_new = true;
+	serve->symbols.stop = is_to_end;
+	err = offline_names__add(profile, &serve->symbols, !serve->named, &error);
+	if (err && !serve->has_failed_to_name && err != -EINTR)
+		message__error(&error, err);
+	serve->has_failed_to_name = err;
 }
 
 /* Returns the last copy, or the whole recording after its end, with names; NULL after setting @error. */
