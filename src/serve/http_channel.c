@@ -33,23 +33,26 @@ int http_channel__receive(int channel, struct http_message *message, int *fd)
 	struct iovec part = { message, sizeof(*message) };
 	struct msghdr header = { .msg_iov = &part,
 				 .msg_iovlen = 1,
-				 .msg_control = room,
-				 .msg_controllen = sizeof(room) };
+				 .msg_control = fd ? room : NULL,
+				 .msg_controllen = fd ? sizeof(room) : 0 };
 	ssize_t len = recvmsg(channel, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *rights;
 
-	*fd = -1;
+	if (fd)
+		*fd = -1;
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (!len)
 		return -EPIPE;
-	rights = CMSG_FIRSTHDR(&header);
+	rights = fd ? CMSG_FIRSTHDR(&header) : NULL;
 	if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
 	    rights->cmsg_len == CMSG_LEN(sizeof(*fd)))
 		memcpy(fd, CMSG_DATA(rights), sizeof(*fd));
 	if (len != sizeof(*message)) {
-		close_fd(fd);
-		*fd = -1;
+		if (fd) {
+			close_fd(fd);
+			*fd = -1;
+		}
 		return -EPROTO;
 	}
 	message->text[sizeof(message->text) - 1] = '\0';

@@ -25,7 +25,8 @@ struct http_message {
 /* Sends the message, with the descriptor @fd unless it is -1, without waiting. Returns 0 or a negative
  * errno. */
 int http_channel__send(int channel, const struct http_message *message, int fd);
-/* Receives one, without waiting; *@fd, which the caller closes, is -1 if none came with it. Returns 1; 0 if
+/* Receives one, without waiting; *@fd, which the caller closes, is -1 if none came with it. With @fd NULL
+ * descriptors that come are closed. Returns 1; 0 if
  * none is there; -EPIPE at the end; or another negative errno. */
 int http_channel__receive(int channel, struct http_message *message, int *fd);
 
