@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -45,6 +46,8 @@ enum {
 #define DEFAULT_MAX_BYTES (1ULL << 30)
 #define DEFAULT_SERIES	  50
 #define MOST_SERIES	  1000
+/* The longest time until the process that answers is started again. */
+#define MOST_DELAY_NS (60 * NS_PER_S)
 
 static const struct argp_option serve_options[] = {
 	OPTIONS_GROUP("Where it answers, and to whom:"),
@@ -86,8 +89,10 @@ struct serve {
 	struct http_process http;
 	bool has_answered; /* a process that answers has been started */
 	__u64 http_due_ns; /* when the process that answers is started again; 0: it runs */
+	__u64 http_began_ns, http_delay_ns;
 	__u64 rotate_due_ns;
 	bool is_copying, http_wants, store_wants, is_stopping;
+	bool has_begun;				     /* the recorder has answered */
 	bool has_failed_to_keep, has_failed_to_name; /* the reason has been printed */
 	struct profile *named;			     /* the last copy, for its names */
 	size_t n_named;				     /* its frames before it had names */
@@ -185,7 +190,48 @@ static int start_http(struct serve *serve, struct error *error)
 	serve->http_wants = false;
 	err = http_process__start(&options, &serve->http, error);
 	serve->has_answered |= !err;
+	serve->http_began_ns = clock__now_ns();
 	return err;
+}
+
+/* Has the process that answers started later: the longer, the more often it has ended soon. */
+static void delay_http(struct serve *serve)
+{
+	__u64 now = clock__now_ns();
+
+	if (now - serve->http_began_ns > MOST_DELAY_NS)
+		serve->http_delay_ns = 0;
+	serve->http_delay_ns = serve->http_delay_ns ? 2 * serve->http_delay_ns : NS_PER_S;
+	if (serve->http_delay_ns > MOST_DELAY_NS)
+		serve->http_delay_ns = MOST_DELAY_NS;
+	serve->http_due_ns = now + serve->http_delay_ns;
+}
+
+/* The recording goes on without the process that answers, until another one is started. @err: why it is of no use,
+ * or 0 if it has ended. */
+static void replace_http(struct serve *serve, int err)
+{
+	int status = http_process__end(&serve->http);
+	char why[128];
+
+	if (err)
+		snprintf(why, sizeof(why), "takes no message: %s", strerror(-err));
+	else if (WIFSIGNALED(status))
+		snprintf(why, sizeof(why), "was ended by a signal: %s",
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(why, sizeof(why), "has ended with status %d", WEXITSTATUS(status));
+	delay_http(serve);
+	message__print("the process that answers %s; it is started again in %llu s", why,
+		       serve->http_delay_ns / NS_PER_S);
+}
+
+static void refuse_http(struct serve *serve, const char *why)
+{
+	int err = serve->http.pid ? http_process__refuse(&serve->http, why) : 0;
+
+	if (err)
+		replace_http(serve, err);
 }
 
 /* Returns whether a signal waits that ends the server. All threads have it blocked. */
@@ -260,17 +306,20 @@ static void give_copy(struct serve *serve, const struct profile *profile)
 	struct http_costs costs = { 0 };
 	int err = fd < 0 ? -errno : data_file__write_open(profile, fd);
 
+	if (err) {
+		refuse_http(serve, strerror(-err));
+		return;
+	}
 	add_costs(getpid(), &costs);
 	if (recorder__pid(serve->recorder))
 		add_costs(recorder__pid(serve->recorder), &costs);
+	err = http_process__give(&serve->http, fd, &costs);
 	if (err)
-		http_process__refuse(&serve->http, strerror(-err));
-	else
-		http_process__give(&serve->http, fd, &costs);
+		replace_http(serve, err);
 }
 
 /* Keeps a copy on disk. That it cannot is said once, until it can again: the recording goes on. */
-static void keep_copy(struct serve *serve, const struct profile *profile)
+static int keep_copy(struct serve *serve, const struct profile *profile)
 {
 	struct error error = { 0 };
 	int err = serve_store__add(&serve->store, profile, &error);
@@ -280,6 +329,7 @@ static void keep_copy(struct serve *serve, const struct profile *profile)
 	if (!err && serve->has_failed_to_keep)
 		message__print("recordings are kept again in %s", serve->store.directory);
 	serve->has_failed_to_keep = err;
+	return err;
 }
 
 static void take_copy(struct serve *serve)
@@ -288,22 +338,24 @@ static void take_copy(struct serve *serve)
 	const struct profile *profile = read_copy(serve, &error);
 
 	serve->is_copying = false;
+	serve->has_begun = true;
 	if (!profile)
 		message__error(&error, -EIO);
-	if (serve->http_wants && profile)
+	if (serve->http_wants && profile && serve->http.pid)
 		give_copy(serve, profile);
 	else if (serve->http_wants)
-		http_process__refuse(&serve->http, error.text);
+		refuse_http(serve, error.text);
 	if (serve->store_wants && profile)
-		keep_copy(serve, profile);
+		(void)keep_copy(serve, profile);
 	serve->http_wants = serve->store_wants = false;
 }
 
 static void refuse_copy(struct serve *serve, const struct error *error)
 {
 	serve->is_copying = false;
+	serve->has_begun = true;
 	if (serve->http_wants)
-		http_process__refuse(&serve->http, error->text);
+		refuse_http(serve, error->text);
 	if (serve->store_wants)
 		message__print("a recording is not kept: %s", error->text);
 	serve->http_wants = serve->store_wants = false;
@@ -321,19 +373,33 @@ static int end(struct serve *serve, const struct error *why)
 {
 	struct error error = { 0 };
 	const struct profile *profile;
+	int status = EXIT_GOOD;
 
+	/* A signal has ended it before there was a recording. */
+	if (why->text[0] && serve->is_stopping && !serve->has_begun)
+		return EXIT_GOOD;
 	if (why->text[0]) {
 		message__print("%s", why->text);
 		return recorder__status(serve->recorder) ?: EXIT_OURS;
 	}
 	profile = serve->store.directory ? read_copy(serve, &error) : NULL;
-	if (profile)
-		keep_copy(serve, profile);
-	else if (serve->store.directory)
+	/* This is the last chance to say it. */
+	serve->has_failed_to_keep = false;
+	if (serve->store.directory && !profile)
 		message__error(&error, -EIO);
+	if (serve->store.directory && (!profile || keep_copy(serve, profile)))
+		status = EXIT_OURS;
 	if (!serve->is_stopping)
 		message__print("the recording has ended, since no process is left to record");
-	return EXIT_GOOD;
+	return status;
+}
+
+static void give_token(struct serve *serve)
+{
+	int err = serve->http.pid ? http_process__set_token(&serve->http, serve->token) : 0;
+
+	if (err)
+		replace_http(serve, err);
 }
 
 static void attend_signal(struct serve *serve, int fd)
@@ -345,8 +411,8 @@ static void attend_signal(struct serve *serve, int fd)
 		if (info.ssi_signo == SIGHUP) {
 			if (read_token(serve, &error))
 				message__print("the old token stays: %s", error.text);
-			else if (serve->http.pid)
-				http_process__set_token(&serve->http, serve->token);
+			else
+				give_token(serve);
 			serve->store_wants = serve->store.directory;
 		} else {
 			serve->is_stopping = true;
@@ -364,11 +430,8 @@ static void attend_http(struct serve *serve)
 
 	if (wants > 0)
 		serve->http_wants = true;
-	if (wants >= 0)
-		return;
-	http_process__end(&serve->http);
-	message__print("the process that answers has ended, and is started again");
-	serve->http_due_ns = clock__now_ns() + NS_PER_S;
+	if (wants < 0)
+		replace_http(serve, 0);
 }
 
 static void attend_times(struct serve *serve)
@@ -380,7 +443,7 @@ static void attend_times(struct serve *serve)
 		return;
 	if (serve->http_due_ns && now >= serve->http_due_ns && start_http(serve, &error)) {
 		message__print("%s", error.text);
-		serve->http_due_ns = now + NS_PER_S;
+		delay_http(serve);
 	}
 	if (serve->store.directory && now >= serve->rotate_due_ns) {
 		serve->store_wants = true;
@@ -483,6 +546,8 @@ static int run_serve(char **argv)
 		status = err == -EINVAL ? EXIT_USAGE : EXIT_OURS;
 	} else {
 		serve.rotate_due_ns = clock__now_ns() + serve.rotate_ns;
+		/* Its names are there when the first request comes. */
+		serve.is_copying = !recorder__ask(serve.recorder);
 		message__print("listening at %s", serve.listener.name);
 		status = attend(&serve, signals);
 	}

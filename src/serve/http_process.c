@@ -20,6 +20,9 @@
 
 /* What the process may use beyond what it inherits: copies of large recordings, and what is made of them. */
 #define MEMORY_BYTES (4ULL << 30)
+/* Messages that are taken before the caller goes on, which has more to do: a process that has been taken over
+ * may send any number. */
+#define MOST_MESSAGES 16
 
 static void run(const struct http_library *library, const struct wrappers *wrappers, int channel,
 		pid_t parent)
@@ -91,11 +94,11 @@ int http_process__take(struct http_process *process)
 {
 	struct http_message message;
 	bool wants = false;
-	int fd, got;
+	int got = 1;
 
-	while ((got = http_channel__receive(process->channel, &message, &fd)) > 0) {
-		close_fd(&fd);
-		wants |= message.kind == HTTP_WANTS_COPY;
+	for (int i = 0; i < MOST_MESSAGES && got > 0; i++) {
+		got = http_channel__receive(process->channel, &message, NULL);
+		wants |= got > 0 && message.kind == HTTP_WANTS_COPY;
 	}
 	return got < 0 ? -EPIPE : wants;
 }
@@ -125,13 +128,17 @@ int http_process__set_token(struct http_process *process, const char *token)
 	return say(process, HTTP_TOKEN, token);
 }
 
-void http_process__end(struct http_process *process)
+int http_process__end(struct http_process *process)
 {
+	int status = 0;
+
 	if (process->pid <= 0)
-		return;
+		return 0;
+	/* One that has begun to end keeps its status. */
 	kill(process->pid, SIGKILL);
-	while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	close_fd(&process->channel);
 	*process = (struct http_process){ .channel = -1 };
+	return status;
 }

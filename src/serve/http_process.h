@@ -42,7 +42,7 @@ int http_process__give(struct http_process *process, int fd, const struct http_c
 int http_process__refuse(struct http_process *process, const char *why);
 int http_process__set_token(struct http_process *process, const char *token);
 
-/* Ends the process and waits for it. */
-void http_process__end(struct http_process *process);
+/* Ends the process and waits for it. Returns its status, as waitpid(2) has it; 0 if there is none. */
+int http_process__end(struct http_process *process);
 
 #endif

@@ -76,6 +76,8 @@ struct server {
 	struct metrics *metrics;
 	struct served_profile *newest;
 	bool has_asked;
+	__u64 refused_ns; /* when there was no copy the last time; 0: there was */
+	char why[HTTP_MAX_TOKEN + 1];
 	struct connection connections; /* heads of rings */
 	struct request waiting;
 	unsigned int n_connections, n_spans;
@@ -218,9 +220,11 @@ static enum MHD_Result answer_profile(struct server *server, struct request *req
 					      &bytes, &size);
 
 	if (err)
-		return refuse(server, request->connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
-			      err == -ESTALE ? "the recording has begun anew within the span"
-					     : strerror(-err));
+		return refuse(
+			server, request->connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+			err == -ESTALE
+				? "the end of the span lacks calls of its beginning; ask again"
+				: strerror(-err));
 	return answer(server, request->connection, MHD_HTTP_OK, "application/octet-stream", bytes,
 		      size, false);
 }
@@ -313,6 +317,10 @@ static enum MHD_Result begin(struct server *server, struct request *request, con
 	server->n_spans += request->seconds > 0;
 	if (server->newest && clock__now_ns() - server->newest->received_ns < FRESH_NS) {
 		request->copy = served_profile__hold(server->newest);
+		return go_on(server, request);
+	}
+	if (server->refused_ns && clock__now_ns() - server->refused_ns < FRESH_NS) {
+		memcpy(request->why, server->why, sizeof(request->why));
 		return go_on(server, request);
 	}
 	return want_copy(server, request);
@@ -425,6 +433,8 @@ static void hand_out(struct server *server, struct served_profile *copy, const c
 {
 	struct request *next;
 
+	server->refused_ns = copy ? 0 : clock__now_ns();
+	snprintf(server->why, sizeof(server->why), "%s", why);
 	for (struct request *at = server->waiting.next; at != &server->waiting; at = next) {
 		next = at->next;
 		if (at->stage != STAGE_COPY)

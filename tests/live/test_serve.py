@@ -417,6 +417,7 @@ def test_killed(runner, allocprof, tmp_path, sleeper, which):
     os.kill({"allocprof-http": http_pid, "recorder": recorder_pid, "server": serve.process.pid}[which], signal.SIGKILL)
     if which == "allocprof-http":
         wait_until(lambda: serve.children().get("allocprof-http", http_pid) != http_pid, "another process answers")
+        assert "the process that answers was ended by a signal: Killed; it is started again in 1 s" in serve.said()
         metrics = serve.metrics()
         assert total(metrics, "allocations_total") == total(metrics, "function_allocations_total") == 0
         assert total(metrics, "live_blocks") == 7
@@ -460,6 +461,19 @@ def test_bounded_series(runner, allocprof, tmp_path, target):
         one.ask("alloc 1000")
     later = wait_until(lambda: total(now := serve.metrics(), "allocations_total") == 4150 and now, "the calls are counted")
     assert listed == {label for label in later["allocprof_allocations_total"] if "(other)" not in label}
+
+
+def test_last_one_is_not_kept(runner, allocprof, tmp_path, sleeper):
+    serve = Serve(runner, allocprof, tmp_path, "-o", tmp_path / "kept", target=sleeper.pid)
+    serve.metrics()
+    serve.kept.rmdir()
+    serve.process.send_signal(signal.SIGTERM)
+    assert serve.process.wait(60) == 125 and "No such file or directory" in serve.said()
+
+
+def test_stop_while_it_loads(runner, allocprof, tmp_path, sleeper):
+    """It listens before the probes are there."""
+    Serve(runner, allocprof, tmp_path, target=sleeper.pid).end()
 
 
 def test_place_of_the_ended(runner, allocprof, tmp_path, target):
