@@ -336,19 +336,40 @@ static bool still_runs(pid_t pid, __u64 time_ns)
 	       stat.start_ticks * tick_ns <= time_ns + asleep_ns + tick_ns;
 }
 
-/* Keeps the control group that the program began in. One that has ended was in that of its parent. */
+/* Returns what a process of the group, or of one below, is known to be called by; NULL: none is. */
+static const char *find_group_name(const struct profile *profile, const char *group)
+{
+	for (size_t i = profile->n_processes; i-- > 0;) {
+		const struct profile_process *process = &profile->processes[i];
+
+		if (process->group && !strncmp(process->group, group, strlen(group)))
+			return process->group_name;
+	}
+	return NULL;
+}
+
+/* Keeps the control group that the program began in. One that has ended was in that of its parent, or
+ * came into the container that is followed. */
 static int place_program(struct collector *collector, const struct ap_process_record *record,
 			 const struct program *parent, __u32 process)
 {
 	struct profile *profile = collector->profile;
 	const struct profile_process *known =
 		parent && parent->process ? &profile->processes[parent->process - 1] : NULL;
+	const char *joined = collector->options.joined_group;
 	_cleanup_(free_ptr) char *path = NULL, *name = NULL;
 
 	if (still_runs(record->pid, record->time_ns))
 		path = control_group__read(record->pid);
 	if (known && known->group && (!path || !strcmp(path, known->group)))
 		return profile__set_group(profile, process, known->group, known->group_name);
+	if (!path && !known && joined && control_group__container(joined)) {
+		const char *found = find_group_name(profile, joined);
+
+		path = strdup(joined);
+		if (path && found)
+			return profile__set_group(profile, process, path, found);
+	}
 	if (!path)
 		return 0;
 	name = control_group__name(path, record->pid);

@@ -23,7 +23,10 @@ struct collector_options {
 	struct table_loader_options tables;
 	__u32 max_depth;
 	bool reads_groups; /* the control groups of processes are read in /proc when they begin */
-	bool sample;	   /* calls are sampled, and each stands for several */
+	/* The control group whose processes are followed when they execute a program; NULL: there is none.
+	 * The caller's, for as long as the collector is used. */
+	const char *joined_group;
+	bool sample; /* calls are sampled, and each stands for several */
 	__u32 sample_unit_shift;
 	/* Passes the pending mapping events to the collector: a stack may arrive before the event
 	 * of the mapping that contains its addresses. NULL: there are no such events. */

@@ -53,12 +53,21 @@ char *control_group__read(pid_t pid)
 	return best ? strdup(best) : NULL;
 }
 
+/* conmon(8) itself is in a group that has the id of its container, too. */
+static bool is_of_monitor(const char *path, const char *id)
+{
+	static const char word[] = "conmon-";
+
+	return (size_t)(id - path) >= strlen(word) &&
+	       !strncmp(id - strlen(word), word, strlen(word));
+}
+
 const char *control_group__container(const char *path)
 {
 	for (const char *at = path; *(at += strcspn(at, DIGITS));) {
 		size_t length = strspn(at, DIGITS);
 
-		if (length == CONTAINER_ID_DIGITS)
+		if (length == CONTAINER_ID_DIGITS && !is_of_monitor(path, at))
 			return at;
 		at += length;
 	}
@@ -126,6 +135,16 @@ static const char *find_argument(const char *text, size_t size, const char *opti
 	return NULL;
 }
 
+/* Returns whether the process is in the container: then it is none of those who start containers, whatever
+ * it calls itself. */
+static bool is_in_container(pid_t pid, const char *id)
+{
+	_cleanup_(free_ptr) char *path = control_group__read(pid);
+	const char *own = path ? control_group__container(path) : NULL;
+
+	return own && !strncmp(own, id, CONTAINER_ID_DIGITS);
+}
+
 static char *find_by_conmon(const char *id, pid_t pid)
 {
 	struct proc_stat stat;
@@ -138,7 +157,7 @@ static char *find_by_conmon(const char *id, pid_t pid)
 		size_t size;
 
 		pid = stat.parent;
-		if (!comm || strcmp(comm, "conmon\n") != 0)
+		if (!comm || strcmp(comm, "conmon\n") != 0 || is_in_container(pid, id))
 			continue;
 		arguments = proc_file__read(pid, "cmdline", &size);
 		of = arguments ? find_argument(arguments, size, "-c") : NULL;
@@ -154,8 +173,8 @@ static char *name_container(const char *id, pid_t pid)
 {
 	char *name = find_in_docker(id);
 
-	name = name ?: find_by_conmon(id, pid);
 	name = name ?: find_in_containerd(id);
+	name = name ?: find_by_conmon(id, pid);
 	if (name && *name)
 		return name;
 	free(name);
@@ -171,6 +190,11 @@ static bool is_unit(const char *word, size_t length)
 		    !strncmp(word + length - strlen(kinds[i]), kinds[i], strlen(kinds[i])))
 			return true;
 	return false;
+}
+
+bool control_group__is_unit(const char *word)
+{
+	return is_unit(word, strlen(word));
 }
 
 char *control_group__name(const char *path, pid_t pid)

@@ -21,6 +21,9 @@ char *control_group__read(pid_t pid);
 /* Returns the id of the container in @path, of CONTAINER_ID_DIGITS digits; NULL: there is none. */
 const char *control_group__container(const char *path);
 
+/* Returns whether @word is the name of a unit of systemd(1) that has processes. */
+bool control_group__is_unit(const char *word);
+
 /*
  * Returns what reports call the group, which the caller frees: the name of the container, or the
  * first digits of its id if its name cannot be found; else the innermost unit; else the last part of

@@ -132,7 +132,8 @@ static size_t match_group(const char *path, const char *group)
 		    (length == len || (length == len + strlen(".service") &&
 				       !strncmp(word + len, ".service", strlen(".service")))))
 			return word + length - path;
-		if (is_id(group) && memmem(word, length, group, len))
+		if (is_id(group) && memmem(word, length, group, len) &&
+		    !memmem(word, length, "conmon-", strlen("conmon-")))
 			return word + length - path;
 		word += length;
 	}
@@ -265,24 +266,51 @@ static int keep_container(struct process_set *set, pid_t pid, const void *contex
 	return set->group ? 0 : -ENOMEM;
 }
 
-/* Sets the group that is searched for. That of a container that is not known by name is named as it, as
- * runc(8) does. */
+/* Keeps the path of the process's group up to the word that is the name @context, as runc(8) names groups.
+ * Fails with -ENOTUNIQ if another one is kept. */
+static int keep_named_group(struct process_set *set, pid_t pid, const void *context)
+{
+	_cleanup_(free_ptr) char *path = control_group__read(pid);
+	size_t wanted = strlen(context);
+
+	for (char *word = path; word && (word = strchr(word, '/'));) {
+		size_t length = strcspn(++word, "/");
+
+		if (length != wanted || strncmp(word, context, length) != 0)
+			continue;
+		word[length] = '\0';
+		if (set->group && strcmp(set->group, path) != 0)
+			return -ENOTUNIQ;
+		free(set->group);
+		set->group = path;
+		path = NULL;
+		return 0;
+	}
+	return 0;
+}
+
 static int find_container(struct process_set *set, const char *container, struct error *error)
 {
 	int err = visit_processes(set, keep_container, container);
 
+	if (!err && !set->group && !control_group__is_unit(container))
+		err = visit_processes(set, keep_named_group, container);
 	if (err == -ENOTUNIQ)
 		return error__set(
 			error, err,
-			"'%s' is the name of several containers, %.12s and %.12s; give the id of one",
-			container, set->group, set->other_group);
+			"'%s' is the name of several containers; give the id of one, or --cgroup and "
+			"its path",
+			container);
 	if (err)
 		return error__set(error, err, "cannot search for processes in /proc: %s",
 				  strerror(-err));
 	if (set->group)
 		return 0;
-	set->group = strdup(container);
-	return set->group ? 0 : -ENOMEM;
+	return error__set(
+		error, -ESRCH,
+		"no process that runs now is in the container %s; podman ps, docker ps or "
+		"crictl ps show containers",
+		container);
 }
 
 static int compare_pids(const void *left, const void *right)

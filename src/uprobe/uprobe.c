@@ -25,6 +25,7 @@
 #include "memory_group.h"
 #include "parser.h"
 #include "probes.h"
+#include "process_set.h"
 #include "regions.h"
 #include "ring_reader.h"
 #include "runtimes.h"
@@ -243,6 +244,7 @@ static int open_collector(struct uprobe *uprobe, struct parser *parser, struct e
 		},
 		.max_depth = options->max_depth,
 		.reads_groups = true,
+		.joined_group = options->joins ? options->joins->group : NULL,
 		.sample = options->sample_bytes,
 		.sample_unit_shift = uprobe->skeleton->rodata->config.sample_unit_shift,
 		.refresh_mappings = uprobe__refresh_mappings,

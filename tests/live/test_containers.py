@@ -181,6 +181,30 @@ def test_names_of_groups(runner, allocprof, place, tmp_path, path, option, name)
     assert calls_by_group(data) == {name: 5}
 
 
+def test_monitor(runner, allocprof, place, tmp_path):
+    """Who watches a container has its id in the name of its group, and is not in it."""
+    inside, monitor = place(f"machine.slice/libpod-{ID}.scope"), place(f"libpod-conmon-{ID}.scope")
+    data = tmp_path / "data"
+    recorder = Recorder(runner, [allocprof, "record", "-o", data, "--container", ID[:12]])
+    inside.ask("alloc 5")
+    monitor.ask("alloc 7")
+    recorder.finish()
+    assert calls_by_group(data) == {ID[:12]: 5}
+
+
+def test_named_group(runner, allocprof, place, tmp_path):
+    """runc names a container's group as the container; a unit of such a name is another thing."""
+    container, unit = place(NAME), place(f"{NAME}.service")
+    data = tmp_path / "data"
+    recorder = Recorder(runner, [allocprof, "record", "-o", data, "--container", NAME])
+    container.ask("alloc 5")
+    unit.ask("alloc 7")
+    recorder.finish()
+    assert calls_by_group(data) == {NAME: 5}
+    refused = runner.run([allocprof, "stat", "--container", f"{NAME}.service"], expect=125).stderr.decode()
+    assert f"no process that runs now is in the container {NAME}.service" in refused
+
+
 @pytest.mark.parametrize("words, status, sentence", [
     (["--container", "nobody's"], 125, "no process that runs now is in the container nobody's; podman ps, docker ps or crictl ps"),
     (["--container", ""], 125, "'' is no control group"),
