@@ -229,6 +229,16 @@ static void tell_missing(const void *context)
 		event_log_file__report_missing(options->log, false);
 }
 
+static int judge_log(const void *context)
+{
+	const struct html_options *options = context;
+
+	return options->data.choice.strict && options->log &&
+			       !event_log_file__is_whole(options->log)
+		       ? EXIT_INCOMPLETE
+		       : EXIT_GOOD;
+}
+
 static int run_html(char **argv)
 {
 	static const struct data_command command = {
@@ -237,6 +247,7 @@ static int run_html(char **argv)
 		.prepare = prepare_html,
 		.write = write_html,
 		.tell = tell_missing,
+		.judge = judge_log,
 		.release = release_html,
 		.hides_run = true,
 	};

@@ -436,6 +436,16 @@ static void tell_runtimes(const void *context)
 		event_log_file__report_missing(options->log, false);
 }
 
+static int judge_log(const void *context)
+{
+	const struct report_options *options = context;
+
+	return options->data.choice.strict && options->log &&
+			       !event_log_file__is_whole(options->log)
+		       ? EXIT_INCOMPLETE
+		       : EXIT_GOOD;
+}
+
 static void release_report(void *context)
 {
 	struct report_options *options = context;
@@ -456,6 +466,7 @@ static int run_report(char **argv)
 		.prepare = prepare_report,
 		.write = write_report,
 		.tell = tell_runtimes,
+		.judge = judge_log,
 		.release = release_report,
 		.tells_all = true,
 	};

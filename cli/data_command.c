@@ -201,9 +201,8 @@ int selected__read_blocks(const struct selected *selected, struct data_choice *c
 	if (err)
 		return err;
 	wanted->filter = &choice->filter.options;
-	limit_time(choice);
+	/* Reading the log may take longer than expressions may, of which each has a limit of its own. */
 	err = event_blocks__read(opened, selected->profile, selected->groups, wanted, out, error);
-	sql_time__unlimit();
 	if (err)
 		event_log_reader__free(opened);
 	else

@@ -108,6 +108,13 @@ int event_log_file__open_of(const struct profile *profile, const char *input,
 	return 0;
 }
 
+bool event_log_file__is_whole(const struct event_log_reader *log)
+{
+	__u64 n_events, n_lost;
+
+	return event_log_reader__is_complete(log, &n_events, &n_lost) && !n_lost;
+}
+
 int event_log_file__report_missing(const struct event_log_reader *log, bool strict)
 {
 	__u64 n_events, n_lost;
@@ -126,5 +133,5 @@ int event_log_file__report_missing(const struct event_log_reader *log, bool stri
 				"read {it|them}, or could not be written",
 				n_lost)
 				.text);
-	return strict && (!complete || n_lost) ? EXIT_INCOMPLETE : EXIT_GOOD;
+	return strict && !event_log_file__is_whole(log) ? EXIT_INCOMPLETE : EXIT_GOOD;
 }

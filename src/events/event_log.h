@@ -159,6 +159,8 @@ struct event_log_item {
  * end, -EINVAL if the log is damaged there, or another negative errno; @error is set. */
 int event_log_reader__next(struct event_log_reader *reader, struct event_log_item *item,
 			   struct error *error);
+/* Returns how many bytes of the file were read. */
+__u64 event_log_reader__read_bytes(const struct event_log_reader *reader);
 /* To be called at the end. Stores how many events were read, and returns whether the log says that
  * it is complete; then *@n_lost events are missing. Otherwise it was cut off, and only its whole
  * blocks were read. */

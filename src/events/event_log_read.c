@@ -510,6 +510,11 @@ int event_log_reader__next(struct event_log_reader *reader, struct event_log_ite
 	}
 }
 
+__u64 event_log_reader__read_bytes(const struct event_log_reader *reader)
+{
+	return reader->read_bytes;
+}
+
 bool event_log_reader__is_complete(const struct event_log_reader *reader, __u64 *n_events,
 				   __u64 *n_lost)
 {

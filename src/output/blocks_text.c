@@ -168,7 +168,7 @@ static void print_notes(const struct report_output *output)
 	const struct event_blocks *blocks = output->blocks;
 	FILE *to = output->terminal.to;
 
-	if (blocks->blocks && blocks->n == output->top)
+	if (blocks->is_cut)
 		fprintf(to, "\nThese are %s; --top=0 prints all\n", number__count(blocks->n).text);
 	if (blocks->unknown)
 		fprintf(to,

@@ -18,6 +18,9 @@
 #include "profile.h"
 
 #define JUDGED_AT_ONCE (1 << 18)
+/* Bounds for what is kept of a log, by the bytes that were read of it. */
+#define MEMORY_AT_LEAST (256ULL << 20)
+#define MEMORY_PER_BYTE 1024
 
 /* A block that is alive, in a list of those of its address space. */
 struct live {
@@ -196,7 +199,8 @@ static int tidy_index(struct replay *replay)
 {
 	int err = 0;
 
-	if (replay->index.n_used < 2 * replay->n_alive + 4096)
+	/* All entries are gone through, also free ones. */
+	if (replay->index.n_used < 2 * replay->n_alive + replay->n_live + 4096)
 		return 0;
 	hash_table__release(&replay->index);
 	for (size_t i = 0; i < replay->n_live && !err; i++)
@@ -319,8 +323,10 @@ static void sort_found(struct replay *replay)
 
 	if (found->n)
 		qsort(found->list, found->n, sizeof(*found->list), compares[replay->options->sort]);
-	if (found->n > replay->options->most)
+	if (found->n > replay->options->most) {
 		found->n = replay->options->most;
+		found->is_cut = true;
+	}
 }
 
 static __u64 multiply(__u64 a, __u64 b)
@@ -370,6 +376,14 @@ static int resolve(struct replay *replay, struct event_block *block)
 	return err;
 }
 
+/* Returns whether the log may still say which stack the site @id has. */
+static bool is_unsaid(const struct replay *replay, __u32 id)
+{
+	const struct event_log_site *site = event_log_reader__site(replay->log, id);
+
+	return site && !site->stack;
+}
+
 /* Moves those of the pending blocks to the front that are to be judged, and the @n_waiting behind them whose stacks the log
  * has not said yet. */
 static int choose_pending(struct replay *replay, bool is_end, size_t *n_waiting)
@@ -380,10 +394,10 @@ static int choose_pending(struct replay *replay, bool is_end, size_t *n_waiting)
 	*n_waiting = 0;
 	for (size_t i = 0; i < all; i++) {
 		struct event_block block = pending[i];
-		const struct event_log_site *site =
-			event_log_reader__site(replay->log, block.count);
 
-		if (site && !site->stack && !is_end) {
+		if (!is_end &&
+		    (is_unsaid(replay, block.count) || is_unsaid(replay, block.next_count) ||
+		     is_unsaid(replay, block.ended_thread))) {
 			pending[n + (*n_waiting)++] = block;
 			continue;
 		}
@@ -531,6 +545,25 @@ static void note_end(struct replay *replay, __u32 entry, const struct event_log_
 	block->next_count = event->site;
 }
 
+/* A log of equal events is small, and what its blocks need is not. Of a recording each event takes a
+ * byte at the least, since the time goes on between two. */
+static int check_size(const struct replay *replay, struct error *error)
+{
+	__u64 bytes = replay->live_room * sizeof(*replay->live) +
+		      replay->threads_room * sizeof(*replay->threads) +
+		      replay->pending_room * sizeof(*replay->pending) +
+		      replay->list_room * sizeof(*replay->found.list);
+	__u64 most = MEMORY_AT_LEAST + MEMORY_PER_BYTE * event_log_reader__read_bytes(replay->log);
+
+	return bytes <= most
+		       ? 0
+		       : error__set(error, -EFBIG,
+				    "the blocks of the event log need more than %llu MiB after "
+				    "its first %llu bytes; it is damaged, or made to fill the "
+				    "memory: record again",
+				    most >> 20, event_log_reader__read_bytes(replay->log));
+}
+
 static int take_event(struct replay *replay, const struct event_log_event *event,
 		      struct error *error)
 {
@@ -553,7 +586,7 @@ static int take_event(struct replay *replay, const struct event_log_event *event
 	}
 	if (!err && begins && event->id && begin(replay, event))
 		err = fail_for_memory(error);
-	return err;
+	return err ?: check_size(replay, error);
 }
 
 /* Ends the blocks of an address space that an exec has ended. */

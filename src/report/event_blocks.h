@@ -57,6 +57,7 @@ struct event_blocks_options {
 struct event_blocks {
 	struct event_block *list; /* owned */
 	size_t n;
+	bool is_cut;		  /* more are selected than the list has */
 	__u64 blocks, size_bytes; /* of all that are selected */
 	__u64 logged;		  /* blocks of the log */
 	__u64 unknown;		  /* of these, blocks whose calls the data file does not have */

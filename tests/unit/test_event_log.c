@@ -12,8 +12,11 @@
 #include <zlib.h>
 
 #include "error.h"
+#include "event_blocks.h"
 #include "event_log.h"
 #include "event_log_format.h"
+#include "filter.h"
+#include "profile.h"
 #include "random.h"
 
 #define N_EVENTS 3000
@@ -407,9 +410,46 @@ static void test_other_files_are_refused(void **state)
 	assert_int_equal(event_log_reader__open("nowhere", &reader, &error), -ENOENT);
 }
 
+/* They pack a thousand times smaller than the blocks are. */
+static void test_more_blocks_than_bytes(void **state)
+{
+	const struct event_log_process process = {
+		.pid = 100, .space = 1, .time_ns = 5, .comm = "app"
+	};
+	struct event_log_event event = {
+		.process = 1, .site = 1, .time_ns = 9, .size_bytes = 8, .weight = 1
+	};
+	struct filter_options filter = { 0 };
+	const struct event_blocks_options options = { .filter = &filter, .most = 10 };
+	struct profile *profile = profile__new();
+	struct event_log_writer *writer;
+	struct event_log_reader *reader;
+	struct event_blocks blocks;
+	struct error error = { 0 };
+
+	assert_int_equal(event_log_writer__new("log", &writer, &error), 0);
+	assert_int_equal(event_log_writer__process(writer, &process), 0);
+	assert_int_equal(
+		event_log_writer__site(writer, &(struct event_log_site){ 1, 0, "", "malloc" }), 0);
+	for (event.id = 1; event.id <= 2500000; event.id++) {
+		event.address += 16;
+		assert_int_equal(event_log_writer__event(writer, &event), 0);
+	}
+	assert_int_equal(event_log_writer__end(writer, 0), 0);
+	event_log_writer__free(writer);
+	reader = open_log("log");
+	assert_int_equal(event_blocks__read(reader, profile, NULL, &options, &blocks, &error),
+			 -EFBIG);
+	assert_non_null(strstr(error.text, "made to fill the memory"));
+	event_log_reader__free(reader);
+	profile__free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_more_blocks_than_bytes, enter_directory,
+						leave_directory),
 		cmocka_unit_test_setup_teardown(test_reads_what_was_written, enter_directory,
 						leave_directory),
 		cmocka_unit_test_setup_teardown(test_an_older_log_is_kept_until_there_is_a_block,
