@@ -39,11 +39,39 @@ struct debuginfod_client *debuginfod_client__open(const struct debuginfod_report
 	return client;
 }
 
+/* Returns whether the variable is one of those that the program and its library look at. */
+static bool is_needed(const char *variable)
+{
+	static const char *const needed[] = {
+		"PATH=",      "HOME=",	     "XDG_CACHE_HOME=", "DEBUGINFOD_",
+		"SSL_CERT_",  "http_proxy=", "https_proxy=",	"HTTPS_PROXY=",
+		"all_proxy=", "ALL_PROXY=",  "no_proxy=",	"NO_PROXY="
+	};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+		if (!strncmp(variable, needed[i], strlen(needed[i])))
+			return true;
+	return false;
+}
+
+/* Leaves only these variables: others of the same user may read those of a program that it executes,
+ * and this process's may have secrets of root's. */
+static void reduce_environment(void)
+{
+	char **to = environ;
+
+	for (char **from = environ; *from; from++)
+		if (is_needed(*from))
+			*to++ = *from;
+	*to = NULL;
+}
+
 /* Runs in the child. All its other descriptors are closed when it is executed. */
 static void execute(const char *build_id, int path, int messages, pid_t parent)
 	__attribute__((noreturn));
 static void execute(const char *build_id, int path, int messages, pid_t parent)
 {
+	reduce_environment();
 	/* The texts of errors are looked for in what it writes. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != parent ||
 	    setenv("LC_ALL", "C", 1) || dup2(path, STDOUT_FILENO) < 0 ||

@@ -22,10 +22,12 @@
 static const char script[] =
 	"#!/bin/sh\n"
 	"[ \"$1 $2\" = '-v debuginfo' ] || exit 1\n"
+	/* Others may read its environment. */
+	"[ -z \"$SECRET\" ] || exit 1\n"
 	"echo 'server urls none' >&2\n"
 	"case $3 in\n"
-	"found) echo 'Progress 1 / 2' >&2; echo 'Progress 2 / 2' >&2; echo \"$DIRECTORY/file\" ;;\n"
-	"lost) echo \"$DIRECTORY/nothing\" ;;\n"
+	"found) echo 'Progress 1 / 2' >&2; echo 'Progress 2 / 2' >&2; echo \"$HOME/file\" ;;\n"
+	"lost) echo \"$HOME/nothing\" ;;\n"
 	"silent) ;;\n"
 	"missing) echo 'Server query failed: No such file or directory' >&2; exit 1 ;;\n"
 	"refused) echo 'Server query failed: Connection refused' >&2; exit 1 ;;\n"
@@ -71,7 +73,8 @@ static int set_up(void **state)
 	write_file(directory, "file", "contents");
 	snprintf(path, sizeof(path), "%s:/usr/bin:/bin", directory);
 	assert_int_equal(setenv("PATH", path, 1), 0);
-	assert_int_equal(setenv("DIRECTORY", directory, 1), 0);
+	assert_int_equal(setenv("HOME", directory, 1), 0);
+	assert_int_equal(setenv("SECRET", "known to root", 1), 0);
 	*state = directory;
 	return 0;
 }
