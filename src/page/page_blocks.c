@@ -64,6 +64,8 @@ static json_object *sums_of(const struct event_blocks *blocks)
 	json_object *object = json_object_new_object();
 
 	json_object_object_add(object, "selected", json_object_new_uint64(blocks->blocks));
+	json_object_object_add(object, "is_cut", json_object_new_boolean(blocks->is_cut));
+	json_object_object_add(object, "unknown", json_object_new_uint64(blocks->unknown));
 	json_object_object_add(object, "logged", json_object_new_uint64(blocks->logged));
 	return object;
 }

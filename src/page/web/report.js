@@ -181,7 +181,7 @@ class ReportPage {
 			const { meta } = this.after;
 			const groups = [...this.groups.keys()].filter((group) => this.groups[group].threads[0].some((thread) => key.has(thread)));
 			// Where there are many processes, groups have those of all that have a name.
-			const isOne = by === "process" && groups.some((group) => this.groups[group].pid === null);
+			const isOne = by === "process" && this.sides.length === 1 && groups.some((group) => this.groups[group].pid === null);
 			this.threads.only(groups, isOne ? meta.threads[[...key][0]][0] : null);
 		}
 	}

@@ -73,9 +73,10 @@ export class BlockPanel {
 
 	caption() {
 		const { bytes, sums } = this.recording.blocks;
-		const which = sums.selected > bytes.length ? `The ${formatCount(bytes.length)} largest of ${formatCounted(sums.selected, "blocks")} of the event log.`
-			: "The blocks of the event log.";
-		return `${which} allocprof report --blocks lists all.`;
+		const unknown = sums.unknown ? ` ${formatCounted(sums.unknown, "more blocks")} of the log are of calls that the data file does not have.` : "";
+		const which = sums.is_cut ? `The ${formatCount(bytes.length)} largest of ${formatCounted(sums.selected, "blocks")} of the event log.`
+			: sums.selected === sums.logged ? "The blocks of the event log." : "Those blocks of the event log that are selected.";
+		return `${which}${unknown} allocprof report --blocks lists all.`;
 	}
 
 	threadOf(thread, id) {
