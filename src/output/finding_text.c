@@ -24,6 +24,8 @@ struct finding_text {
 
 /* A function's name has so many columns on a terminal at most. */
 #define NAME_COLUMNS 60
+/* From so many times as much on, the number of times reads better than a percentage. */
+#define MANY_FOLD 10
 
 static const char *bytes_of(__u64 bytes, struct number_text *text)
 {
@@ -170,13 +172,16 @@ static int finding_text__make_moved(const struct moved *moved, struct finding_te
 	struct number_text numbers[3];
 	const __u64 values[] = { fell ? moved->before - moved->after : moved->after - moved->before,
 				 moved->before, moved->after };
-	char share[32] = ", from nothing";
+	char share[64] = ", from nothing";
 	int n;
 
 	*text = (struct finding_text){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		numbers[i] = is_bytes ? number__bytes(values[i], false) : number__count(values[i]);
-	if (moved->before)
+	if (moved->before && !fell && moved->after / moved->before >= MANY_FOLD)
+		snprintf(share, sizeof(share), ", %s-fold",
+			 number__count(moved->after / moved->before).text);
+	else if (moved->before)
 		snprintf(share, sizeof(share), ", %.1f %%", 100.0 * values[0] / moved->before);
 	n = asprintf(&text->says, "%s %s by %s%s", names[moved->cost], fell ? "fell" : "grew",
 		     numbers[0].text, share);
