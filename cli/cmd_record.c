@@ -571,6 +571,7 @@ int record__run(char **argv, const struct recorder_owner *owner)
 {
 	struct record_options options = {
 		.measure.owner = owner,
+		.measure.choice.owner = owner ? owner->pid : 0,
 		.measure.quiet = owner,
 		.no_symbols = owner,
 		.no_checkpoints = owner,

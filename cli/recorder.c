@@ -116,7 +116,7 @@ static void close_others(int *kept, size_t n)
 }
 
 /* Never returns. */
-static void run_child(char **argv, const struct recorder_owner *owner, int errors, pid_t parent)
+static void run_child(char **argv, const struct recorder_owner *owner, int errors)
 {
 	int kept[] = { owner->control_fd, owner->copy_fd, owner->final_fd };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -124,7 +124,7 @@ static void run_child(char **argv, const struct recorder_owner *owner, int error
 	int status;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent || null < 0)
+	if (getppid() != owner->pid || null < 0)
 		_exit(EXIT_OURS);
 	setsid();
 	sigemptyset(&none);
@@ -169,13 +169,13 @@ static int open_ends(struct recorder *recorder, struct child_ends *ends)
 
 static int fork_child(struct recorder *recorder, const struct child_ends *ends, char **argv)
 {
-	const struct recorder_owner owner = { ends->control, recorder->copy, recorder->final };
-	pid_t parent = getpid();
+	const struct recorder_owner owner = { getpid(), ends->control, recorder->copy,
+					      recorder->final };
 
 	fflush(NULL);
 	recorder->pid = fork();
 	if (!recorder->pid)
-		run_child(argv, &owner, ends->errors, parent);
+		run_child(argv, &owner, ends->errors);
 	if (recorder->pid < 0) {
 		recorder->pid = 0;
 		return -errno;

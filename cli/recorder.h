@@ -93,6 +93,7 @@ void recorder__free(struct recorder *recorder);
 
 /* For cmd_record.c: what the child has from its owner. */
 struct recorder_owner {
+	pid_t pid;
 	int control_fd;	       /* a connected socket, by which the owner asks for copies */
 	int copy_fd, final_fd; /* files for the copies, and for the recording at its end */
 };

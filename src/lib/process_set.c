@@ -199,14 +199,19 @@ static bool has_user(pid_t pid, uid_t user)
 	return proc_status__number(pid, "Uid", &real) && (uid_t)real == user;
 }
 
+static bool is_own(const struct process_set *set, pid_t pid)
+{
+	return pid == getpid() || (set->owner && pid == set->owner);
+}
+
 /* Returns whether it is a process that could be measured: no thread of the kernel, none that has
- * ended, and neither this one nor one that it has forked. */
-static bool is_measurable(pid_t pid)
+ * ended, and neither this one nor its owner, nor one that either has forked. */
+static bool is_measurable(const struct process_set *set, pid_t pid)
 {
 	struct proc_stat stat;
 
-	return pid > 0 && pid != getpid() && !proc_stat__read(pid, &stat) && stat.state != 'Z' &&
-	       !(stat.parent == getpid() && has_name(pid, "allocprof*")) &&
+	return pid > 0 && !is_own(set, pid) && !proc_stat__read(pid, &stat) && stat.state != 'Z' &&
+	       !(is_own(set, stat.parent) && has_name(pid, "allocprof*")) &&
 	       !(stat.flags & PROC_IS_KERNEL_THREAD);
 }
 
@@ -224,7 +229,7 @@ static int visit_processes(struct process_set *set,
 	while (!err && (entry = readdir(directory))) {
 		pid_t pid = atoi(entry->d_name);
 
-		if (is_measurable(pid))
+		if (is_measurable(set, pid))
 			err = visit(set, pid, context);
 	}
 	closedir(directory);
@@ -415,6 +420,7 @@ int process_set__search(struct process_set *set, const struct process_choice *ch
 		return error__set(error, -EINVAL,
 				  "'' is no control group; give its path, a unit such as "
 				  "nginx.service, or the name or id of a container");
+	set->owner = choice->owner;
 	err = choice->group	  ? name_group(set, choice->group)
 	      : choice->container ? find_container(set, choice->container, error)
 				  : 0;

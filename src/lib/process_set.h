@@ -29,6 +29,7 @@ struct process_set {
 	char *group;	   /* as it is searched by; NULL: not given; owned */
 	char *other_group; /* another one that the name fits; owned */
 	bool was_searched;
+	pid_t owner; /* as in the choice */
 	struct process_joining joining;
 };
 
@@ -56,6 +57,8 @@ struct process_choice {
 	const char *container;
 	/* Name or number of their real user. */
 	const char *user;
+	/* The process that has this one search: it is none of them, as this one is not. 0: there is none. */
+	pid_t owner;
 };
 
 /* Adds these processes. Returns 0, -ESRCH if there is none now, or another negative errno; with @error

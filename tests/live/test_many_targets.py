@@ -361,6 +361,17 @@ def test_own_processes(runner, allocprof, target, group, tmp_path):
     assert {comm for (comm,) in Recording(data).database.execute("SELECT comm FROM processes")} == {"sleeper"}
 
 
+def test_own_processes_of_top(runner, allocprof, target, group):
+    """Neither does its recorder measure the process that shows, nor that one's helpers."""
+    process = Obedient(runner, [target("sleeper")])
+    (group / "cgroup.procs").write_text(str(process.pid))
+    shown = runner.run(["sh", "-c", 'echo $$ > "$0"/cgroup.procs; exec "$@"', group, allocprof, "top", "-b", "-n", "3", "-d", "100ms",
+                        "--by=process", "--totals", "--cgroup", group], expect=0).stdout.decode()
+    process.exit()
+    assert "allocprof top, " in shown and f": sleeper ({process.pid}), " in shown
+    assert not [line for line in shown.splitlines() if "allocprof (" in line]
+
+
 def test_begin_at(runner, allocprof, target, tmp_path):
     """The memory is that of all of them."""
     small, large = (Obedient(runner, [target("sleeper")]) for _ in range(2))
