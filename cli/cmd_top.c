@@ -219,8 +219,7 @@ static int start_outside(struct top_command *command, const struct error *why, s
 	command->recorder = NULL;
 	command->tries_inside = command->has_asked = false;
 	free(command->words.words[--command->words.n]);
-	snprintf(command->view.note, sizeof(command->view.note),
-		 "not counted inside of the processes: %.900s", why->text);
+	message__print("not counted inside of the processes: %s", why->text);
 	return recorder__start(&command->words, &command->recorder, error);
 }
 
@@ -289,7 +288,6 @@ static int take_copy(struct top_command *command, bool has_ended, struct error *
 	return 0;
 }
 
-/* What the recorder prints is said where it can be read. */
 static void take_messages(struct top_command *command)
 {
 	char line[TOP_TEXT];
@@ -297,12 +295,8 @@ static void take_messages(struct top_command *command)
 	/* Until then the last of them may be the reason for which nothing is recorded. */
 	if (!command->view.top.n_copies)
 		return;
-	while (recorder__next_message(command->recorder, line, sizeof(line))) {
-		if (command->screen)
-			snprintf(command->view.note, sizeof(command->view.note), "%s", line);
-		else
-			message__print("%s", line);
-	}
+	while (recorder__next_message(command->recorder, line, sizeof(line)))
+		message__print("%s", line);
 }
 
 /* Returns 1 if the command goes on, 0 at its end, or a negative errno with @error set. */
@@ -314,10 +308,11 @@ static int take_end(struct top_command *command, const struct error *why, struct
 		return take_copy(command, true, error) ?: !!command->screen;
 	if (command->view.top.n_copies) {
 		command->view.has_ended = true;
-		snprintf(command->view.note, sizeof(command->view.note), "%.900s", why->text);
-		if (command->screen)
-			top_screen__draw(command->screen);
-		return command->screen ? 1 : error__set(error, -ECHILD, "%s", why->text);
+		if (!command->screen)
+			return error__set(error, -ECHILD, "%s", why->text);
+		message__error(why, -ECHILD);
+		top_screen__draw(command->screen);
+		return 1;
 	}
 	if (command->tries_inside && status != EXIT_USAGE)
 		return start_outside(command, why, error) ?: 1;
@@ -335,10 +330,8 @@ static int attend_recorder(struct top_command *command, struct error *error)
 		return take_copy(command, false, error) ?: 1;
 	case RECORDER_REFUSED:
 		command->has_asked = false;
-		snprintf(command->view.note, sizeof(command->view.note), "%.900s", why.text);
+		message__error(&why, -EIO);
 		plan(command);
-		if (!command->screen)
-			message__print("%s", why.text);
 		return 1;
 	case RECORDER_ENDED:
 		return take_end(command, &why, error);
@@ -414,6 +407,14 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* What would be printed would be lost on the screen. */
+static void take_note(const char *text, void *context)
+{
+	struct top_view *view = context;
+
+	snprintf(view->note, sizeof(view->note), "%s", text);
+}
+
 static int begin(struct top_command *command, struct error *error)
 {
 	int err = command->is_batch ? 0 : top_screen__check(error);
@@ -435,9 +436,11 @@ static int begin(struct top_command *command, struct error *error)
 	if (command->is_batch)
 		return 0;
 	err = top_screen__open(&command->view, &command->screen, error);
-	if (!err)
-		top_screen__draw(command->screen);
-	return err;
+	if (err)
+		return err;
+	message__divert(take_note, &command->view);
+	top_screen__draw(command->screen);
+	return 0;
 }
 
 static int run_top(char **argv)
@@ -458,6 +461,7 @@ static int run_top(char **argv)
 	err = begin(&command, &error);
 	if (!err)
 		err = run(&command, &error);
+	message__divert(NULL, NULL);
 	top_screen__close(command.screen);
 	recorder__free(command.recorder);
 	recorder_words__release(&command.words);

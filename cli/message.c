@@ -13,6 +13,17 @@
 #include "text.h"
 #include "user_terminal.h"
 
+static struct {
+	void (*take)(const char *text, void *context);
+	void *context;
+} diversion;
+
+void message__divert(void (*take)(const char *text, void *context), void *context)
+{
+	diversion.take = take;
+	diversion.context = context;
+}
+
 void message__print(const char *fmt, ...)
 {
 	char text[2048];
@@ -22,6 +33,10 @@ void message__print(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	utf8__clean(text);
+	if (diversion.take) {
+		diversion.take(text, diversion.context);
+		return;
+	}
 	progress__clear();
 	fprintf(stderr, "allocprof: %s\n", text);
 }

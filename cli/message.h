@@ -11,6 +11,8 @@ struct error;
 /* Prints a message. Control characters are printed as '?', so that names cannot steer the
  * terminal. */
 void message__print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Has @take show what would be printed from now on; NULL: it is printed. */
+void message__divert(void (*take)(const char *text, void *context), void *context);
 
 /* Prints the sentence of @error or, if it has none, the meaning of the negative errno @err. */
 void message__error(const struct error *error, int err);

@@ -274,9 +274,12 @@ static void draw_bottom(const struct top_screen *screen)
 		snprintf(text, sizeof(text), "Write a recording to: %s_", screen->typed);
 		break;
 	default:
-		snprintf(text, sizeof(text), "%s",
-			 "F1 Help F4 Filter F5 By F6 Sort  Enter Open  p Pause r Mark w Write "
-			 "F10 Quit");
+		snprintf(
+			text, sizeof(text), "%s",
+			screen->view->note[0]
+				? screen->view->note
+				: "F1 Help F4 Filter F5 By F6 Sort  Enter Open  p Pause r Mark w Write "
+				  "F10 Quit");
 	}
 	/* The last column stays empty: some terminals scroll when it is written. */
 	move(LINES - 1, 0);

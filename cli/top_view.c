@@ -337,17 +337,14 @@ static void print_pace(const struct top_view *view, FILE *to)
 			100.0 * view->cost_ns / (view->every_ns + view->cost_ns));
 }
 
-/* The note, or else what the numbers lack. */
+/* What the numbers lack. */
 static void print_lack(const struct top_view *view, FILE *to)
 {
 	_cleanup_(free_ptr) char *lines = NULL;
 	size_t n = 0;
 
-	if (view->note[0] || !view->now.profile) {
-		fputs(view->note, to);
-		return;
-	}
-	if (completeness__lines(view->now.profile, COMPLETENESS_TIMES, &lines) || !lines[0])
+	if (!view->now.profile ||
+	    completeness__lines(view->now.profile, COMPLETENESS_TIMES, &lines) || !lines[0])
 		return;
 	for (const char *at = lines; *at; at++)
 		n += *at == '\n' && at[1];

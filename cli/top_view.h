@@ -34,7 +34,7 @@ struct top_view {
 	size_t n_given_rules;		/* rules of the filter that options gave */
 	char filter[TOP_TEXT];		/* the filter that was typed, "" if none */
 	char filter_rule[TOP_TEXT + 3]; /* what became of it */
-	char note[TOP_TEXT];		/* what there is to say, "" if nothing */
+	char note[TOP_TEXT];		/* what the screen has to say, "" if nothing */
 	__u64 every_ns,
 		cost_ns; /* time from a copy to the next, and the processor time of the last one */
 	size_t n_raw_frames; /* of the last copy, as it came */
