@@ -264,15 +264,24 @@ struct adding {
 	size_t room;
 };
 
+/* Returns the label of the function that the rows of functions have for a group; nothing charges mappings
+ * and page faults to any, and the innermost has them then. */
+static __u32 function_label(const struct adding *adding, __u32 group)
+{
+	__u32 function = adding->charges.of_groups[group];
+
+	return function ? adding->charges.functions[function - 1].label
+			: adding->groups->groups[group].frames[0];
+}
+
 static __u64 key_of(const struct adding *adding, enum top_by by, const struct profile_count *count)
 {
-	__u32 group = adding->groups->by_stack[count->stack - 1], function;
+	__u32 group = adding->groups->by_stack[count->stack - 1];
 	__u64 seed = adding->top->seed;
 
 	switch (by) {
 	case TOP_BY_FUNCTION:
-		function = adding->charges.of_groups[group];
-		return function ? adding->labels[adding->charges.functions[function - 1].label] : 0;
+		return adding->labels[function_label(adding, group)];
 	case TOP_BY_THREAD:
 		return hash_thread(adding->profile, seed, count->thread);
 	case TOP_BY_PROCESS:
@@ -303,7 +312,7 @@ static struct top_row *get_row(struct adding *adding, const struct profile_count
 {
 	struct top_rows *rows = adding->rows;
 	__u64 key = key_of(adding, rows->by, count);
-	__u32 group = adding->groups->by_stack[count->stack - 1], function;
+	__u32 group = adding->groups->by_stack[count->stack - 1];
 	__u32 found = hash_table__find(&adding->index, key, has_key, rows, &key);
 
 	if (found)
@@ -311,12 +320,10 @@ static struct top_row *get_row(struct adding *adding, const struct profile_count
 	if (array__reserve(&rows->rows, &adding->room, rows->n + 1, sizeof(*rows->rows)) ||
 	    hash_table__insert(&adding->index, key, rows->n + 1))
 		return NULL;
-	function = adding->charges.of_groups[group];
 	rows->rows[rows->n] = (struct top_row){
 		.key = key,
 		.group = group,
-		.label = function ? adding->charges.functions[function - 1].label
-				  : adding->groups->groups[group].frames[0],
+		.label = function_label(adding, group),
 		.depth = adding->charges.depths[group],
 		.process = count->process,
 		.thread = count->thread,

@@ -21,7 +21,7 @@ struct numbers {
 
 /* What a caller has allocated in a process. Blocks are of BLOCK_BYTES. */
 static void add_calls(struct profile *profile, __u32 process, unsigned int caller,
-		      struct numbers numbers)
+		      enum ap_function called, struct numbers numbers)
 {
 	__u32 module, thread, function, frames[2], stack, count;
 	char name[16];
@@ -40,7 +40,7 @@ static void add_calls(struct profile *profile, __u32 process, unsigned int calle
 	}
 	err |= profile__add_thread(profile, process, "worker", &thread);
 	err |= profile__add_stack(profile, frames, 2, AP_END_COMPLETE, &stack);
-	err |= profile__add_count(profile, thread, stack, AP_MALLOC, numbers.calls,
+	err |= profile__add_count(profile, thread, stack, called, numbers.calls,
 				  numbers.calls * BLOCK_BYTES, &count);
 	err |= profile__add_blocks(
 		profile, &(struct profile_blocks){
@@ -61,8 +61,8 @@ static struct profile *make_copy(struct numbers one, struct numbers two, bool ba
 
 	assert_non_null(profile);
 	assert_int_equal(profile__add_process(profile, 0, 7, 0, "target", &process), 0);
-	add_calls(profile, process, backwards ? 2 : 1, backwards ? two : one);
-	add_calls(profile, process, backwards ? 1 : 2, backwards ? one : two);
+	add_calls(profile, process, backwards ? 2 : 1, AP_MALLOC, backwards ? two : one);
+	add_calls(profile, process, backwards ? 1 : 2, AP_MALLOC, backwards ? one : two);
 	return profile;
 }
 
@@ -215,6 +215,30 @@ static void test_ended_process(void **state)
 	}
 }
 
+/* Mappings, which nothing charges to a function, are the innermost one's, each its own. */
+static void test_mappings(void **state)
+{
+	struct profile *profile = profile__new();
+	struct top top = { 0 };
+	struct shown shown = { 0 };
+	struct top_rows rows;
+	__u32 process;
+
+	assert_non_null(profile);
+	assert_int_equal(profile__add_process(profile, 0, 7, 0, "target", &process), 0);
+	add_calls(profile, process, 1, AP_MMAP, (struct numbers){ 10, 1 });
+	add_calls(profile, process, 2, AP_MMAP, (struct numbers){ 20, 20 });
+	take(&top, &shown, 1, profile);
+	rows = rows_of(&top, &shown, (struct top_wish){ .sort = TOP_CALLS });
+	assert_int_equal(rows.n, 2);
+	assert_string_equal(name_of(&shown, &rows.rows[0]), "caller_2");
+	assert_string_equal(name_of(&shown, &rows.rows[1]), "caller_1");
+	assert_float_equal(rows.rows[0].values[TOP_LIVE], 2000, 0);
+	top_rows__release(&rows);
+	release(&shown);
+	top__release(&top);
+}
+
 /* A scope selects what a row is the sum of. */
 static void test_scope(void **state)
 {
@@ -240,9 +264,9 @@ static void test_scope(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rates),  cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_minute), cmocka_unit_test(test_ended_process),
-		cmocka_unit_test(test_scope),
+		cmocka_unit_test(test_rates),	 cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_minute),	 cmocka_unit_test(test_ended_process),
+		cmocka_unit_test(test_mappings), cmocka_unit_test(test_scope),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
