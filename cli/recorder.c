@@ -129,6 +129,8 @@ static void run_child(char **argv, const struct recorder_owner *owner, int error
 	setsid();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* It ends in order also when its sentences are read no more. */
+	signal(SIGPIPE, SIG_IGN);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(errors, STDERR_FILENO);
@@ -374,12 +376,13 @@ void recorder__free(struct recorder *recorder)
 	if (!recorder)
 		return;
 	close_fd(&recorder->control);
+	/* The child would wait for ever to write what nobody reads. */
+	shut(&recorder->errors);
 	recorder__stop(recorder);
 	if (recorder->pid)
 		while (waitpid(recorder->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	close_fd(&recorder->epoll);
-	close_fd(&recorder->errors);
 	close_fd(&recorder->pidfd);
 	close_fd(&recorder->copy);
 	close_fd(&recorder->final);
