@@ -256,21 +256,24 @@ static void plan(struct top_command *command)
 		clock__now_ns() + (view->top.n_copies > 1 ? view->every_ns : command->interval_ns);
 }
 
-static void show(struct top_command *command)
+static int show(struct top_command *command, struct error *error)
 {
 	struct terminal terminal;
 
 	if (command->screen) {
 		top_screen__draw(command->screen);
-		return;
+		return 0;
 	}
 	terminal = terminal__of(stdout);
 	/* The first copy is what the next is compared with. */
 	if (command->view.top.n_copies < 2 && !command->view.has_ended)
-		return;
+		return 0;
 	top_view__print(&command->view, command->rows, &terminal);
-	fflush(stdout);
+	if (fflush(stdout) || ferror(stdout))
+		return error__set(error, -EIO, "cannot write standard output: %s; write elsewhere",
+				  strerror(errno));
 	command->n_shown++;
+	return 0;
 }
 
 static int take_copy(struct top_command *command, bool has_ended, struct error *error)
@@ -284,8 +287,7 @@ static int take_copy(struct top_command *command, bool has_ended, struct error *
 	if (err)
 		return err;
 	plan(command);
-	show(command);
-	return 0;
+	return show(command, error);
 }
 
 static void take_messages(struct top_command *command)

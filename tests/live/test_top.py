@@ -216,6 +216,13 @@ def test_batch(runner, allocprof, sleeper):
     assert row.split()[:3] == ["10", "480", "B"]
 
 
+def test_batch_without_output(run, allocprof, sleeper):
+    """The disk is full."""
+    said = run(["sh", "-c", 'exec "$@" > /dev/full', "sh", allocprof, "top", "-b", "-d", "100ms", "-p", sleeper.pid], expect=125).stderr
+    assert b"cannot write standard output: No space left on device" in said
+    sleeper.exit()
+
+
 @ENGINES
 @pytest.mark.parametrize("both", [False, True])
 def test_killed(top, sleeper, tmp_path, engine, both):
