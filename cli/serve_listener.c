@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,23 +69,53 @@ static int listen_at(const struct sockaddr *address, socklen_t len, int *out)
 	return 0;
 }
 
+/* Removes the socket at @path, unless that is another one by now. */
+static void remove_socket(const char *path, dev_t device, ino_t inode)
+{
+	struct stat st;
+
+	if (!lstat(path, &st) && S_ISSOCK(st.st_mode) && st.st_dev == device && st.st_ino == inode)
+		unlink(path);
+}
+
 /* Removes the socket of a server that has been killed. */
 static void remove_stale(const struct sockaddr_un *address)
 {
-	_cleanup_(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	_cleanup_(close_fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat st;
 
+	/* Where one listens, and has more to take than it can, this is EAGAIN. */
 	if (fd >= 0 && !lstat(address->sun_path, &st) && S_ISSOCK(st.st_mode) &&
 	    connect(fd, (const struct sockaddr *)address, sizeof(*address)) &&
 	    errno == ECONNREFUSED)
-		unlink(address->sun_path);
+		remove_socket(address->sun_path, st.st_dev, st.st_ino);
+}
+
+/* Notes which socket bind(2) has made, and gives it to the user who called sudo: by a descriptor, since others may
+ * have put something else at the path. */
+static int take_socket(struct serve_listener *listener, const char *path)
+{
+	_cleanup_(close_fd) int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	gid_t gid;
+	uid_t uid;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
+		return -ESTALE;
+	listener->path = strdup(path);
+	if (!listener->path)
+		return -ENOMEM;
+	listener->device = st.st_dev;
+	listener->inode = st.st_ino;
+	return sudo_user__find(&uid, &gid) && fchownat(fd, "", uid, gid, AT_EMPTY_PATH) ? -errno
+											: 0;
 }
 
 static int open_unix(struct serve_listener *listener, const char *path, struct error *error)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	gid_t gid;
-	uid_t uid;
 	mode_t mask;
 	int err;
 
@@ -99,12 +130,12 @@ static int open_unix(struct serve_listener *listener, const char *path, struct e
 	umask(mask);
 	if (err)
 		return error__set(error, err, "cannot listen at %s: %s", path, strerror(-err));
-	listener->path = strdup(path);
-	if (sudo_user__find(&uid, &gid) && lchown(path, uid, gid))
-		return error__set(error, -errno, "cannot give %s to the user who called sudo: %s",
-				  path, strerror(errno));
+	err = take_socket(listener, path);
+	if (err)
+		return error__set(error, err, "cannot give %s to its user: %s", path,
+				  strerror(-err));
 	snprintf(listener->name, sizeof(listener->name), "unix:%s", path);
-	return listener->path ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* Writes the address at which the socket listens, whose port may have been 0. */
@@ -183,7 +214,7 @@ void serve_listener__close(struct serve_listener *listener)
 {
 	close_fd(&listener->fd);
 	if (listener->path)
-		unlink(listener->path);
+		remove_socket(listener->path, listener->device, listener->inode);
 	free(listener->path);
 	*listener = (struct serve_listener){ .fd = -1 };
 }

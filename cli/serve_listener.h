@@ -5,12 +5,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct error;
 
 struct serve_listener {
-	int fd;		/* -1: there is none */
-	char *path;	/* of a UNIX socket, which close removes; or NULL */
+	int fd;	      /* -1: there is none */
+	char *path;   /* of a UNIX socket, which close removes; or NULL */
+	dev_t device; /* of the socket at the path */
+	ino_t inode;
 	char name[320]; /* the address for people, "http://127.0.0.1:9100" */
 };
 

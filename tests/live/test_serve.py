@@ -343,6 +343,12 @@ def test_unix_socket(runner, allocprof, tmp_path, sleeper):
     assert b"200 OK" in ask()
     serve.end()
     assert not path.exists()
+    serve = Serve(runner, allocprof, tmp_path, listen=f"unix:{path}", target=sleeper.pid)
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        serve.end()
+        assert path.exists()
 
 
 def test_rotation(run, runner, allocprof, tmp_path, sleeper):
