@@ -5,7 +5,9 @@
  */
 #include "http_server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +25,11 @@
 #include "served_profile.h"
 
 /* A connection that is not answering a request for this long is shut, however it sends. */
-#define PATIENCE_NS	 (10 * NS_PER_S)
-#define MOST_CONNECTIONS 256
-/* With so many, the one that has waited longest for a request of its client is shut. */
+#define PATIENCE_NS (10 * NS_PER_S)
+/* The same of one whose client takes an answer. */
+#define ANSWER_PATIENCE_NS (60 * NS_PER_S)
+#define MOST_CONNECTIONS   256
+/* With so many, the one that has waited longest for its client is shut. */
 #define MANY_CONNECTIONS (MOST_CONNECTIONS - 16)
 /* Memory of a connection for its request, whose head has to fit. */
 #define REQUEST_BYTES 16384
@@ -40,7 +44,8 @@
 struct connection {
 	struct connection *next, *previous;
 	int fd;
-	__u64 idle_since_ns; /* 0: a request is being answered */
+	__u64 since_ns; /* when it began to send a request, or to take an answer; 0: that is being made */
+	__u64 patience_ns;
 };
 
 enum stage {
@@ -73,6 +78,8 @@ struct server {
 	struct MHD_Daemon *daemon;
 	int channel, epoll;
 	char token[HTTP_MAX_TOKEN + 1];
+	bool has_host; /* it listens at an address of IP */
+	char host[INET6_ADDRSTRLEN + 2];
 	struct metrics *metrics;
 	struct served_profile *newest;
 	bool has_asked;
@@ -82,6 +89,23 @@ struct server {
 	struct request waiting;
 	unsigned int n_connections, n_spans;
 };
+
+static struct connection *connection_of(const struct server *server, struct MHD_Connection *of)
+{
+	const union MHD_ConnectionInfo *info =
+		server->http->get_connection_info(of, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* Has a connection wait for its client, for @patience_ns at the most. */
+static void connection__wait(struct connection *of, __u64 patience_ns)
+{
+	if (!of)
+		return;
+	of->since_ns = clock__now_ns();
+	of->patience_ns = patience_ns;
+}
 
 static const char text_type[] = "text/plain; charset=utf-8";
 
@@ -108,6 +132,7 @@ static enum MHD_Result answer(struct server *server, struct MHD_Connection *conn
 		http->add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		http->add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "5");
+	connection__wait(connection_of(server, connection), ANSWER_PATIENCE_NS);
 	result = http->queue_response(connection, status, response);
 	http->destroy_response(response);
 	return result;
@@ -141,6 +166,50 @@ static bool knows_token(const struct server *server, struct MHD_Connection *conn
 	for (size_t i = 0; i < len; i++)
 		differs |= server->token[i] ^ (given_len ? given[i % given_len] : 1);
 	return !differs && given_len == len;
+}
+
+/* Notes the address at which it listens, as clients name it. */
+static void note_host(struct server *server, int listener)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address = { 0 };
+	socklen_t size = sizeof(address);
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (getsockname(listener, &address.any, &size) ||
+	    (address.any.sa_family != AF_INET && address.any.sa_family != AF_INET6))
+		return;
+	server->has_host = true;
+	if (address.any.sa_family == AF_INET)
+		inet_ntop(AF_INET, &address.v4.sin_addr, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, &address.v6.sin6_addr, text, sizeof(text));
+	snprintf(server->host, sizeof(server->host),
+		 address.any.sa_family == AF_INET ? "%s" : "[%s]", text);
+}
+
+/*
+ * A browser on this machine may be told to ask in the name of a page from elsewhere, whose own name then leads
+ * here: without a token the name has to be one of this machine's own.
+ */
+static bool is_for_here(const struct server *server, struct MHD_Connection *connection)
+{
+	const char *const names[] = { "localhost", "127.0.0.1", "[::1]", server->host };
+	const char *given = server->http->lookup_connection_value(connection, MHD_HEADER_KIND,
+								  MHD_HTTP_HEADER_HOST);
+
+	if (server->token[0] || !server->has_host || !given)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t len = strlen(names[i]);
+
+		if (!strncasecmp(given, names[i], len) && (!given[len] || given[len] == ':'))
+			return true;
+	}
+	return false;
 }
 
 static void request__wait(struct server *server, struct request *request)
@@ -302,6 +371,11 @@ static enum MHD_Result begin(struct server *server, struct request *request, con
 	if (!knows_token(server, connection))
 		return refuse(server, connection, MHD_HTTP_UNAUTHORIZED,
 			      "this takes the token of --token-file: Authorization: Bearer TOKEN");
+	if (!is_for_here(server, connection))
+		return refuse(
+			server, connection, MHD_HTTP_FORBIDDEN,
+			"without --token-file this answers only to localhost, 127.0.0.1, [::1] "
+			"and the address of --listen");
 	if (i == sizeof(paths) / sizeof(paths[0]))
 		return refuse(server, connection, MHD_HTTP_NOT_FOUND,
 			      "there are /metrics, /debug/pprof/heap and /debug/pprof/allocs");
@@ -324,14 +398,6 @@ static enum MHD_Result begin(struct server *server, struct request *request, con
 		return go_on(server, request);
 	}
 	return want_copy(server, request);
-}
-
-static struct connection *connection_of(const struct server *server, struct MHD_Connection *of)
-{
-	const union MHD_ConnectionInfo *info =
-		server->http->get_connection_info(of, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info ? info->socket_context : NULL;
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
@@ -360,7 +426,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	if (*upload_size)
 		return MHD_NO;
 	if (of)
-		of->idle_since_ns = 0;
+		of->since_ns = 0;
 	return request->stage == STAGE_NEW ? begin(server, request, url) : go_on(server, request);
 }
 
@@ -372,8 +438,7 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
 	struct request *request = *state;
 
 	(void)code;
-	if (of)
-		of->idle_since_ns = clock__now_ns();
+	connection__wait(of, PATIENCE_NS);
 	if (!request)
 		return;
 	if (request->next) {
@@ -386,13 +451,13 @@ static void completed(void *context, struct MHD_Connection *connection, void **s
 	*state = NULL;
 }
 
-/* Shuts the connection whose client has been idle longest. */
+/* Shuts the connection that has waited longest for its client. */
 static void shut_oldest(const struct server *server)
 {
 	struct connection *oldest = NULL, *at;
 
 	for (at = server->connections.next; at != &server->connections; at = at->next)
-		if (at->idle_since_ns && (!oldest || at->idle_since_ns < oldest->idle_since_ns))
+		if (at->since_ns && (!oldest || at->since_ns < oldest->since_ns))
 			oldest = at;
 	if (oldest)
 		shutdown(oldest->fd, SHUT_RDWR);
@@ -412,7 +477,7 @@ static void notified(void *context, struct MHD_Connection *connection, void **so
 		if (!of)
 			return;
 		of->fd = info->connect_fd;
-		of->idle_since_ns = clock__now_ns();
+		connection__wait(of, PATIENCE_NS);
 		of->next = &server->connections;
 		of->previous = server->connections.previous;
 		of->previous->next = of->next->previous = of;
@@ -468,6 +533,7 @@ static int start_daemon(struct server *server, const struct http_message *messag
 {
 	const union MHD_DaemonInfo *info;
 
+	note_host(server, listener);
 	server->metrics = metrics__new(message->most_series, message->is_restart);
 	if (!server->metrics)
 		return -ENOMEM;
@@ -525,7 +591,7 @@ static void attend_times(struct server *server)
 	}
 	for (struct connection *of = server->connections.next; of != &server->connections;
 	     of = of->next)
-		if (of->idle_since_ns && now - of->idle_since_ns > PATIENCE_NS)
+		if (of->since_ns && now - of->since_ns > of->patience_ns)
 			shutdown(of->fd, SHUT_RDWR);
 }
 

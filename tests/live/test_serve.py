@@ -324,6 +324,18 @@ def test_token(runner, allocprof, tmp_path, sleeper):
     assert statuses("fedcba9876543210")[3] == 200
 
 
+def test_host(runner, allocprof, tmp_path, sleeper):
+    """A page from elsewhere whose name leads here reads nothing; who has the token may use any name."""
+    serve = Serve(runner, allocprof, tmp_path, listen="127.0.0.2:0", target=sleeper.pid)
+    hosts = {"localhost": 200, "LOCALHOST:9100": 200, "127.0.0.1:9100": 200, "127.0.0.2": 200, "[::1]:9100": 200, "evil.example": 403,
+             "localhost.evil.example:9100": 403, "127.0.0.3": 403, "": 403}
+    assert {host: serve.status("/metrics", {"Host": host}) for host in hosts} == hosts
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef")
+    serve = Serve(runner, allocprof, tmp_path, "--token-file", token, target=sleeper.pid)
+    assert serve.status("/metrics", {"Host": "node.example", "Authorization": "Bearer 0123456789abcdef"}) == 200
+
+
 def test_unix_socket(runner, allocprof, tmp_path, sleeper):
     path = tmp_path / "socket"
     serve = Serve(runner, allocprof, tmp_path, listen=f"unix:{path}", target=sleeper.pid)
