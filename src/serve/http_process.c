@@ -28,14 +28,14 @@ static void run(const struct http_library *library, const struct wrappers *wrapp
 		pid_t parent)
 {
 	const struct confinement confinement = {
-		.kind = CONFINE_CLIENT,
+		.kind = CONFINE_SERVER,
 		.name = "allocprof-http",
 		.parent = parent,
 		.fd = channel,
 		.memory_bytes = MEMORY_BYTES,
 	};
 
-	if (confinement__enter(&confinement) || confinement__close(CONFINE_CLIENT))
+	if (confinement__enter(&confinement) || confinement__close(CONFINE_SERVER))
 		_exit(1);
 	_exit(http_server__run(library, wrappers, CONFINED_FD));
 }

@@ -135,6 +135,12 @@ static const int executing[] = {
 	SCMP_SYS(execveat),
 };
 
+/* What is refused to a server, too. */
+static const int cloning[] = {
+	SCMP_SYS(clone),
+	SCMP_SYS(clone3),
+};
+
 static int add_all(scmp_filter_ctx filter, __u32 action, const int *calls, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -197,15 +203,17 @@ static int add_parser(scmp_filter_ctx filter)
 	return err ? err : add_conditional(filter);
 }
 
-static int add_client(scmp_filter_ctx filter, bool executes)
+static int add_client(scmp_filter_ctx filter, enum confinement_kind kind)
 {
 	/* The worker may signal its own threads, as abort() does. */
 	const struct scmp_arg_cmp others = SCMP_A0(SCMP_CMP_NE, getpid());
 	int err = add_all(filter, SCMP_ACT_ERRNO(EPERM), refused_to_clients,
 			  ARRAY_SIZE(refused_to_clients));
 
-	if (!err && !executes)
+	if (!err && kind != CONFINE_CLIENT_PROGRAM)
 		err = add_all(filter, SCMP_ACT_ERRNO(EPERM), executing, ARRAY_SIZE(executing));
+	if (!err && kind == CONFINE_SERVER)
+		err = add_all(filter, SCMP_ACT_ERRNO(EPERM), cloning, ARRAY_SIZE(cloning));
 	if (!err)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
 					     &others);
@@ -228,7 +236,7 @@ int confinement__close(enum confinement_kind kind)
 
 	if (!filter)
 		return -refusal();
-	err = is_parser ? add_parser(filter) : add_client(filter, kind == CONFINE_CLIENT_PROGRAM);
+	err = is_parser ? add_parser(filter) : add_client(filter, kind);
 	if (!err && is_parser)
 		worker_trap__set();
 	if (!err)
@@ -397,14 +405,14 @@ static __u32 id_within(const char *map, __u32 wanted)
 }
 
 /*
- * Chooses the user of the confined process. A parser gets a user that no other process has, not
+ * Chooses the user of the confined process. A parser or a server gets a user that no other process has, not
  * even another parser, since processes of one user may signal each other. A client becomes the
  * user who called sudo, whose network and cache it uses, or else nobody.
  */
 static void choose_user(enum confinement_kind kind, uid_t *uid, gid_t *gid)
 {
 	*uid = *gid = CONFINED_NOBODY;
-	if (kind == CONFINE_PARSER)
+	if (kind == CONFINE_PARSER || kind == CONFINE_SERVER)
 		*uid = *gid = CONFINED_FIRST + getpid();
 	else
 		sudo_user__find(uid, gid);

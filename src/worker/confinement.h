@@ -12,7 +12,7 @@
 #define CONFINED_FD 3
 /* The user and group "nobody", of root's clients if no user called sudo. */
 #define CONFINED_NOBODY 65534
-/* The user and group ids of root's parsers are this number plus the process's id. It is the first
+/* The user and group ids of root's parsers and servers are this number plus the process's id. It is the first
  * id of a range that nothing uses, according to systemd's list of users (systemd.io/UIDS-GIDS). */
 #define CONFINED_FIRST 0x70000000
 
@@ -21,6 +21,8 @@ enum confinement_kind {
 	/* A process that may use the network, and write files that its user may write. */
 	CONFINE_CLIENT,
 	CONFINE_CLIENT_PROGRAM, /* a client that executes a program */
+	/* A process that answers whoever reaches it: a client that starts no threads, of a user that no other process has. */
+	CONFINE_SERVER,
 };
 
 struct confinement {

@@ -249,13 +249,17 @@ def test_requests(runner, allocprof, tmp_path, sleeper):
     assert "started again" not in serve.said()
 
 
-def test_no_privileges(runner, allocprof, tmp_path, sleeper):
+def test_no_privileges(runner, allocprof, tmp_path, sleeper, monkeypatch):
+    """Nor those of the user who called sudo."""
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "1234")
     serve = Serve(runner, allocprof, tmp_path, target=sleeper.pid)
     serve.metrics()
     status = dict(line.split(":\t", 1) for line in
                   pathlib.Path(f"/proc/{serve.children()['allocprof-http']}/status").read_text().splitlines() if ":\t" in line)
     assert {status[f"Cap{name}"] for name in ("Inh", "Prm", "Eff", "Bnd", "Amb")} == {"0" * 16}
-    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and status["Uid"].split()[0] != "0" and not status["Groups"].split()
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and not status["Groups"].split()
+    assert not {"0", "1234", "65534"} & {*status["Uid"].split(), *status["Gid"].split()}
 
 
 @pytest.mark.slow

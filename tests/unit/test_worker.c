@@ -17,6 +17,7 @@
 
 #include "array.h"
 #include "clock.h"
+#include "confinement.h"
 #include "packet.h"
 #include "random.h"
 #include "worker.h"
@@ -492,6 +493,28 @@ static void test_wire(void **state)
 	}
 }
 
+static void test_server_cannot_fork(void **state)
+{
+	pid_t parent = getpid(), pid = fork();
+	int status;
+
+	(void)state;
+	if (!pid) {
+		const struct confinement confinement = {
+			.kind = CONFINE_SERVER,
+			.name = "server",
+			.parent = parent,
+			.fd = open("/dev/null", O_RDONLY | O_CLOEXEC),
+		};
+
+		if (confinement__enter(&confinement) || confinement__close(CONFINE_SERVER))
+			_exit(1);
+		_exit(fork() < 0 && errno == EPERM ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_harm),
 		cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_server_cannot_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
