@@ -2,6 +2,7 @@
 """`allocprof serve`: what it answers is what `report` and `export` say of the recording that it keeps; requests, full disks and kills
 leave the recording and the target as they are."""
 
+import errno
 import http.client
 import json
 import os
@@ -234,6 +235,10 @@ def exchange(address, data):
                 got += data
         except ConnectionError:
             pass
+        except OSError as error:
+            # The server has shut it before this side does.
+            if error.errno != errno.ENOTCONN:
+                raise
     return got
 
 
