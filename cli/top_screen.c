@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -288,6 +289,18 @@ static void draw_bottom(const struct top_screen *screen)
 	attroff(A_REVERSE);
 }
 
+/* ncurses ignores SIGTSTP while it writes: blocked, a Ctrl-Z that comes then is not lost. */
+static void show(void)
+{
+	sigset_t stop, before;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	sigprocmask(SIG_BLOCK, &stop, &before);
+	refresh();
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 void top_screen__draw(struct top_screen *screen)
 {
 	char text[TOP_TEXT];
@@ -298,7 +311,7 @@ void top_screen__draw(struct top_screen *screen)
 		snprintf(text, sizeof(text), "%d x %d is too small: %d x %d, or --batch", COLS,
 			 LINES, LEAST_COLUMNS, LEAST_LINES);
 		put(screen, text, COLS - 1);
-		refresh();
+		show();
 		return;
 	}
 	for (int i = 0; i < TOP_STATUS_LINES; i++) {
@@ -312,7 +325,7 @@ void top_screen__draw(struct top_screen *screen)
 	else
 		draw_rows(screen);
 	draw_bottom(screen);
-	refresh();
+	show();
 }
 
 static void say(struct top_screen *screen, const struct error *error)
