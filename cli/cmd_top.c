@@ -80,6 +80,7 @@ struct top_command {
 	struct recorder *recorder;
 	struct top_screen *screen; /* NULL with --batch */
 	bool tries_inside;	   /* with an engine that was not asked for, which may refuse */
+	struct error refusal;	   /* why it did, until that is said with the first copy */
 	bool has_asked;
 	__u64 asked_cpu_ns, due_ns, n_shown;
 	int signal_fd;
@@ -219,7 +220,7 @@ static int start_outside(struct top_command *command, const struct error *why, s
 	command->recorder = NULL;
 	command->tries_inside = command->has_asked = false;
 	free(command->words.words[--command->words.n]);
-	message__print("not counted inside of the processes: %s", why->text);
+	command->refusal = *why;
 	return recorder__start(&command->words, &command->recorder, error);
 }
 
@@ -282,6 +283,9 @@ static int take_copy(struct top_command *command, bool has_ended, struct error *
 	int err = recorder__read(command->recorder, &profile, error);
 
 	command->has_asked = false;
+	if (command->refusal.text[0])
+		message__print("not counted inside of the processes: %s", command->refusal.text);
+	command->refusal.text[0] = '\0';
 	if (!err)
 		err = top_view__take(&command->view, profile, has_ended, error);
 	if (err)
