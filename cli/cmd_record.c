@@ -349,10 +349,13 @@ static int take_only_run(void *context, struct session *session, size_t number, 
 {
 	const struct profile *profile = session__profile(session);
 	const struct record_options *options = context;
+	const struct recorder_owner *owner = options->measure.owner;
 	int err;
 
-	if (options->measure.owner)
-		return write_for_owner(options, session, options->measure.owner->final_fd, error);
+	if (owner && recorder_owner__has_left(owner))
+		return 0;
+	if (owner)
+		return write_for_owner(options, session, owner->final_fd, error);
 	/* Forget the signal that ended the recording, so that it does not abort symbolization,
 	 * too. */
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);

@@ -452,7 +452,7 @@ static void end_dump(struct controlled *controlled)
 	free(dump->path);
 }
 
-/* Gives up a checkpoint, or a copy at a peak. */
+/* Gives up a checkpoint, a copy at a peak, or one for an owner. */
 static void abandon(struct controlled *controlled)
 {
 	kill(controlled->dump.pid, SIGKILL);
@@ -743,11 +743,20 @@ static bool is_to_end(const struct controlled *controlled, int signal_fd)
 	return false;
 }
 
+/* Returns whether nobody has a use for the copy that is being written, once the recording is over. */
+static bool is_useless(const struct controlled *controlled)
+{
+	const struct recorder_owner *owner = controlled->measure->owner;
+
+	return controlled->dump.is_checkpoint ||
+	       (!controlled->dump.path && owner && recorder_owner__has_left(owner));
+}
+
 void controlled__end(struct controlled *controlled, int signal_fd)
 {
 	if (!controlled)
 		return;
-	if (controlled->dump.pid && controlled->dump.is_checkpoint)
+	if (controlled->dump.pid && is_useless(controlled))
 		abandon(controlled);
 	while (controlled->dump.pid) {
 		struct pollfd fds[] = {

@@ -216,6 +216,13 @@ int recorder__start(const struct recorder_words *words, struct recorder **out, s
 	return 0;
 }
 
+bool recorder_owner__has_left(const struct recorder_owner *owner)
+{
+	struct pollfd fd = { .fd = owner->control_fd };
+
+	return poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP;
+}
+
 int recorder__fd(const struct recorder *recorder)
 {
 	return recorder->epoll;

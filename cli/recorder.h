@@ -98,6 +98,9 @@ struct recorder_owner {
 	int copy_fd, final_fd; /* files for the copies, and for the recording at its end */
 };
 
+/* Returns whether the owner waits neither for a copy nor for the recording any more. */
+bool recorder_owner__has_left(const struct recorder_owner *owner);
+
 /* Records as `allocprof record` with the words @argv, which end with NULL; for @owner, if it is not
  * NULL. Returns the exit status. */
 int record__run(char **argv, const struct recorder_owner *owner);
