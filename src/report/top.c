@@ -90,6 +90,25 @@ static bool is_zero(const struct top_numbers *numbers)
 	       !numbers->peak_bytes;
 }
 
+static bool is_gone(const struct top *top, const struct profile_process *process, bool has_ended)
+{
+	return process->end_ns && (!has_ended || process->end_ns <= top->ended_ns);
+}
+
+static void note_ended(struct top *top, const struct profile *profile)
+{
+	__u64 ended_ns = 0;
+	bool any_runs = false;
+
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		any_runs |= !profile->processes[i].end_ns;
+		if (ended_ns < profile->processes[i].end_ns)
+			ended_ns = profile->processes[i].end_ns;
+	}
+	if (any_runs)
+		top->ended_ns = ended_ns;
+}
+
 /* Fills top->by_id. */
 static int read_counts(struct top *top, const struct profile *profile, bool has_ended)
 {
@@ -112,7 +131,7 @@ static int read_counts(struct top *top, const struct profile *profile, bool has_
 		counts[i].numbers = (struct top_numbers){
 			.calls = whole.allocations,
 			.size_bytes = whole.size_bytes,
-			.live_bytes = process->end_ns && !has_ended ? 0 : whole.live_bytes,
+			.live_bytes = is_gone(top, process, has_ended) ? 0 : whole.live_bytes,
 			.peak_bytes = whole.peak_bytes,
 		};
 	}
@@ -167,6 +186,7 @@ int top__add(struct top *top, const struct profile *profile, __u64 time_ns, bool
 	if (!top->seed)
 		top->seed = hash_seed() | 1;
 	err = read_counts(top, profile, has_ended);
+	note_ended(top, profile);
 	if (!err)
 		err = make_copy(top, time_ns, &copy);
 	if (err)

@@ -67,11 +67,12 @@ struct top {
 	/* By the last copy's count's id - 1: its key and its numbers. */
 	struct top_count *by_id;
 	size_t n_by_id;
+	__u64 ended_ns; /* until when processes have ended before the last copy in which any ran */
 };
 
 /*
- * Adds the next copy of the recording, which has gone on for @time_ns. With @has_ended the recording is over, and what is live is
- * what was left; else processes that have ended have nothing live. Returns 0 or -ENOMEM.
+ * Adds the next copy of the recording, which has gone on for @time_ns. Processes that have ended have nothing live; but with
+ * @has_ended the recording is over, and the last of them have what they left. Returns 0 or -ENOMEM.
  */
 int top__add(struct top *top, const struct profile *profile, __u64 time_ns, bool has_ended);
 /* Has totals count from the last copy on. Returns 0 or -ENOMEM. */

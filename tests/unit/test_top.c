@@ -215,6 +215,35 @@ static void test_ended_process(void **state)
 	}
 }
 
+/* What the last process left is live at the end, but not what one had that ended long before it. */
+static void test_ended_before(void **state)
+{
+	struct top top = { 0 };
+	struct shown shown = { 0 };
+	struct top_rows rows;
+
+	for (int copy = 0; copy < 2; copy++) {
+		struct profile *profile =
+			make_copy((struct numbers){ 10, 1 }, (struct numbers){ 20, 20 }, false);
+		__u32 other;
+
+		assert_int_equal(profile__add_process(profile, 0, 8, 0, "other", &other), 0);
+		add_calls(profile, other, 1, AP_MALLOC, (struct numbers){ 3, 3 });
+		profile->processes[0].end_ns = 5;
+		profile->processes[1].end_ns = copy ? 6 : 0;
+		if (copy)
+			release(&shown);
+		show(&shown, profile);
+		assert_int_equal(top__add(&top, profile, (copy + 1) * NS_PER_S, copy), 0);
+		rows = rows_of(&top, &shown, (struct top_wish){ .by = TOP_BY_PROCESS });
+		assert_int_equal(rows.n, 2);
+		assert_float_equal(rows.total.values[TOP_LIVE], 300, 0);
+		top_rows__release(&rows);
+	}
+	release(&shown);
+	top__release(&top);
+}
+
 /* Mappings, which nothing charges to a function, are the innermost one's, each its own. */
 static void test_mappings(void **state)
 {
@@ -264,9 +293,10 @@ static void test_scope(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rates),	 cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_minute),	 cmocka_unit_test(test_ended_process),
-		cmocka_unit_test(test_mappings), cmocka_unit_test(test_scope),
+		cmocka_unit_test(test_rates),	     cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_minute),	     cmocka_unit_test(test_ended_process),
+		cmocka_unit_test(test_ended_before), cmocka_unit_test(test_mappings),
+		cmocka_unit_test(test_scope),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
