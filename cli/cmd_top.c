@@ -191,9 +191,9 @@ static int parse_top(int key, char *arg, struct options_input *input)
 		return check_top(command, input->error);
 	}
 	err = symbol_options__parse(&command->view.symbols, key, arg, input->error);
-	if (err == OPTIONS_UNKNOWN && key >= OPT_VIEW_FIRST && key < OPT_DATA_FIRST)
-		err = data_choice__parse(&command->view.choice, key, arg, input->error);
-	if (err == OPTIONS_UNKNOWN && key == OPT_DEMANGLE_COMMAND)
+	/* Names are demangled when they are looked up, and again when they are selected by. */
+	if (key == OPT_DEMANGLE_COMMAND ||
+	    (err == OPTIONS_UNKNOWN && key >= OPT_VIEW_FIRST && key < OPT_DATA_FIRST))
 		err = data_choice__parse(&command->view.choice, key, arg, input->error);
 	return err == OPTIONS_UNKNOWN ? pass_on(command, key, arg, input) : err;
 }
