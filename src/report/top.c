@@ -157,20 +157,38 @@ static int make_copy(const struct top *top, __u64 time_ns, struct top_copy *copy
 	return 0;
 }
 
+static int keep_live(const struct top_copy *copy, struct top_past *past)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < copy->n; i++)
+		n += copy->counts[i].numbers.live_bytes > 0;
+	*past = (struct top_past){ .time_ns = copy->time_ns,
+				   .live = calloc(n + 1, sizeof(*past->live)) };
+	if (!past->live)
+		return -ENOMEM;
+	for (size_t i = 0; i < copy->n; i++)
+		if (copy->counts[i].numbers.live_bytes)
+			past->live[past->n++] =
+				(struct top_live){ copy->counts[i].key,
+						   copy->counts[i].numbers.live_bytes };
+	return 0;
+}
+
 /* Keeps the last copy for the minute, if it is time, and drops those that are older than need be. */
 static int keep(struct top *top)
 {
 	const struct top_copy *last = &top->last;
-	struct top_copy kept;
+	struct top_past kept;
 	int err;
 
 	if (top->n_kept && last->time_ns - top->kept[top->n_kept - 1].time_ns < TOP_KEEP_NS)
 		return 0;
-	err = duplicate(last, &kept);
+	err = keep_live(last, &kept);
 	if (err)
 		return err;
 	if (top->n_kept == TOP_KEPT) {
-		release_copy(&top->kept[0]);
+		free(top->kept[0].live);
 		memmove(top->kept, top->kept + 1, (TOP_KEPT - 1) * sizeof(*top->kept));
 		top->n_kept--;
 	}
@@ -222,17 +240,18 @@ void top__release(struct top *top)
 	release_copy(&top->before_last);
 	release_copy(&top->mark);
 	while (top->n_kept)
-		release_copy(&top->kept[--top->n_kept]);
+		free(top->kept[--top->n_kept].live);
 	free(top->by_id);
 	*top = (struct top){ 0 };
 }
 
-/* Returns the youngest copy that is a minute older than the last, or the oldest that there is. */
-static const struct top_copy *minute_ago(const struct top *top)
+/* Returns the youngest copy that is a minute older than the last, or the oldest that there is; top__add()
+ * keeps the first. */
+static const struct top_past *minute_ago(const struct top *top)
 {
-	const struct top_copy *found = top->n_kept ? &top->kept[0] : &top->last;
+	const struct top_past *found = &top->kept[0];
 
-	for (size_t i = 0; i < top->n_kept; i++)
+	for (size_t i = 1; i < top->n_kept; i++)
 		if (top->last.time_ns - top->kept[i].time_ns >= TOP_MINUTE_NS)
 			found = &top->kept[i];
 	return found;
@@ -260,6 +279,13 @@ static struct top_numbers find(const struct top_copy *copy, __u64 key)
 	if (at < copy->n && copy->counts[at].key == key)
 		return copy->counts[at].numbers;
 	return (struct top_numbers){ 0 };
+}
+
+static __u64 find_live(const struct top_past *past, __u64 key)
+{
+	size_t at = ARRAY_LOWER_BOUND(past->n, i, past->live[i].key < key);
+
+	return at < past->n && past->live[at].key == key ? past->live[at].bytes : 0;
 }
 
 static void add(struct top_numbers *to, const struct top_numbers *more)
@@ -355,13 +381,14 @@ static struct top_row *get_row(struct adding *adding, const struct profile_count
 static int add_counts(struct adding *adding, const struct selection *selected)
 {
 	const struct top *top = adding->top;
-	const struct top_copy *minute = minute_ago(top);
+	const struct top_past *minute = minute_ago(top);
 
 	for (size_t i = 0; i < adding->profile->n_counts && i < top->n_by_id; i++) {
 		const struct profile_count *count = &adding->profile->counts[i];
 		const struct top_count *now = &top->by_id[i];
-		struct top_numbers rated, marked, past;
+		struct top_numbers rated, marked;
 		struct top_row *row;
+		__u64 past_bytes;
 
 		if (!selected[i].allocations || !is_in_scope(adding, count))
 			continue;
@@ -370,14 +397,14 @@ static int add_counts(struct adding *adding, const struct selection *selected)
 			return -ENOMEM;
 		rated = find(&top->before_last, now->key);
 		marked = find(&top->mark, now->key);
-		past = find(minute, now->key);
+		past_bytes = find_live(minute, now->key);
 		for (int j = 0; j < 2; j++) {
 			struct top_row *to = j ? &adding->rows->total : row;
 
 			add(&to->now, &now->numbers);
 			add(&to->rated, &rated);
 			add(&to->marked, &marked);
-			add(&to->minute, &past);
+			to->minute_bytes = profile__add_up(to->minute_bytes, past_bytes);
 		}
 	}
 	return 0;
@@ -401,7 +428,7 @@ static void work_out(const struct top *top, const struct top_wish *wish, struct 
 	row->values[TOP_BYTES] = grown(row->now.size_bytes, past->size_bytes) / seconds;
 	row->values[TOP_LIVE] = row->now.live_bytes;
 	row->values[TOP_GROWTH] = (double)row->now.live_bytes -
-				  (double)(marks ? row->marked.live_bytes : row->minute.live_bytes);
+				  (double)(marks ? row->marked.live_bytes : row->minute_bytes);
 	row->values[TOP_PEAK] = row->now.peak_bytes;
 }
 

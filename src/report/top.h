@@ -52,6 +52,17 @@ struct top_copy {
 	size_t n;
 };
 
+/* What growth needs of a copy: the live bytes of its counts that have any, sorted by key. */
+struct top_live {
+	__u64 key, bytes;
+};
+
+struct top_past {
+	__u64 time_ns; /* of the recording */
+	struct top_live *live;
+	size_t n;
+};
+
 /* Copies that are kept for the last minute, one for each so many seconds. */
 #define TOP_KEPT    13
 #define TOP_KEEP_NS (TOP_MINUTE_NS / (TOP_KEPT - 1))
@@ -62,7 +73,7 @@ struct top {
 	size_t n_copies; /* that were added */
 	struct top_copy last, before_last;
 	struct top_copy mark;		/* since which totals count; empty: the beginning */
-	struct top_copy kept[TOP_KEPT]; /* oldest first */
+	struct top_past kept[TOP_KEPT]; /* oldest first */
 	size_t n_kept;
 	/* By the last copy's count's id - 1: its key and its numbers. */
 	struct top_count *by_id;
@@ -90,8 +101,9 @@ struct top_row {
 	__u32 label; /* of a function: its label */
 	__u32 depth; /* of a stack: how many frames are further inside than the one it is charged to */
 	__u32 process, thread;
-	enum ap_function function;		       /* of the allocator, of a stack */
-	struct top_numbers now, rated, marked, minute; /* now, and in the earlier copies */
+	enum ap_function function;	       /* of the allocator, of a stack */
+	struct top_numbers now, rated, marked; /* now, and in the earlier copies */
+	__u64 minute_bytes;		       /* live, in the earlier copy for growth */
 	double values[TOP_COLUMNS];
 };
 
