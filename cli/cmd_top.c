@@ -57,7 +57,7 @@ static const struct argp_option top_options[] = {
 	{ "delay", 'd', "TIME", 0, "Look every TIME (default 2s), or less often if that costs much",
 	  0 },
 	{ "batch", 'b', NULL, 0, "Print text each time, and draw nothing", 0 },
-	{ "iterations", 'n', "N", 0, "End after N times", 0 },
+	{ "iterations", 'n', "N", 0, "With --batch, end after N times", 0 },
 	OPTIONS_GROUP("What is recorded:"),
 	{ "no-live", OPT_NO_LIVE, NULL, 0, "Do not follow memory until it is freed: costs less",
 	  0 },
@@ -131,6 +131,8 @@ static int check_top(struct top_command *command, struct error *error)
 			"-a for all");
 	if (command->rows && !command->is_batch)
 		return error__set(error, -EINVAL, "--rows means nothing without --batch");
+	if (command->iterations && !command->is_batch)
+		return error__set(error, -EINVAL, "-n means nothing without --batch");
 	if (command->interval_ns < LEAST_INTERVAL_NS)
 		return error__set(error, -EINVAL, "-d takes 100ms or more");
 	return 0;

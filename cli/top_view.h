@@ -49,7 +49,7 @@ int top_view__refresh(struct top_view *view);
 /*
  * Filters by @text: functions of any frame whose name has it in it, a pattern with * or a /regular
  * expression/; or OPTION=VALUE with a long option of filters. "" filters no more. Returns 0, or a
- * negative errno with @error set, and the filter is as before.
+ * negative errno with @error set, and then only what options say filters.
  */
 int top_view__filter(struct top_view *view, const char *text, struct error *error);
 /* Changes to the next, or with @step -1 to the last kind of rows, all in no scope. */

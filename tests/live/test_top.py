@@ -196,6 +196,7 @@ def test_no_terminal(run, allocprof, sleeper):
     assert b"--batch" in run([allocprof, "top", "-p", sleeper.pid], expect=125).stderr
     assert b"-p, or its name" in run([allocprof, "top", "ls"], expect=64).stderr
     assert b"no processes" in run([allocprof, "top", "-b"], expect=64).stderr
+    assert b"-n means nothing" in run([allocprof, "top", "-n", "1", "-p", sleeper.pid], expect=64).stderr
     gone = run([allocprof, "top", "-b", "-p", "999999999"], expect=125).stderr
     assert gone.count(b"there is no process") == 1
     sleeper.exit()
