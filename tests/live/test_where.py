@@ -9,6 +9,8 @@ import sqlite3
 
 import pytest
 
+from support import TIMEOUT_SECONDS
+
 NO, UNSURE, YES = 0, 1, 2
 EXPRESSIONS = 1000
 COSTS = ("allocations", "bytes", "live", "live_bytes")
@@ -444,4 +446,4 @@ def test_hours(run, allocprof, target, tmp_path):
     data = tmp_path / "data"
     run([allocprof, "record", "-q", "-o", data, "--", target("live_random"), 5, 1, 50], expect=0)
     hours = "instr(hex(zeroblob(8000000)) || 1, hex(zeroblob(4000000)) || 2)"
-    assert "processor time was over" in run([allocprof, "folded", "--where", hours, data], expect=2).stderr.decode()
+    assert "processor time was over" in run([allocprof, "folded", "--where", hours, data], expect=2, timeout=10 * TIMEOUT_SECONDS).stderr.decode()
