@@ -264,7 +264,7 @@ static void keep_last(struct recorder *recorder)
 
 static void read_messages(struct recorder *recorder)
 {
-	char rest[512];
+	char rest[512] = { 0 };
 	ssize_t len;
 
 	do {

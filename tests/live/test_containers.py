@@ -38,11 +38,21 @@ class Podman:
         return Obedient(self.runner, [*self.argv, *words])
 
 
+def uses(directory):
+    """Whether some process has it among its arguments: conmon has Podman clean up after a container."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if os.fsencode(directory) in path.read_bytes():
+                return True
+    return False
+
+
 @pytest.fixture
 def podman(runner, directory):
     made = Podman(runner, directory)
     yield made
     made.run("rm", "--all", "--force", "--time", "0")
+    wait_until(lambda: not uses(directory / "root"), "Podman has cleaned up")
 
 
 @pytest.fixture
