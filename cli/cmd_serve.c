@@ -25,6 +25,7 @@
 #include "measure_options.h"
 #include "message.h"
 #include "options.h"
+#include "proc.h"
 #include "profile.h"
 #include "profile_runs.h"
 #include "recorder.h"
@@ -121,7 +122,7 @@ static int check_serve(struct serve *serve, struct error *error)
 	if (serve->keep_ns < serve->rotate_ns)
 		return error__set(error, -EINVAL, "--keep takes no less than --rotate");
 	serve->store.most = serve->keep_ns / serve->rotate_ns;
-	/* What becomes of blocks is a part of all that is served. */
+	/* Live blocks are a part of all answers. */
 	return recorder_words__add(&serve->words, OPT_LIVE, NULL);
 }
 
@@ -279,25 +280,13 @@ static struct profile *read_copy(struct serve *serve, struct error *error)
 /* Adds processor time and memory of process @pid, and of its children that have ended. */
 static void add_costs(pid_t pid, struct http_costs *costs)
 {
-	unsigned long long ticks[4] = { 0 }, pages = 0;
-	char path[64], line[1024];
-	const char *rest;
-	FILE *file;
+	struct proc_memory memory;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	rest = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-	if (rest &&
-	    sscanf(rest + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %*d "
-		   "%*d %*u %*u %llu",
-		   &ticks[0], &ticks[1], &ticks[2], &ticks[3], &pages) == 5) {
-		for (size_t i = 0; i < 4; i++)
-			costs->cpu_ns += ticks[i] * (NS_PER_S / sysconf(_SC_CLK_TCK));
-		costs->memory_bytes += pages * sysconf(_SC_PAGESIZE);
-	}
-	if (file)
-		fclose(file);
+	if (!proc_stat__read(pid, &stat))
+		costs->cpu_ns += stat.cpu_ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
+	if (proc_memory__read(pid, &memory))
+		costs->memory_bytes += memory.rss_bytes;
 }
 
 static void give_copy(struct serve *serve, const struct profile *profile)

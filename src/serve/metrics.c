@@ -3,7 +3,6 @@
 #include "metrics.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,6 +12,7 @@
 #include "charges.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "proc.h"
 #include "profile.h"
 #include "served_profile.h"
 #include "stack_groups.h"
@@ -301,7 +301,7 @@ static int update_processes(struct metrics *metrics, const struct served_profile
 	return update(&metrics->processes, metrics, &rows, merge(rows, profile->n_processes));
 }
 
-/* What is being written. OpenMetrics calls a counter by its name without the end that its samples have. */
+/* An answer under way. OpenMetrics names a counter without the ending _total that its samples have. */
 struct writer {
 	FILE *to;
 	bool is_open;
@@ -358,7 +358,7 @@ static void write_table(const struct writer *writer, const struct table *table, 
 	for (size_t i = 0; i < VALUES; i++) {
 		bool is_counter = i < COUNTERS;
 
-		/* Of a block that ends, the function that frees it is not known. */
+		/* The recording does not have which function frees a block. */
 		if (is_function && (i == VALUE_ENDED || i == VALUE_ENDED_BYTES))
 			continue;
 		snprintf(name, sizeof(name), "%s%s", is_function ? "function_" : "",
@@ -377,13 +377,9 @@ static void write_table(const struct writer *writer, const struct table *table, 
 /* Returns the resident bytes of a process, or 0. */
 static __u64 resident(__u32 pid)
 {
-	_cleanup_(close_file) FILE *file = NULL;
-	unsigned long long pages;
-	char path[64];
+	struct proc_memory memory;
 
-	snprintf(path, sizeof(path), "/proc/%u/statm", pid);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%*u %llu", &pages) == 1 ? pages * sysconf(_SC_PAGESIZE) : 0;
+	return proc_memory__read(pid, &memory) ? memory.rss_bytes : 0;
 }
 
 static void write_resident(const struct writer *writer, const struct table *table)
