@@ -9,6 +9,7 @@
 #include "array.h"
 #include "charges.h"
 #include "cleanup.h"
+#include "count_keys.h"
 #include "filter.h"
 #include "hash_table.h"
 #include "profile.h"
@@ -28,53 +29,6 @@ static int duplicate(const struct top_copy *from, struct top_copy *to)
 		return 0;
 	to->n = 0;
 	return -ENOMEM;
-}
-
-/* Hashes what is the same of a stack in all copies: its code addresses. */
-static __u64 hash_stack(const struct profile *profile, const __u64 *modules, __u64 seed,
-			const struct profile_stack *stack)
-{
-	__u64 hash = hash_mix(seed, stack->end);
-
-	for (__u32 i = 0; i < stack->n_frames; i++) {
-		const struct profile_frame *frame = &profile->frames[stack->frames[i] - 1];
-
-		hash = hash_mix(hash, frame->module ? modules[frame->module - 1] : 0);
-		hash = hash_mix(hash, frame->offset << 1 | frame->interrupted);
-	}
-	return hash;
-}
-
-/* Returns, by stack's id - 1, a number that is its own in all copies; NULL without memory. */
-static __u64 *hash_stacks(const struct profile *profile, __u64 seed)
-{
-	_cleanup_(free_ptr) __u64 *modules = calloc(profile->n_modules + 1, sizeof(*modules));
-	__u64 *hashes = calloc(profile->n_stacks + 1, sizeof(*hashes));
-
-	if (!modules || !hashes) {
-		free(hashes);
-		return NULL;
-	}
-	for (size_t i = 0; i < profile->n_modules; i++)
-		modules[i] = hash_string(hash_string(seed, profile->modules[i].path),
-					 profile->modules[i].build_id);
-	for (size_t i = 0; i < profile->n_stacks; i++)
-		hashes[i] = hash_stack(profile, modules, seed, &profile->stacks[i]);
-	return hashes;
-}
-
-static __u64 hash_process(__u64 seed, const struct profile_process *process)
-{
-	return hash_string(hash_mix(hash_mix(seed, process->pid), process->start_ns),
-			   process->comm);
-}
-
-static __u64 hash_thread(const struct profile *profile, __u64 seed, __u32 id)
-{
-	const struct profile_thread *thread = &profile->threads[id - 1];
-
-	return hash_string(hash_process(seed, &profile->processes[thread->process - 1]),
-			   thread->name);
 }
 
 static int compare_counts(const void *a, const void *b)
@@ -112,10 +66,10 @@ static void note_ended(struct top *top, const struct profile *profile)
 /* Fills top->by_id. */
 static int read_counts(struct top *top, const struct profile *profile, bool has_ended)
 {
-	_cleanup_(free_ptr) __u64 *stacks = hash_stacks(profile, top->seed);
+	_cleanup_(free_ptr) __u64 *keys = count_keys__make(profile, top->seed);
 	struct top_count *counts = calloc(profile->n_counts + 1, sizeof(*counts));
 
-	if (!stacks || !counts) {
+	if (!keys || !counts) {
 		free(counts);
 		return -ENOMEM;
 	}
@@ -125,9 +79,7 @@ static int read_counts(struct top *top, const struct profile *profile, bool has_
 		struct selection whole;
 
 		filter__whole(profile, NULL, count, &whole);
-		counts[i].key = hash_mix(hash_mix(hash_thread(profile, top->seed, count->thread),
-						  stacks[count->stack - 1]),
-					 count->function);
+		counts[i].key = keys[i];
 		counts[i].numbers = (struct top_numbers){
 			.calls = whole.allocations,
 			.size_bytes = whole.size_bytes,
@@ -296,7 +248,7 @@ static void add(struct top_numbers *to, const struct top_numbers *more)
 	to->peak_bytes = profile__add_up(to->peak_bytes, more->peak_bytes);
 }
 
-/* What adding up needs. */
+/* The sums under way of one call of top__add_up(). */
 struct adding {
 	const struct top *top;
 	const struct profile *profile;
@@ -329,9 +281,9 @@ static __u64 key_of(const struct adding *adding, enum top_by by, const struct pr
 	case TOP_BY_FUNCTION:
 		return adding->labels[function_label(adding, group)];
 	case TOP_BY_THREAD:
-		return hash_thread(adding->profile, seed, count->thread);
+		return thread_key__of(adding->profile, count->thread, seed);
 	case TOP_BY_PROCESS:
-		return hash_process(seed, &adding->profile->processes[count->process - 1]);
+		return process_key__of(&adding->profile->processes[count->process - 1], seed);
 	default:
 		return hash_mix(adding->group_keys[group], count->function);
 	}

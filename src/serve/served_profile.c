@@ -10,6 +10,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "count_keys.h"
 #include "data_file.h"
 #include "error.h"
 #include "export.h"
@@ -74,48 +75,27 @@ void served_profile__drop(struct served_profile *served)
 	free(served);
 }
 
-/* What a count is of, in every copy. */
+/* The key of a count, and its index. */
 struct key {
-	__u64 hash;
+	__u64 key;
 	size_t index;
 };
-
-/* Copies number threads and stacks each for itself, and names may have added frames to stacks (tail calls). */
-static __u64 hash_count(const struct profile *profile, const struct profile_count *count,
-			__u64 seed)
-{
-	const struct profile_process *process = &profile->processes[count->process - 1];
-	const struct profile_stack *stack = &profile->stacks[count->stack - 1];
-	__u64 hash = hash_mix(hash_mix(seed, process->pid), process->start_ns);
-
-	hash = hash_string(hash, profile->threads[count->thread - 1].name);
-	hash = hash_mix(hash_mix(hash, count->function), stack->end);
-	for (__u32 i = 0; i < stack->n_frames; i++) {
-		const struct profile_frame *frame = &profile->frames[stack->frames[i] - 1];
-
-		if (frame->tail_call)
-			continue;
-		if (frame->module)
-			hash = hash_string(hash, profile->modules[frame->module - 1].path);
-		hash = hash_mix(hash_mix(hash, frame->offset), frame->interrupted);
-	}
-	return hash;
-}
 
 static int compare_keys(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
 
-	return x->hash < y->hash ? -1 : x->hash > y->hash;
+	return x->key < y->key ? -1 : x->key > y->key;
 }
 
 /* Returns the keys of all counts, sorted, or NULL if there is no memory. */
 static struct key *sort_counts(const struct profile *profile, __u64 seed)
 {
-	struct key *keys = calloc(profile->n_counts + 1, sizeof(*keys));
+	_cleanup_(free_ptr) __u64 *unsorted = count_keys__make(profile, seed);
+	struct key *keys = unsorted ? calloc(profile->n_counts + 1, sizeof(*keys)) : NULL;
 
 	for (size_t i = 0; keys && i < profile->n_counts; i++)
-		keys[i] = (struct key){ hash_count(profile, &profile->counts[i], seed), i };
+		keys[i] = (struct key){ unsorted[i], i };
 	if (keys)
 		qsort(keys, profile->n_counts, sizeof(*keys), compare_keys);
 	return keys;
@@ -127,16 +107,15 @@ static int subtract(struct selection *counts, const struct served_profile *serve
 {
 	__u64 seed = hash_seed();
 	_cleanup_(free_ptr) struct key *keys = sort_counts(served->profile, seed);
+	_cleanup_(free_ptr) __u64 *wanted = count_keys__make(base->profile, seed);
 
-	if (!keys)
+	if (!keys || !wanted)
 		return -ENOMEM;
 	for (size_t i = 0; i < base->profile->n_counts; i++) {
 		const struct selection *less = &base->filtered.counts[i];
-		const struct key wanted = {
-			.hash = hash_count(base->profile, &base->profile->counts[i], seed),
-		};
-		const struct key *key = bsearch(&wanted, keys, served->profile->n_counts,
-						sizeof(*keys), compare_keys);
+		const struct key *key =
+			bsearch(&(struct key){ .key = wanted[i] }, keys, served->profile->n_counts,
+				sizeof(*keys), compare_keys);
 
 		if (!key)
 			return -ESTALE;
