@@ -336,44 +336,59 @@ static bool still_runs(pid_t pid, __u64 time_ns)
 	       stat.start_ticks * tick_ns <= time_ns + asleep_ns + tick_ns;
 }
 
-/* Returns what a process of the group, or of one below, is known to be called by; NULL: none is. */
-static const char *find_group_name(const struct profile *profile, const char *group)
+static bool is_same_group(const char *group, const char *other)
+{
+	const char *container = control_group__container(group);
+	const char *of_other = control_group__container(other);
+
+	/* A container may have groups below its own. */
+	if (container && of_other)
+		return !strncmp(container, of_other, CONTAINER_ID_DIGITS);
+	return !strcmp(group, other);
+}
+
+/* Returns what the group is called, which the caller frees: as for other processes that are in it, so that
+ * files of containers are read once. */
+static char *name_group(const struct profile *profile, const char *group, pid_t pid)
 {
 	for (size_t i = profile->n_processes; i-- > 0;) {
 		const struct profile_process *process = &profile->processes[i];
 
-		if (process->group && !strncmp(process->group, group, strlen(group)))
-			return process->group_name;
+		if (process->group && is_same_group(process->group, group))
+			return strdup(process->group_name);
 	}
-	return NULL;
+	return control_group__name(group, pid);
 }
 
-/* Keeps the control group that the program began in. One that has ended was in that of its parent, or
- * came into the container that is followed. */
-static int place_program(struct collector *collector, const struct ap_process_record *record,
-			 const struct program *parent, __u32 process)
+/* Returns the control group that the program began in, which the caller frees, or NULL if it is not known.
+ * One that has ended was in that of its parent, or came into the container that is followed. */
+static char *find_group(const struct collector *collector, const struct ap_process_record *record,
+			const struct program *parent)
 {
-	struct profile *profile = collector->profile;
-	const struct profile_process *known =
-		parent && parent->process ? &profile->processes[parent->process - 1] : NULL;
-	const char *joined = collector->options.joined_group;
-	_cleanup_(free_ptr) char *path = NULL, *name = NULL;
+	const char *joined = collector->options.joined_group, *group = NULL;
+	char *path = NULL;
 
 	if (still_runs(record->pid, record->time_ns))
 		path = control_group__read(record->pid);
-	if (known && known->group && (!path || !strcmp(path, known->group)))
-		return profile__set_group(profile, process, known->group, known->group_name);
-	if (!path && !known && joined && control_group__container(joined)) {
-		const char *found = find_group_name(profile, joined);
+	if (path)
+		return path;
+	if (parent && parent->process)
+		group = collector->profile->processes[parent->process - 1].group;
+	else if (joined && control_group__container(joined))
+		group = joined;
+	return group ? strdup(group) : NULL;
+}
 
-		path = strdup(joined);
-		if (path && found)
-			return profile__set_group(profile, process, path, found);
-	}
-	if (!path)
+static int place_program(struct collector *collector, const struct ap_process_record *record,
+			 const struct program *parent, __u32 process)
+{
+	_cleanup_(free_ptr) char *group = find_group(collector, record, parent);
+	_cleanup_(free_ptr) char *name =
+		group ? name_group(collector->profile, group, record->pid) : NULL;
+
+	if (!group)
 		return 0;
-	name = control_group__name(path, record->pid);
-	return name ? profile__set_group(profile, process, path, name) : -ENOMEM;
+	return name ? profile__set_group(collector->profile, process, group, name) : -ENOMEM;
 }
 
 static int handle_process(struct collector *collector, const struct ap_process_record *record)
