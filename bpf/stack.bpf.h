@@ -60,7 +60,7 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 		.call = 1,
 		.cursor = scratch->first,
 		.matched = ~0U,
-		/* Of stacks without frames there is nothing more to find. */
+		/* A stack that is to have no frames is complete as it is. */
 		.end = config.max_depth ? AP_END_MAX_DEPTH : AP_END_COMPLETE,
 		.end_once = 1,
 		.locked = hit->locked,

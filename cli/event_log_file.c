@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Opens the event log that belongs to a data file, and says what a log lacks. */
 #include "event_log_file.h"
 
 #include <errno.h>

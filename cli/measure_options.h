@@ -139,7 +139,7 @@ enum {
 	  "Only the command itself, not the processes that it starts", 0 }
 #define MEASURE_OPTION_USER                                                                        \
 	{ "user", OPT_USER, "NAME", 0,                                                             \
-	  "Run the command as this user, with its groups; with -a, --name or --cgroup: only its processes", 0 }
+	  "Run the command as this user, with its groups; with options that search for processes: only its", 0 }
 #define MEASURE_OPTIONS_ISOLATE                                                                    \
 	{ "isolate", OPT_ISOLATE, NULL, 0,                                                         \
 	  "Give the command copies of the probed files, so that no other process meets the probes", 0 }, \

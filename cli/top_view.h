@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `allocprof top` shows: the last copy of a recording, its rows, and the texts of these. It knows
- * no terminal: the screen and --batch draw it. */
+/* Holds what `allocprof top` shows: the last copy of a recording, its rows, and their texts. It knows no
+ * terminal: top_screen.h and --batch draw it. */
 #ifndef ALLOCPROF_TOP_VIEW_H
 #define ALLOCPROF_TOP_VIEW_H
 
@@ -25,7 +25,7 @@ struct top_view {
 	struct symbol_options symbols;
 	struct top_wish wish;
 	bool hidden[TOP_COLUMNS]; /* columns that are not shown */
-	/* What follows is the view's own. */
+	/* Only top_view.c sets all below. */
 	struct selected now; /* the last copy, without a profile before the first */
 	struct top top;
 	struct top_rows rows;
@@ -35,9 +35,9 @@ struct top_view {
 	char filter[TOP_TEXT];		/* the filter that was typed, "" if none */
 	char filter_rule[TOP_TEXT + 3]; /* what became of it */
 	char note[TOP_TEXT];		/* what the screen has to say, "" if nothing */
-	__u64 every_ns,
-		cost_ns; /* time from a copy to the next, and the processor time of the last one */
-	size_t n_raw_frames; /* of the last copy, as it came */
+	__u64 every_ns;			/* time from a copy to the next */
+	__u64 cost_ns;			/* processor time of a copy, smoothed */
+	size_t n_raw_frames;		/* of the last copy, as it came */
 };
 
 /* Shows @profile, the next copy, from now on; takes it over in any case. Returns 0 or a negative

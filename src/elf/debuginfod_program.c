@@ -17,7 +17,7 @@
 #include "debuginfod_client.h"
 
 #define PROGRAM "debuginfod-find"
-/* What a shell's child exits with that could not be executed. */
+/* The exit status of a child that could not execute the program, as in sh(1). */
 #define NOT_FOUND 127
 /* What the program writes when it has failed, before the text of an errno. */
 #define FAILED "Server query failed: "

@@ -24,10 +24,10 @@ struct export_input {
 	/* Duration of the recording, or of the longest of its runs. */
 	__u64 end_ns;
 	enum cost cost; /* the cost that EXPORT_COLLAPSED and EXPORT_STACKS write */
-	/* Of EXPORT_PPROF, for a profile of a recording that goes on: when it was taken, in nanoseconds
-	 * since 1970 (0: of a recording that has ended), how long that took if the numbers are of that
-	 * time alone, else 0, and the sample type that is shown first, or NULL. Then numbers of live blocks
-	 * may have become less, as two's complements. */
+	/* EXPORT_PPROF of a recording that goes on has these: when the copy was taken, in nanoseconds since
+	 * 1970 (0: the recording has ended); how long a span took if the numbers are those of the span
+	 * alone, else 0; and the sample type that is shown first, or NULL. Numbers of live blocks that fell
+	 * in the span are negative then, as two's complements. */
 	__u64 taken_ns, duration_ns;
 	const char *by_default;
 };

@@ -65,7 +65,7 @@ static const struct gap_words {
 	[GAP_ALLOCATIONS_UNSEEN + AP_FAMILY_DEFINED] = {
 		"%n block{|s} {was|were} freed by functions of defined allocators (--allocator, --probe, --usdt)" UNSEEN },
 	[GAP_TORN] = {
-		"%n millisecond{|s} of the running target are in some numbers of this copy only",
+		"%n millisecond{|s} passed while this copy was taken of a running target",
 		"numbers may be of moments that far apart" },
 	[GAP_OTHERS_UNPROBED] = {
 		"%n other process{|es} took memory from the kernel and called no function that is probed" },

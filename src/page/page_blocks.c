@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Writes the columns of the table of single blocks into the page of `allocprof html`. */
 #include "page_blocks.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What changes from one copy of a recording to the next: rows of `allocprof top`. */
+/* Works out the rows of `allocprof top`: what changes from one copy of a recording to the next. */
 #ifndef ALLOCPROF_TOP_H
 #define ALLOCPROF_TOP_H
 
@@ -12,7 +12,7 @@
 struct profile;
 struct stack_groups;
 
-/* What a row is of. */
+/* Kinds of rows. */
 enum top_by {
 	TOP_BY_FUNCTION, /* to which stacks are charged (charges.h) */
 	TOP_BY_STACK,
@@ -52,14 +52,14 @@ struct top_copy {
 	size_t n;
 };
 
-/* What growth needs of a copy: the live bytes of its counts that have any, sorted by key. */
+/* The live bytes of one count of an earlier copy, for growth. */
 struct top_live {
 	__u64 key, bytes;
 };
 
 struct top_past {
-	__u64 time_ns; /* of the recording */
-	struct top_live *live;
+	__u64 time_ns;	       /* of the recording */
+	struct top_live *live; /* of the counts that have any, sorted by key */
 	size_t n;
 };
 

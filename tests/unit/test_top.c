@@ -19,7 +19,7 @@ struct numbers {
 
 #define BLOCK_BYTES 100
 
-/* What a caller has allocated in a process. Blocks are of BLOCK_BYTES. */
+/* Calls of one caller in a process, and its live blocks. Each block has BLOCK_BYTES. */
 static void add_calls(struct profile *profile, __u32 process, unsigned int caller,
 		      enum ap_function called, struct numbers numbers)
 {
