@@ -113,9 +113,9 @@ static int subtract(struct selection *counts, const struct served_profile *serve
 		return -ENOMEM;
 	for (size_t i = 0; i < base->profile->n_counts; i++) {
 		const struct selection *less = &base->filtered.counts[i];
-		const struct key *key =
-			bsearch(&(struct key){ .key = wanted[i] }, keys, served->profile->n_counts,
-				sizeof(*keys), compare_keys);
+		const struct key sought = { wanted[i], 0 };
+		const struct key *key = bsearch(&sought, keys, served->profile->n_counts,
+						sizeof(*keys), compare_keys);
 
 		if (!key)
 			return -ESTALE;
