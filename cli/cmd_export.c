@@ -29,7 +29,7 @@ static const struct argp_option export_options[] = {
 	DATA_PATHS_INPUT,
 	DATA_OPTION_OUTPUT,
 	{ "format", OPT_FORMAT, "FORMAT", 0,
-	  "pprof (default), speedscope, collapsed, stacks, json, dhat, heaptrack or firefox, or "
+	  "pprof (default), otlp, speedscope, collapsed, stacks, json, dhat, heaptrack or firefox, or "
 	  "events, of the log of record --events" },
 	{ "backtrace", OPT_BACKTRACE, "FORM", 0,
 	  "Give the stacks of events as none, addr, name (default) or full" },
@@ -57,10 +57,11 @@ static int parse_format(struct export_command *options, const char *name, struct
 	int format = export__format_by_name(name);
 
 	if (format < 0)
-		return error__set(error, -EINVAL,
-				  "unknown format '%s'; --format is pprof, speedscope, collapsed, "
-				  "stacks, json, dhat, heaptrack, firefox or events",
-				  name);
+		return error__set(
+			error, -EINVAL,
+			"unknown format '%s'; --format is pprof, otlp, speedscope, collapsed, "
+			"stacks, json, dhat, heaptrack, firefox or events",
+			name);
 	options->format = format;
 	return 0;
 }

@@ -31,6 +31,7 @@ static const struct {
 	int (*write)(const struct export_input *input, FILE *to);
 } formats[EXPORT_FORMATS] = {
 	[EXPORT_PPROF] = { "pprof", true, export_pprof__write },
+	[EXPORT_OTLP] = { "otlp", true, export_otlp__write },
 	[EXPORT_SPEEDSCOPE] = { "speedscope", false, export_speedscope__write },
 	[EXPORT_COLLAPSED] = { "collapsed", false, write_collapsed },
 	[EXPORT_STACKS] = { "stacks", false, write_stacks },

@@ -13,6 +13,10 @@ struct error;
 struct profile;
 struct stack_view;
 
+struct export_attribute {
+	const char *key, *value;
+};
+
 /* The input of an export. The pointers belong to the caller. */
 struct export_input {
 	const struct profile *profile;
@@ -24,16 +28,20 @@ struct export_input {
 	/* Duration of the recording, or of the longest of its runs. */
 	__u64 end_ns;
 	enum cost cost; /* the cost that EXPORT_COLLAPSED and EXPORT_STACKS write */
-	/* EXPORT_PPROF of a recording that goes on has these: when the copy was taken, in nanoseconds since
+	/* EXPORT_PPROF and EXPORT_OTLP of a recording that goes on has these: when the copy was taken, in nanoseconds since
 	 * 1970 (0: the recording has ended); how long a span took if the numbers are those of the span
 	 * alone, else 0; and the sample type that is shown first, or NULL. Numbers of live blocks that fell
 	 * in the span are negative then, as two's complements. */
 	__u64 taken_ns, duration_ns;
 	const char *by_default;
+	/* What EXPORT_OTLP says of each process beside what the profile knows of it, which it replaces. */
+	const struct export_attribute *attributes;
+	size_t n_attributes;
 };
 
 enum export_format {
 	EXPORT_PPROF,
+	EXPORT_OTLP,
 	EXPORT_SPEEDSCOPE,
 	EXPORT_COLLAPSED,
 	EXPORT_STACKS,

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Writes pprof's profile.proto, compressed (pprof_tables.h). Samples are written as they come, and
- * the data to which they refer after them. The messages are two levels deep, and made by struct
- * protobuf (export_internal.h): a generated writer such as protobuf-c's needs a message and all
- * below it in memory as structures.
+ * the data to which they refer after them.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,6 +15,21 @@
 #include "stack_view.h"
 
 enum {
+	PPROF_SAMPLE_TYPE = 1,
+	PPROF_SAMPLE = 2,
+	PPROF_MAPPING = 3,
+	PPROF_LOCATION = 4,
+	PPROF_FUNCTION = 5,
+	PPROF_STRING_TABLE = 6,
+	PPROF_TIME_NANOS = 9,
+	PPROF_DURATION_NANOS = 10,
+	PPROF_PERIOD_TYPE = 11,
+	PPROF_PERIOD = 12,
+	PPROF_COMMENT = 13,
+	PPROF_DEFAULT_SAMPLE_TYPE = 14,
+};
+
+enum {
 	VALUE_TYPE_TYPE = 1,
 	VALUE_TYPE_UNIT = 2,
 	SAMPLE_LOCATION_ID = 1,
@@ -25,6 +38,47 @@ enum {
 	LABEL_KEY = 1,
 	LABEL_STR = 2,
 	LABEL_NUM = 3,
+	MAPPING_BUILD_ID = 6,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINE_NUMBERS = 9,
+	MAPPING_HAS_INLINE_FRAMES = 10,
+};
+
+static int add_to_mapping(struct pprof_tables *tables, const struct profile_module *module,
+			  const struct pprof_mapping *mapping, struct protobuf *message)
+{
+	__u64 build_id;
+	int err = pprof_tables__string(tables, module->build_id, &build_id);
+
+	if (err)
+		return err;
+	protobuf__add(message, MAPPING_BUILD_ID, build_id);
+	protobuf__add(message, MAPPING_HAS_FUNCTIONS, mapping->has_functions);
+	protobuf__add(message, MAPPING_HAS_FILENAMES, mapping->has_files);
+	protobuf__add(message, MAPPING_HAS_LINE_NUMBERS, mapping->has_lines);
+	protobuf__add(message, MAPPING_HAS_INLINE_FRAMES, mapping->has_inlined);
+	return 0;
+}
+
+static const struct pprof_fields fields = {
+	.locations = PPROF_LOCATION,
+	.functions = PPROF_FUNCTION,
+	.mappings = PPROF_MAPPING,
+	.strings = PPROF_STRING_TABLE,
+	.location_id = 1,
+	.location_mapping = 2,
+	.location_address = 3,
+	.location_lines = 4,
+	.function_id = 1,
+	.function_name = 2,
+	.function_symbol = 3,
+	.function_file = 4,
+	.mapping_id = 1,
+	.mapping_start = 2,
+	.mapping_limit = 3,
+	.mapping_file = 5,
+	.add_to_mapping = add_to_mapping,
 };
 
 static const struct {
@@ -176,28 +230,10 @@ static int add_labels(struct pprof *pprof, const struct export_sample *sample)
 	return err;
 }
 
-/* Adds the locations of a frame as one Location of pprof, in which inlined ones are Lines. */
-static int add_locations(struct pprof *pprof, const struct export_sample *sample)
+static int add_location(void *context, __u64 id)
 {
-	const struct stack_location *locations = pprof->input->view->locations;
-	const __u32 *at = sample->locations;
-	__u64 id;
-	int err = 0;
-
-	for (size_t i = 0, n; i < sample->n_frames && !err; i += n) {
-		for (n = 1; i + n < sample->n_frames && at[i + n] == at[i] + n &&
-			    locations[at[i + n]].frame == locations[at[i]].frame;
-		     n++)
-			;
-		err = pprof_tables__location(&pprof->tables, at[i], n, &id);
-		protobuf__append(&pprof->inner, err ? 0 : id);
-	}
-	if (!sample->n_frames) {
-		err = pprof_tables__location(&pprof->tables, 0, 0, &id);
-		protobuf__append(&pprof->inner, err ? 0 : id);
-	}
-	protobuf__add_message(&pprof->sample, SAMPLE_LOCATION_ID, &pprof->inner);
-	return err;
+	protobuf__append(context, id);
+	return 0;
 }
 
 static int write_sample(struct pprof *pprof, const struct export_sample *sample)
@@ -205,8 +241,9 @@ static int write_sample(struct pprof *pprof, const struct export_sample *sample)
 	const struct selection *selected = sample->selected;
 	const __u64 values[] = { selected->allocations, selected->size_bytes, selected->live,
 				 selected->live_bytes };
-	int err = add_locations(pprof, sample);
+	int err = pprof_tables__each_location(&pprof->tables, sample, add_location, &pprof->inner);
 
+	protobuf__add_message(&pprof->sample, SAMPLE_LOCATION_ID, &pprof->inner);
 	for (size_t i = 0; i < n_sample_types(pprof); i++)
 		protobuf__append(&pprof->inner, values[i]);
 	protobuf__add_message(&pprof->sample, SAMPLE_VALUE, &pprof->inner);
@@ -236,7 +273,7 @@ int export_pprof__write(const struct export_input *input, FILE *to)
 	if (!err)
 		err = title ? recording_text__remarks(input->profile, &remarks) : -ENOMEM;
 	if (!err)
-		err = pprof_tables__init(&pprof.tables, input);
+		err = pprof_tables__init(&pprof.tables, input, &fields);
 	if (!err)
 		err = write_head(&pprof);
 	if (!err)
@@ -244,7 +281,9 @@ int export_pprof__write(const struct export_input *input, FILE *to)
 	if (!err)
 		err = write_samples(&pprof);
 	if (!err)
-		err = pprof_tables__write(&pprof.tables, write_piece, &pprof);
+		err = pprof_tables__write_places(&pprof.tables, write_piece, &pprof);
+	if (!err)
+		err = pprof_tables__write_strings(&pprof.tables, write_piece, &pprof);
 	if (!err)
 		err = gzip__finish(&pprof.gzip);
 	gzip__close(&pprof.gzip);

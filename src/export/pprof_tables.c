@@ -13,93 +13,14 @@
 #include "stack_view.h"
 #include "text.h"
 
-enum wire_type {
-	WIRE_VARINT = 0,
-	WIRE_LENGTH = 2,
-};
-
-static void append(struct protobuf *message, const void *bytes, size_t size)
-{
-	if (!size)
-		return;
-	if (message->failed ||
-	    array__reserve(&message->bytes, &message->room, message->size + size, 1)) {
-		message->failed = true;
-		return;
-	}
-	memcpy(message->bytes + message->size, bytes, size);
-	message->size += size;
-}
-
-void protobuf__append(struct protobuf *packed, __u64 value)
-{
-	unsigned char bytes[10];
-	size_t n = 0;
-
-	for (; value >= 0x80; value >>= 7)
-		bytes[n++] = 0x80 | (value & 0x7f);
-	bytes[n++] = value;
-	append(packed, bytes, n);
-}
-
-static void append_key(struct protobuf *message, unsigned int number, enum wire_type type)
-{
-	protobuf__append(message, number << 3 | type);
-}
-
-void protobuf__add(struct protobuf *message, unsigned int number, __u64 value)
-{
-	if (!value)
-		return;
-	append_key(message, number, WIRE_VARINT);
-	protobuf__append(message, value);
-}
-
-/* Adds a field of type bytes or string, also if it is empty. */
-static void protobuf__add_bytes(struct protobuf *message, unsigned int number, const void *bytes,
-				size_t size)
-{
-	append_key(message, number, WIRE_LENGTH);
-	protobuf__append(message, size);
-	append(message, bytes, size);
-}
-
-void protobuf__add_message(struct protobuf *message, unsigned int number, struct protobuf *inner)
-{
-	message->failed |= inner->failed;
-	protobuf__add_bytes(message, number, inner->bytes, inner->size);
-	inner->size = 0;
-}
-
-void protobuf__release(struct protobuf *message)
-{
-	free(message->bytes);
-}
-
 /* Addresses of programs are below this one; the ranges of larger files end here. */
 #define MAX_ADDRESS	(1ULL << 47)
 #define RANGE_ALIGNMENT (1ULL << 20)
 
+/* Both formats have these in common. */
 enum {
-	LOCATION_ID = 1,
-	LOCATION_MAPPING_ID = 2,
-	LOCATION_ADDRESS = 3,
-	LOCATION_LINE = 4,
 	LINE_FUNCTION_ID = 1,
 	LINE_LINE = 2,
-	FUNCTION_ID = 1,
-	FUNCTION_NAME = 2,
-	FUNCTION_SYSTEM_NAME = 3,
-	FUNCTION_FILENAME = 4,
-	MAPPING_ID = 1,
-	MAPPING_MEMORY_START = 2,
-	MAPPING_MEMORY_LIMIT = 3,
-	MAPPING_FILENAME = 5,
-	MAPPING_BUILD_ID = 6,
-	MAPPING_HAS_FUNCTIONS = 7,
-	MAPPING_HAS_FILENAMES = 8,
-	MAPPING_HAS_LINE_NUMBERS = 9,
-	MAPPING_HAS_INLINE_FRAMES = 10,
 };
 
 /* Returns the file with which the command line of an attached process begins, all of whose threads
@@ -214,12 +135,13 @@ static int make_mappings(struct pprof_tables *tables)
 	return 0;
 }
 
-int pprof_tables__init(struct pprof_tables *tables, const struct export_input *input)
+int pprof_tables__init(struct pprof_tables *tables, const struct export_input *input,
+		       const struct pprof_fields *fields)
 {
 	__u64 index;
 	int err;
 
-	*tables = (struct pprof_tables){ .input = input, .seed = hash_seed() };
+	*tables = (struct pprof_tables){ .input = input, .fields = fields, .seed = hash_seed() };
 	err = pprof_tables__string(tables, "", &index);
 	return err ? err : make_mappings(tables);
 }
@@ -240,7 +162,7 @@ static bool match_location(const void *owner, __u32 id, const void *key)
 		       sizeof(struct pprof_location));
 }
 
-int pprof_tables__location(struct pprof_tables *tables, __u32 first, __u32 n, __u64 *id)
+static int number_location(struct pprof_tables *tables, __u32 first, __u32 n, __u64 *id)
 {
 	const struct pprof_location location = { first, n };
 	__u64 hash = hash_mix(hash_mix(tables->seed, first), n);
@@ -255,6 +177,31 @@ int pprof_tables__location(struct pprof_tables *tables, __u32 first, __u32 n, __
 	tables->locations[tables->n_locations++] = location;
 	*id = tables->n_locations;
 	return 0;
+}
+
+int pprof_tables__each_location(struct pprof_tables *tables, const struct export_sample *sample,
+				int (*each)(void *context, __u64 id), void *context)
+{
+	const struct stack_location *locations = tables->input->view->locations;
+	const __u32 *at = sample->locations;
+	__u64 id;
+	int err = 0;
+
+	for (size_t i = 0, n; i < sample->n_frames && !err; i += n) {
+		for (n = 1; i + n < sample->n_frames && at[i + n] == at[i] + n &&
+			    locations[at[i + n]].frame == locations[at[i]].frame;
+		     n++)
+			;
+		err = number_location(tables, at[i], n, &id);
+		if (!err)
+			err = each(context, id);
+	}
+	if (!sample->n_frames) {
+		err = number_location(tables, 0, 0, &id);
+		if (!err)
+			err = each(context, id);
+	}
+	return err;
 }
 
 static bool match_function(const void *owner, __u32 id, const void *key)
@@ -303,7 +250,7 @@ static int add_line(struct pprof_tables *tables, const char *name, const char *s
 		return err;
 	protobuf__add(&message, LINE_FUNCTION_ID, function);
 	protobuf__add(&message, LINE_LINE, line ? line->line : 0);
-	protobuf__add_message(location, LOCATION_LINE, &message);
+	protobuf__add_message(location, tables->fields->location_lines, &message);
 	return 0;
 }
 
@@ -330,18 +277,19 @@ static int make_location(struct pprof_tables *tables, size_t index, struct proto
 {
 	const struct pprof_location *location = &tables->locations[index];
 	const struct stack_view *view = tables->input->view;
+	const struct pprof_fields *fields = tables->fields;
 	const struct pprof_mapping *mapping = NULL;
 	const struct profile_frame *frame;
 	int err = 0;
 
-	protobuf__add(message, LOCATION_ID, index + 1);
+	protobuf__add(message, fields->location_id, index + 1);
 	if (!location->n)
 		return add_line(tables, EXPORT_NO_FRAME, EXPORT_NO_FRAME, NULL, message);
 	frame = &tables->input->profile->frames[view->locations[location->first].frame - 1];
 	if (frame->module)
 		mapping = &tables->mappings[frame->module - 1];
-	protobuf__add(message, LOCATION_MAPPING_ID, mapping ? mapping->id : 0);
-	protobuf__add(message, LOCATION_ADDRESS,
+	protobuf__add(message, fields->location_mapping, mapping ? mapping->id : 0);
+	protobuf__add(message, fields->location_address,
 		      (mapping ? mapping->start : 0) + export__address(frame));
 	for (__u32 i = 0; i < location->n && !err; i++)
 		err = add_location_line(tables, location->first + i, mapping, message);
@@ -351,11 +299,12 @@ static int make_location(struct pprof_tables *tables, size_t index, struct proto
 static int make_function(struct pprof_tables *tables, size_t index, struct protobuf *message)
 {
 	const struct pprof_function *function = &tables->functions[index];
+	const struct pprof_fields *fields = tables->fields;
 
-	protobuf__add(message, FUNCTION_ID, index + 1);
-	protobuf__add(message, FUNCTION_NAME, function->name - 1);
-	protobuf__add(message, FUNCTION_SYSTEM_NAME, function->symbol - 1);
-	protobuf__add(message, FUNCTION_FILENAME, function->file - 1);
+	protobuf__add(message, fields->function_id, index + 1);
+	protobuf__add(message, fields->function_name, function->name - 1);
+	protobuf__add(message, fields->function_symbol, function->symbol - 1);
+	protobuf__add(message, fields->function_file, function->file - 1);
 	return 0;
 }
 
@@ -364,27 +313,21 @@ static int make_mapping(struct pprof_tables *tables, size_t index, struct protob
 	__u32 id = tables->by_mapping[index];
 	const struct profile_module *module = &tables->input->profile->modules[id - 1];
 	const struct pprof_mapping *mapping = &tables->mappings[id - 1];
-	__u64 path, build_id;
+	const struct pprof_fields *fields = tables->fields;
+	__u64 path;
 	int err = pprof_tables__string(tables, module->path, &path);
 
-	if (!err)
-		err = pprof_tables__string(tables, module->build_id, &build_id);
 	if (err)
 		return err;
-	protobuf__add(message, MAPPING_ID, mapping->id);
-	protobuf__add(message, MAPPING_MEMORY_START, mapping->start);
-	protobuf__add(message, MAPPING_MEMORY_LIMIT, mapping->limit);
-	protobuf__add(message, MAPPING_FILENAME, path);
-	protobuf__add(message, MAPPING_BUILD_ID, build_id);
-	protobuf__add(message, MAPPING_HAS_FUNCTIONS, mapping->has_functions);
-	protobuf__add(message, MAPPING_HAS_FILENAMES, mapping->has_files);
-	protobuf__add(message, MAPPING_HAS_LINE_NUMBERS, mapping->has_lines);
-	protobuf__add(message, MAPPING_HAS_INLINE_FRAMES, mapping->has_inlined);
-	return 0;
+	protobuf__add(message, fields->mapping_id, mapping->id);
+	protobuf__add(message, fields->mapping_start, mapping->start);
+	protobuf__add(message, fields->mapping_limit, mapping->limit);
+	protobuf__add(message, fields->mapping_file, path);
+	return fields->add_to_mapping(tables, module, mapping, message);
 }
 
 struct writer {
-	int (*write)(struct protobuf *piece, void *context);
+	pprof_write_fn write;
 	void *context;
 };
 
@@ -397,6 +340,10 @@ static int write_table(struct pprof_tables *tables, unsigned int field, const si
 	_cleanup_(protobuf__release) struct protobuf piece = { 0 };
 	int err = 0;
 
+	if (tables->fields->has_null) {
+		protobuf__add_message(&piece, field, &message);
+		err = writer->write(&piece, writer->context);
+	}
 	for (size_t i = 0; i < *n && !err; i++) {
 		err = make(tables, i, &message);
 		protobuf__add_message(&piece, field, &message);
@@ -406,7 +353,7 @@ static int write_table(struct pprof_tables *tables, unsigned int field, const si
 	return err;
 }
 
-static int write_strings(const struct pprof_tables *tables, const struct writer *writer)
+int pprof_tables__write_strings(struct pprof_tables *tables, pprof_write_fn write, void *context)
 {
 	_cleanup_(protobuf__release) struct protobuf piece = { 0 };
 	int err = 0;
@@ -416,26 +363,26 @@ static int write_strings(const struct pprof_tables *tables, const struct writer 
 
 		if (!text)
 			return -ENOMEM;
-		protobuf__add_bytes(&piece, PPROF_STRING_TABLE, text, strlen(text));
-		err = writer->write(&piece, writer->context);
+		protobuf__add_bytes(&piece, tables->fields->strings, text, strlen(text));
+		err = write(&piece, context);
 	}
 	return err;
 }
 
-int pprof_tables__write(struct pprof_tables *tables,
-			int (*write)(struct protobuf *piece, void *context), void *context)
+int pprof_tables__write_places(struct pprof_tables *tables, pprof_write_fn write, void *context)
 {
+	const struct pprof_fields *fields = tables->fields;
 	const struct writer writer = { write, context };
 	/* Writing a table may add elements to those after it. */
-	int err = write_table(tables, PPROF_LOCATION, &tables->n_locations, make_location, &writer);
+	int err = write_table(tables, fields->locations, &tables->n_locations, make_location,
+			      &writer);
 
 	if (!err)
-		err = write_table(tables, PPROF_FUNCTION, &tables->n_functions, make_function,
+		err = write_table(tables, fields->functions, &tables->n_functions, make_function,
 				  &writer);
-	if (!err)
-		err = write_table(tables, PPROF_MAPPING, &tables->input->profile->n_modules,
-				  make_mapping, &writer);
-	return err ? err : write_strings(tables, &writer);
+	return err ? err
+		   : write_table(tables, fields->mappings, &tables->input->profile->n_modules,
+				 make_mapping, &writer);
 }
 
 void pprof_tables__release(struct pprof_tables *tables)

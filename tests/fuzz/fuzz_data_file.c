@@ -113,6 +113,7 @@ static const struct reading {
 	{ &cmd_folded, check_folded, { "--cost=peak", "--addresses", "--by=process,thread" } },
 	{ &cmd_export, check_json, { "--format=json" } },
 	{ &cmd_export, check_nothing, { "--format=pprof" } },
+	{ &cmd_export, check_nothing, { "--format=otlp" } },
 	{ &cmd_export, check_json, { "--format=speedscope" } },
 	{ &cmd_export, check_json, { "--format=firefox" } },
 	{ &cmd_export, check_json, { "--format=dhat" } },

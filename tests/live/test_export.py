@@ -19,6 +19,7 @@ from support import BUILD, SOURCE, unavailable
 sys.path.insert(0, str(SOURCE / "tests"))
 
 import data_digest  # noqa: E402
+import otlp  # noqa: E402
 import pprof  # noqa: E402
 
 # pprof's sample types, and what report calls them.
@@ -181,6 +182,73 @@ def test_totals(recorded, export, totals):
     assert leaks["alloc_objects"] == leaks["inuse_objects"] == everything["inuse_objects"]
     assert "temporary" not in sums and "peak" not in document["total"]
     hold_to_report(export, data, totals(data, "--through=mixture"), "--through=mixture")
+
+
+@pytest.fixture
+def messages(tmp_path):
+    if why := otlp.missing():
+        unavailable(why)
+    directory = tmp_path / "messages"
+    directory.mkdir()
+    return otlp.Messages(directory)
+
+
+def stack_sums(found):
+    """{(type, stack, thread, function, incomplete): value}, of samples that may have more than one such part in common."""
+    sums = {}
+    for key, value in found:
+        sums[key] = sums.get(key, 0) + value
+    return sums
+
+
+@pytest.mark.fast("whole")
+@pytest.mark.parametrize("options", [[], ["--leaks"], ["--through=mixture"]], ids=["whole", "leaks", "through"])
+def test_otlp(recorded, export, totals, messages, options):
+    """It has what pprof's format has, sample by sample, and report's sums."""
+    data = recorded("--live")
+    path = export(data, "otlp", *options)
+    message, found = messages.read(path.read_bytes())
+    expected = totals(data, *options)
+    assert otlp.totals(found) == {name: expected[reported] for name, reported in TYPES.items() if expected[reported]}
+    of_pprof = pprof.read(export(data, "pprof", *options))
+
+    def names(locations):
+        return tuple(of_pprof.functions[line["function"]]["name"] for location in locations
+                     for line in of_pprof.locations[location]["line"])
+
+    assert stack_sums(((sample.type, tuple(sample.stack), sample.attributes["thread.name"], sample.attributes["allocprof.function"],
+                        sample.attributes.get("allocprof.incomplete")), sample.value) for sample in found) == stack_sums(
+        ((of_pprof.types[i][0], names(locations), labels["thread"], labels["function"], labels.get("incomplete")), value)
+        for values, labels, locations in of_pprof.samples for i, value in enumerate(values) if value)
+    [resource] = message.resource_profiles
+    [process] = {(labels["process"], labels["pid"]) for _, labels, _ in of_pprof.samples}
+    assert {key: found[0].resource[key] for key in ("service.name", "process.executable.name", "process.pid")} == {
+        "service.name": process[0], "process.executable.name": process[0], "process.pid": process[1]}
+    for profile in resource.scope_profiles[0].profiles:
+        assert profile.time_unix_nano == of_pprof.raw["time"] and profile.duration_nano and not profile.period
+
+
+@pytest.mark.slow
+def test_otlp_of_samples_and_processes(recorded, export, totals, messages):
+    """Estimates are as report has them, and each process is a resource of its own."""
+    sampled = recorded("--sample=512")
+    message, found = messages.read(export(sampled, "otlp").read_bytes())
+    expected = totals(sampled)
+    assert otlp.totals(found) == {"alloc_objects": expected["allocations"], "alloc_space": expected["bytes"]}
+    strings = message.dictionary.string_table
+    for profile in message.resource_profiles[0].scope_profiles[0].profiles:
+        assert profile.period == 512 and strings[profile.period_type.type_strindex] == "space"
+    # Nothing but the recording decides on the bytes.
+    assert export(sampled, "otlp").read_bytes() == export(sampled, "otlp").read_bytes()
+    several = recorded("--live", command=("/bin/sh", "-c", "ls >/dev/null; ls / >/dev/null; true"))
+    message, found = messages.read(export(several, "otlp").read_bytes())
+    assert otlp.totals(found)["alloc_objects"] == totals(several)["allocations"]
+    # What a process was before an exec is another program.
+    programs = {(sample.resource["process.pid"], sample.resource["service.name"]) for sample in found}
+    assert len({pid for pid, _ in programs}) == 3 and len(programs) == len(message.resource_profiles)
+    nothing = recorded(command=("/bin/true",))
+    assert not totals(nothing, "--function=valloc")["allocations"]
+    assert export(nothing, "otlp", "--function=valloc").read_bytes() == b""
 
 
 DH_VIEW = pathlib.Path("/usr/libexec/valgrind/dh_view.js")

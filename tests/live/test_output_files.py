@@ -162,7 +162,7 @@ def test_option_of_the_report_is_named(run, allocprof, recorded):
 
 REPORTS = ["html", "flamegraph", "flamegraph -o x.svg", "folded", "report", "report --json", "graph", "diff b p",
            "query 'SELECT * FROM frames a, frames b'", "archive",
-           *(f"export --format={name}" for name in ["pprof", "json", "speedscope", "firefox", "dhat", "heaptrack", "collapsed"])]
+           *(f"export --format={name}" for name in ["pprof", "otlp", "json", "speedscope", "firefox", "dhat", "heaptrack", "collapsed"])]
 
 
 @pytest.mark.parametrize("older", [False, True], ids=["new", "older"])

@@ -18,6 +18,7 @@ struct export_input;
 /* Each function writes @input to @to, and returns 0, -ENOMEM, or the negative errno of a write.
  * The caller checks @to for further errors, and flushes it. */
 int export_pprof__write(const struct export_input *input, FILE *to);
+int export_otlp__write(const struct export_input *input, FILE *to);
 int export_speedscope__write(const struct export_input *input, FILE *to);
 int export_json__write(const struct export_input *input, FILE *to);
 int export_dhat__write(const struct export_input *input, FILE *to);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Makes the tables of a pprof profile, to which its samples refer. Numbers are given as samples
- * come, so that samples can be written first, one by one, and then the tables that they need.
+ * Makes the tables of a pprof profile, to which its samples refer, and those of OpenTelemetry's profiles, which come of
+ * them. Numbers are given as samples come, so that samples can be written first, one by one, and then the tables that they
+ * need.
  *
- * The field numbers are those of the format, which
- * https://github.com/google/pprof/blob/main/proto/profile.proto documents.
+ * The field numbers are those of the formats, which
+ * https://github.com/google/pprof/blob/main/proto/profile.proto and
+ * https://github.com/open-telemetry/opentelemetry-proto (profiles/v1development) document.
  */
 #ifndef ALLOCPROF_PPROF_TABLES_H
 #define ALLOCPROF_PPROF_TABLES_H
@@ -15,40 +17,9 @@
 
 #include "export_internal.h"
 #include "hash_table.h"
+#include "protobuf.h"
 
 struct export_input;
-
-/* A message. Zeroed it is empty. The caller releases it. */
-struct protobuf {
-	unsigned char *bytes;
-	size_t size, room;
-	bool failed; /* there was no memory; the bytes must not be used */
-};
-
-/* Adds the field @number of any integer type but sint. A @value of 0 is the default and takes no
- * bytes. */
-void protobuf__add(struct protobuf *message, unsigned int number, __u64 value);
-/* Adds the message @inner, and empties @inner. */
-void protobuf__add_message(struct protobuf *message, unsigned int number, struct protobuf *inner);
-/* Appends an element to a packed list, which is added like a message. */
-void protobuf__append(struct protobuf *packed, __u64 value);
-void protobuf__release(struct protobuf *message);
-
-/* Fields of Profile. */
-enum {
-	PPROF_SAMPLE_TYPE = 1,
-	PPROF_SAMPLE = 2,
-	PPROF_MAPPING = 3,
-	PPROF_LOCATION = 4,
-	PPROF_FUNCTION = 5,
-	PPROF_STRING_TABLE = 6,
-	PPROF_TIME_NANOS = 9,
-	PPROF_DURATION_NANOS = 10,
-	PPROF_PERIOD_TYPE = 11,
-	PPROF_PERIOD = 12,
-	PPROF_COMMENT = 13,
-	PPROF_DEFAULT_SAMPLE_TYPE = 14,
-};
 
 /* Neighbouring locations of one frame that a stack shows. */
 struct pprof_location {
@@ -67,8 +38,26 @@ struct pprof_mapping {
 	bool has_functions, has_files, has_lines, has_inlined;
 };
 
+struct pprof_tables;
+
+/* The fields of a format; 0: it has no such field. */
+struct pprof_fields {
+	/* Tables. */
+	unsigned int locations, functions, mappings, strings;
+	bool has_null; /* the first element of each table stands for none; ids count from 1 all the same */
+	/* Those of their elements. */
+	unsigned int location_id, location_mapping, location_address, location_lines;
+	unsigned int function_id, function_name, function_symbol, function_file;
+	unsigned int mapping_id, mapping_start, mapping_limit, mapping_file;
+	/* Adds what only this format has of a file. Returns 0 or -ENOMEM. */
+	int (*add_to_mapping)(struct pprof_tables *tables, const struct profile_module *module,
+			      const struct pprof_mapping *mapping, struct protobuf *message);
+};
+
 struct pprof_tables {
 	const struct export_input *input;
+	const struct pprof_fields *fields;
+	void *context;		   /* the caller's, for add_to_mapping */
 	struct string_ids strings; /* texts by number; 1 is pprof's string 0, "" */
 	struct pprof_location *locations;
 	size_t n_locations, locations_room;
@@ -81,18 +70,22 @@ struct pprof_tables {
 };
 
 /* Makes empty tables. Returns 0 or -ENOMEM; the caller releases them in either case. */
-int pprof_tables__init(struct pprof_tables *tables, const struct export_input *input);
+int pprof_tables__init(struct pprof_tables *tables, const struct export_input *input,
+		       const struct pprof_fields *fields);
 /* Stores pprof's number of @text, which must outlive the tables. Returns 0 or -ENOMEM. */
 int pprof_tables__string(struct pprof_tables *tables, const char *text, __u64 *index);
-/* Stores the id of the location that stands for the @n neighbouring locations at @first. Returns 0
- * or -ENOMEM. */
-int pprof_tables__location(struct pprof_tables *tables, __u32 first, __u32 n, __u64 *id);
+/* Calls @each with the ids of the sample's locations, leaf first: a location stands for a frame, of which inlined ones
+ * are lines. Returns 0, -ENOMEM or what @each does. */
+int pprof_tables__each_location(struct pprof_tables *tables, const struct export_sample *sample,
+				int (*each)(void *context, __u64 id), void *context);
+/* Takes a message with fields of the format, and empties it. */
+typedef int (*pprof_write_fn)(struct protobuf *piece, void *context);
 /*
- * Calls @write with each location, function, mapping and string, as a message with only this
- * field. Returns 0, -ENOMEM or the result of @write.
+ * Calls @write with each location, function and mapping, or string, as a message with only this
+ * field. Strings come last, since the others add some. Returns 0, -ENOMEM or the result of @write.
  */
-int pprof_tables__write(struct pprof_tables *tables,
-			int (*write)(struct protobuf *piece, void *context), void *context);
+int pprof_tables__write_places(struct pprof_tables *tables, pprof_write_fn write, void *context);
+int pprof_tables__write_strings(struct pprof_tables *tables, pprof_write_fn write, void *context);
 void pprof_tables__release(struct pprof_tables *tables);
 
 #endif
