@@ -8,8 +8,6 @@
 #include "completeness.h"
 #include "error.h"
 #include "event_blocks.h"
-#include "event_log.h"
-#include "event_log_file.h"
 #include "findings.h"
 #include "moved.h"
 #include "message.h"
@@ -47,7 +45,6 @@ struct html_options {
 	struct findings findings;
 	struct moved moved[MOVED_COSTS];
 	size_t n_moved;
-	struct event_log_reader *log;
 	struct event_blocks blocks;
 	bool with_source;
 	struct page_source source;
@@ -93,7 +90,6 @@ static void release_html(void *context)
 	moved__release(options->moved, options->n_moved);
 	page_source__release(&options->source);
 	event_blocks__release(&options->blocks);
-	event_log_reader__free(options->log);
 	page_sides__release(&options->sides);
 }
 
@@ -176,8 +172,7 @@ static void read_blocks(struct html_options *options)
 
 	if (!profile__meta(after->profile, "events_id"))
 		return;
-	if (selected__read_blocks(after, &options->data.choice, &wanted, &options->log,
-				  &options->blocks, &error))
+	if (data_run__read_blocks(&options->data, &wanted, &options->blocks, &error))
 		message__print("the page has no single blocks: %s", error.text);
 	else
 		options->recordings[DIFF_AFTER].blocks = &options->blocks;
@@ -221,24 +216,6 @@ static int write_html(FILE *to, const void *context)
 		to);
 }
 
-static void tell_missing(const void *context)
-{
-	const struct html_options *options = context;
-
-	if (options->log)
-		event_log_file__report_missing(options->log, false);
-}
-
-static int judge_log(const void *context)
-{
-	const struct html_options *options = context;
-
-	return options->data.choice.strict && options->log &&
-			       !event_log_file__is_whole(options->log)
-		       ? EXIT_INCOMPLETE
-		       : EXIT_GOOD;
-}
-
 static int run_html(char **argv)
 {
 	static const struct data_command command = {
@@ -246,8 +223,6 @@ static int run_html(char **argv)
 		.parse = parse_html,
 		.prepare = prepare_html,
 		.write = write_html,
-		.tell = tell_missing,
-		.judge = judge_log,
 		.release = release_html,
 		.hides_run = true,
 	};

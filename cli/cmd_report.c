@@ -13,8 +13,6 @@
 #include "data_options.h"
 #include "error.h"
 #include "event_blocks.h"
-#include "event_log.h"
-#include "event_log_file.h"
 #include "findings.h"
 #include "options.h"
 #include "output_file.h"
@@ -78,7 +76,6 @@ struct report_options {
 	bool blocks; /* print single blocks */
 	bool has_address;
 	__u64 address;
-	struct event_log_reader *log;
 	struct event_blocks found_blocks;
 	struct advice *found;
 	struct report *of_findings;
@@ -373,8 +370,7 @@ static int read_blocks(struct report_options *options, struct error *error)
 
 	options->output.blocks = &options->found_blocks;
 	options->output.block_sort = options->block_sort;
-	return selected__read_blocks(&options->data.selected[DIFF_AFTER], &options->data.choice,
-				     &wanted, &options->log, &options->found_blocks, error);
+	return data_run__read_blocks(&options->data, &wanted, &options->found_blocks, error);
 }
 
 static int prepare_report(void *context, struct error *error)
@@ -432,18 +428,6 @@ static void tell_runtimes(const void *context)
 	const struct report_options *options = context;
 
 	completeness_messages__print_runtimes(options->data.selected[DIFF_AFTER].profile);
-	if (options->log)
-		event_log_file__report_missing(options->log, false);
-}
-
-static int judge_log(const void *context)
-{
-	const struct report_options *options = context;
-
-	return options->data.choice.strict && options->log &&
-			       !event_log_file__is_whole(options->log)
-		       ? EXIT_INCOMPLETE
-		       : EXIT_GOOD;
 }
 
 static void release_report(void *context)
@@ -455,7 +439,6 @@ static void release_report(void *context)
 	report__free(options->output.report);
 	free(options->found);
 	event_blocks__release(&options->found_blocks);
-	event_log_reader__free(options->log);
 }
 
 static int run_report(char **argv)
@@ -466,7 +449,6 @@ static int run_report(char **argv)
 		.prepare = prepare_report,
 		.write = write_report,
 		.tell = tell_runtimes,
-		.judge = judge_log,
 		.release = release_report,
 		.tells_all = true,
 	};

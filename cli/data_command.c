@@ -191,25 +191,6 @@ int selected__choose_lifetimes(const struct selected *selected, struct data_choi
 	return err;
 }
 
-int selected__read_blocks(const struct selected *selected, struct data_choice *choice,
-			  struct event_blocks_options *wanted, struct event_log_reader **log,
-			  struct event_blocks *out, struct error *error)
-{
-	struct event_log_reader *opened;
-	int err = event_log_file__open_of(selected->profile, choice->paths.input, &opened, error);
-
-	if (err)
-		return err;
-	wanted->filter = &choice->filter.options;
-	/* Reading the log may take longer than expressions may, of which each has a limit of its own. */
-	err = event_blocks__read(opened, selected->profile, selected->groups, wanted, out, error);
-	if (err)
-		event_log_reader__free(opened);
-	else
-		*log = opened;
-	return err;
-}
-
 int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
 		     struct error *error)
 {
@@ -234,6 +215,25 @@ void selected__release(struct selected *selected)
 	stack_groups__free(selected->groups);
 	stack_view__free(selected->view);
 	profile__free(selected->profile);
+}
+
+int data_run__read_blocks(struct data_run *run, struct event_blocks_options *wanted,
+			  struct event_blocks *out, struct error *error)
+{
+	const struct selected *selected = &run->selected[DIFF_AFTER];
+	int err = event_log_file__open_of(selected->profile, run->choice.paths.input, &run->log,
+					  error);
+
+	if (err)
+		return err;
+	wanted->filter = &run->choice.filter.options;
+	/* Reading the log may take longer than expressions may, of which each has a limit of its own. */
+	err = event_blocks__read(run->log, selected->profile, selected->groups, wanted, out, error);
+	if (err) {
+		event_log_reader__free(run->log);
+		run->log = NULL;
+	}
+	return err;
 }
 
 static int write_output(const struct data_command *command, const struct data_run *run,
@@ -294,7 +294,7 @@ static int report_completeness(const struct data_command *command, const struct 
 static int do_run(const struct data_command *command, struct data_run *run)
 {
 	struct error error = { 0 };
-	int err = command->prepare(run, &error), status;
+	int err = command->prepare(run, &error), status, of_log = EXIT_GOOD;
 
 	if (!err)
 		err = write_output(command, run, &error);
@@ -305,8 +305,12 @@ static int do_run(const struct data_command *command, struct data_run *run)
 		filter_choice__report_exit(&run->choice.filter);
 	if (command->tell)
 		command->tell(run);
+	if (run->log)
+		of_log = event_log_file__report_missing(run->log, run->choice.strict);
 	status = report_completeness(command, run);
-	return status == EXIT_GOOD && command->judge ? command->judge(run) : status;
+	if (status == EXIT_GOOD && command->judge)
+		status = command->judge(run);
+	return status == EXIT_GOOD ? of_log : status;
 }
 
 int data_command__run(const struct data_command *command, void *context, char **argv)
@@ -323,5 +327,6 @@ int data_command__run(const struct data_command *command, void *context, char **
 	for (int side = 0; side < DIFF_SIDES; side++)
 		selected__release(&run->selected[side]);
 	filter_choice__release(&run->choice.filter);
+	event_log_reader__free(run->log);
 	return status;
 }

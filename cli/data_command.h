@@ -118,11 +118,6 @@ int selected__choose_part(struct selected *selected, struct data_choice *choice,
 /* Works like filter__select_lifetimes(). */
 int selected__choose_lifetimes(const struct selected *selected, struct data_choice *choice,
 			       bool **lifetimes, struct error *error);
-/* Opens the recording's event log, and reads those of its blocks that @choice selects; @wanted need not name
- * the filter. The caller frees *@log, which is at its end, and releases *@out. */
-int selected__read_blocks(const struct selected *selected, struct data_choice *choice,
-			  struct event_blocks_options *wanted, struct event_log_reader **log,
-			  struct event_blocks *out, struct error *error);
 void selected__release(struct selected *selected);
 
 /* A run of a command that reads one data file, or two that it compares. Zeroed it is empty. */
@@ -131,7 +126,14 @@ struct data_run {
 	const char *base; /* the data file to compare with; NULL: DIFF_BEFORE is empty */
 	struct selected selected[DIFF_SIDES];
 	unsigned int needs; /* mask of enum completeness_flags, beside those of the choice */
+	/* The event log of DIFF_AFTER, at its end, where the command read it; what it lacks is said. */
+	struct event_log_reader *log;
 };
+
+/* Opens the event log of DIFF_AFTER, and reads those of its blocks that the choice selects; @wanted need not name
+ * the filter. The caller releases *@out. */
+int data_run__read_blocks(struct data_run *run, struct event_blocks_options *wanted,
+			  struct event_blocks *out, struct error *error);
 
 /* The steps that each command defines for itself. They get the struct that data_command__run()
  * got. */
