@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "error.h"
+#include "event_chart.h"
 #include "filter.h"
 #include "page.h"
 #include "page_sides.h"
@@ -14,6 +15,7 @@
 enum {
 	OPT_COST = 256,
 	OPT_BASE,
+	OPT_CHART,
 	OPT_COLOUR,
 	OPT_LAYOUT,
 	OPT_MERGE_RECURSION,
@@ -36,6 +38,8 @@ static const struct argp_option flamegraph_options[] = {
 	  "peak, resident, unique or lost" },
 	{ "base", OPT_BASE, "FILE", 0,
 	  "Colour what grew and what shrank since the recording FILE" },
+	{ "chart", OPT_CHART, NULL, 0,
+	  "Draw calls in the order in which they were made, of a recording with --events" },
 	{ "reverse", OPT_REVERSE, NULL, 0,
 	  "Begin with the allocator's functions, followed by their callers" },
 	{ "merge-recursion", OPT_MERGE_RECURSION, NULL, 0,
@@ -56,10 +60,11 @@ static const struct argp_option flamegraph_options[] = {
 
 struct flamegraph_command {
 	struct data_run data; /* the first member, since data_command__run() gets a pointer to it */
-	bool is_page, no_comm;
+	bool is_page, no_comm, is_chart;
 	struct flamegraph_options draw;
 	/* The stacks that are drawn, of one recording or, with --base, of two. */
 	struct page_sides sides;
+	struct page_chart chart;
 	struct flamegraph flamegraph;
 };
 
@@ -102,6 +107,10 @@ static int check_options(struct flamegraph_command *options, struct error *error
 	if (!err && options->is_page && options->draw.width)
 		err = error__set(error, -EINVAL,
 				 "--width is for SVG: a page is as wide as its window");
+	if (!err && options->is_chart && options->data.base)
+		err = error__set(error, -EINVAL, "--chart is of one recording; give it or --base");
+	if (!err && options->is_chart)
+		err = event_chart__check_cost(options->draw.cost, error);
 	if (err)
 		return err;
 	options->draw.width = options->draw.width ?: DEFAULT_WIDTH;
@@ -130,6 +139,9 @@ static int parse_flamegraph(int key, char *arg, struct options_input *input)
 		return data_choice__parse_cost(arg, &options->draw.cost, input->error);
 	case OPT_BASE:
 		options->data.base = arg;
+		return 0;
+	case OPT_CHART:
+		options->is_chart = true;
 		return 0;
 	case OPT_REVERSE:
 		options->draw.reversed = true;
@@ -160,7 +172,23 @@ static int parse_flamegraph(int key, char *arg, struct options_input *input)
 
 static void release_flamegraph(void *context)
 {
-	page_sides__release(&((struct flamegraph_command *)context)->sides);
+	struct flamegraph_command *options = context;
+
+	page_chart__release(&options->chart);
+	page_sides__release(&options->sides);
+}
+
+static int make_chart(struct flamegraph_command *options, const struct page_trie_options *how,
+		      struct error *error)
+{
+	struct event_chart calls;
+	int err = data_run__read_chart(&options->data, options->draw.cost, &calls, error);
+
+	if (err)
+		return err;
+	err = page_sides__make_chart(&options->sides, how, &calls, &options->chart, error);
+	event_chart__release(&calls);
+	return err;
 }
 
 static int prepare_flamegraph(void *context, struct error *error)
@@ -171,12 +199,14 @@ static int prepare_flamegraph(void *context, struct error *error)
 	const struct page_trie_options how = {
 		.no_comm = options->no_comm,
 		.by_thread = options->data.choice.view.by_thread,
-		.reversed = !options->is_page && options->draw.reversed,
-		.merged = !options->is_page && options->draw.merged,
+		.reversed = (!options->is_page || options->is_chart) && options->draw.reversed,
+		.merged = (!options->is_page || options->is_chart) && options->draw.merged,
 	};
 	int err = page_sides__open(sides, &options->data, options->draw.cost, error);
 
-	if (!err)
+	if (!err && options->is_chart)
+		err = make_chart(options, &how, error);
+	else if (!err)
 		err = page_sides__make_trie(sides, &options->data.choice.view, &how, error);
 	if (err)
 		return err;
@@ -186,6 +216,8 @@ static int prepare_flamegraph(void *context, struct error *error)
 		.has_live = true,
 		.has_resident = true,
 		.has_reach = true,
+		.chart = options->is_chart ? &options->chart : NULL,
+		.chart_cost = options->draw.cost,
 		.selects_blocks = filter__selects_blocks(&options->data.choice.filter.options),
 	};
 	for (int side = 0; side < DIFF_SIDES; side++) {

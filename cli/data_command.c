@@ -11,6 +11,7 @@
 #include "data_file.h"
 #include "error.h"
 #include "event_blocks.h"
+#include "event_chart.h"
 #include "event_log.h"
 #include "event_log_file.h"
 #include "message.h"
@@ -217,22 +218,46 @@ void selected__release(struct selected *selected)
 	profile__free(selected->profile);
 }
 
+static int open_log(struct data_run *run, struct error *error)
+{
+	return event_log_file__open_of(run->selected[DIFF_AFTER].profile, run->choice.paths.input,
+				       &run->log, error);
+}
+
+static void drop_log(struct data_run *run)
+{
+	event_log_reader__free(run->log);
+	run->log = NULL;
+}
+
+/* Reading a log may take longer than expressions may, of which each has a limit of its own. */
 int data_run__read_blocks(struct data_run *run, struct event_blocks_options *wanted,
 			  struct event_blocks *out, struct error *error)
 {
 	const struct selected *selected = &run->selected[DIFF_AFTER];
-	int err = event_log_file__open_of(selected->profile, run->choice.paths.input, &run->log,
-					  error);
+	int err = open_log(run, error);
 
 	if (err)
 		return err;
 	wanted->filter = &run->choice.filter.options;
-	/* Reading the log may take longer than expressions may, of which each has a limit of its own. */
 	err = event_blocks__read(run->log, selected->profile, selected->groups, wanted, out, error);
-	if (err) {
-		event_log_reader__free(run->log);
-		run->log = NULL;
-	}
+	if (err)
+		drop_log(run);
+	return err;
+}
+
+int data_run__read_chart(struct data_run *run, enum cost cost, struct event_chart *out,
+			 struct error *error)
+{
+	const struct selected *selected = &run->selected[DIFF_AFTER];
+	int err = open_log(run, error);
+
+	if (err)
+		return err;
+	err = event_chart__read(run->log, selected->profile, selected->groups,
+				&run->choice.filter.options, cost, out, error);
+	if (err)
+		drop_log(run);
 	return err;
 }
 

@@ -16,6 +16,7 @@
 struct error;
 struct event_blocks;
 struct event_blocks_options;
+struct event_chart;
 struct event_log_reader;
 struct profile;
 struct stack_groups;
@@ -134,6 +135,9 @@ struct data_run {
  * the filter. The caller releases *@out. */
 int data_run__read_blocks(struct data_run *run, struct event_blocks_options *wanted,
 			  struct event_blocks *out, struct error *error);
+/* Does the same for the calls of these blocks, in their order. */
+int data_run__read_chart(struct data_run *run, enum cost cost, struct event_chart *out,
+			 struct error *error);
 
 /* The steps that each command defines for itself. They get the struct that data_command__run()
  * got. */

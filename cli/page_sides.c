@@ -56,6 +56,11 @@ static int pair(struct page_sides *sides, const struct view_choice *view, struct
 	return diff__new(inputs, &pairing, &sides->diff, error);
 }
 
+static int fail_to_make(int err, struct error *error)
+{
+	return error__set(error, err, "cannot make the tree of the stacks: %s", strerror(-err));
+}
+
 int page_sides__make_trie(struct page_sides *sides, const struct view_choice *view,
 			  const struct page_trie_options *options, struct error *error)
 {
@@ -69,9 +74,18 @@ int page_sides__make_trie(struct page_sides *sides, const struct view_choice *vi
 	else if (!err)
 		err = page_trie__add_profile(&sides->trie, &sides->inputs[DIFF_AFTER],
 					     &sides->nodes[DIFF_AFTER]);
-	return err ? error__set(error, err, "cannot make the tree of the stacks: %s",
-				strerror(-err))
-		   : 0;
+	return err ? fail_to_make(err, error) : 0;
+}
+
+int page_sides__make_chart(struct page_sides *sides, const struct page_trie_options *options,
+			   const struct event_chart *calls, struct page_chart *out,
+			   struct error *error)
+{
+	int err = page_trie__init(&sides->trie, options);
+
+	if (!err)
+		err = page_trie__add_chart(&sides->trie, &sides->inputs[DIFF_AFTER], calls, out);
+	return err ? fail_to_make(err, error) : 0;
 }
 
 void page_sides__release(struct page_sides *sides)

@@ -9,6 +9,7 @@
 #include "page_trie.h"
 
 struct error;
+struct event_chart;
 
 /* The data of a page. Zeroed it is empty. The caller releases it. */
 struct page_sides {
@@ -30,6 +31,11 @@ int page_sides__open(struct page_sides *sides, struct data_run *run, enum cost c
  */
 int page_sides__make_trie(struct page_sides *sides, const struct view_choice *view,
 			  const struct page_trie_options *options, struct error *error);
+/* Makes the trie of @calls, of the one recording, and *@out, which the caller releases. Returns 0 or a negative errno
+ * with @error set. */
+int page_sides__make_chart(struct page_sides *sides, const struct page_trie_options *options,
+			   const struct event_chart *calls, struct page_chart *out,
+			   struct error *error);
 void page_sides__release(struct page_sides *sides);
 
 /*

@@ -42,7 +42,7 @@ struct flamegraph_box {
 };
 
 struct flamegraph_layout {
-	struct flamegraph_box *boxes; /* parents before children, siblings by width */
+	struct flamegraph_box *boxes; /* parents before children, siblings by width, or by time */
 	size_t n, room;
 	__u32 n_rows;
 };
@@ -328,6 +328,7 @@ static int find_children(const struct page_trie *trie, struct children *children
 struct order {
 	const struct page_trie *trie;
 	const double *weights;
+	bool by_time; /* siblings stay in the order in which they were added */
 };
 
 /* Compares by weight, then by name, so that equal recordings give equal pictures. */
@@ -357,47 +358,70 @@ static int add_box(struct flamegraph_layout *layout, const struct flamegraph_box
 	return 0;
 }
 
-static int add_children(struct flamegraph_layout *layout, const struct order *order,
-			const struct children *children, struct flamegraph_box parent, double scale)
+/* Adds the box for the narrow siblings that @rest has, which then has none. */
+static int add_rest(struct flamegraph_layout *layout, struct flamegraph_box *rest)
 {
-	__u32 *nodes = &children->nodes[children->starts[parent.node]];
-	size_t n = children->starts[parent.node + 1] - children->starts[parent.node], wide = 0;
-	struct flamegraph_box rest = { .node = parent.node, .depth = parent.depth + 1 };
-	double x = parent.x;
-	int err = 0;
+	int err = rest->width >= MIN_WIDTH ? add_box(layout, rest) : 0;
+
+	rest->x += rest->width;
+	rest->width = rest->hidden = 0;
+	return err;
+}
+
+/* Puts the nodes that are to be drawn first, in their order, and those that are too narrow behind them. */
+static void order_children(const struct order *order, __u32 *nodes, size_t n, double scale)
+{
+	size_t wide = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		__u32 node = nodes[i];
 
-		if (order->weights[node] * scale >= MIN_WIDTH) {
-			nodes[i] = nodes[wide];
-			nodes[wide++] = node;
-		} else if (order->weights[node] > 0) {
-			rest.width += order->weights[node] * scale;
-			rest.hidden++;
-		}
+		if (order->weights[node] * scale < MIN_WIDTH)
+			continue;
+		nodes[i] = nodes[wide];
+		nodes[wide++] = node;
 	}
 	if (wide)
 		qsort_r(nodes, wide, sizeof(*nodes), compare_nodes, (void *)order);
-	for (size_t i = 0; i < wide && !err; i++) {
-		double width = order->weights[nodes[i]] * scale;
-
-		err = add_box(layout,
-			      &(struct flamegraph_box){ nodes[i], 0, rest.depth, x, width });
-		x += width;
-	}
-	rest.x = x;
-	return !err && rest.width >= MIN_WIDTH ? add_box(layout, &rest) : err;
 }
 
-/* Lays out the whole trie. @weights has the width of each node. Returns 0 or -ENOMEM. The caller
+static int add_children(struct flamegraph_layout *layout, const struct order *order,
+			const struct children *children, struct flamegraph_box parent, double scale)
+{
+	__u32 *nodes = &children->nodes[children->starts[parent.node]];
+	size_t n = children->starts[parent.node + 1] - children->starts[parent.node];
+	struct flamegraph_box rest = { .node = parent.node,
+				       .depth = parent.depth + 1,
+				       .x = parent.x };
+	int err = 0;
+
+	if (!order->by_time)
+		order_children(order, nodes, n, scale);
+	for (size_t i = 0; i < n && !err; i++) {
+		double width = order->weights[nodes[i]] * scale;
+
+		if (width < MIN_WIDTH) {
+			rest.width += width;
+			rest.hidden += width > 0;
+			continue;
+		}
+		err = add_rest(layout, &rest);
+		if (!err)
+			err = add_box(layout, &(struct flamegraph_box){ nodes[i], 0, rest.depth,
+									rest.x, width });
+		rest.x += width;
+	}
+	return err ?: add_rest(layout, &rest);
+}
+
+/* Lays out the whole trie. @weights has the width of each node; @by_time: of a chart. Returns 0 or -ENOMEM. The caller
  * releases the layout in either case. */
 static int flamegraph_layout__make(struct flamegraph_layout *layout, const struct page_trie *trie,
-				   const double *weights, double width)
+				   const double *weights, double width, bool by_time)
 {
 	_cleanup_(free_ptr) __u32 *nodes = NULL;
 	_cleanup_(free_ptr) size_t *starts = NULL;
-	const struct order order = { trie, weights };
+	const struct order order = { trie, weights, by_time };
 	struct children children = { 0 };
 	int err;
 
@@ -423,6 +447,7 @@ static void flamegraph_layout__release(struct flamegraph_layout *layout)
 #define ROW	     18
 #define LINE	     17
 #define PADDING	     4
+#define TICK_WIDTH   72
 #define LETTER_WIDTH 6.63 /* width of a monospace letter of 11 pixels */
 
 struct svg {
@@ -555,6 +580,16 @@ static void print_change(const struct svg *svg, __u32 node)
 		print_number(svg, change);
 }
 
+static void print_times(const struct svg *svg, __u32 node)
+{
+	const struct page_chart *chart = svg->flamegraph->graphs.chart;
+
+	if (chart)
+		fprintf(svg->to, "\n%s to %s after the start",
+			number__time(number__of(chart->first_ns[node])).text,
+			number__time(number__of(chart->last_ns[node])).text);
+}
+
 static void print_title(const struct svg *svg, const struct flamegraph_box *box)
 {
 	const double *totals = svg->totals[DIFF_AFTER];
@@ -574,6 +609,7 @@ static void print_title(const struct svg *svg, const struct flamegraph_box *box)
 		print_position(svg, node);
 	fputc('\n', svg->to);
 	print_number(svg, totals[node]);
+	print_times(svg, node);
 	if (svg->totals[DIFF_BEFORE])
 		print_change(svg, node);
 	if (node) {
@@ -713,10 +749,49 @@ static void print_heading(const struct svg *svg, const char *title)
 	if (options->reversed)
 		fprintf(svg->to, "; callers are %s what they call",
 			options->is_flame ? "above" : "below");
+	if (svg->flamegraph->graphs.chart)
+		fputs("; in the order of the calls", svg->to);
 	fprintf(svg->to, "%s</text>\n", options->merged ? "; recursion is one frame" : "");
 }
 
-static void print_svg(const struct svg *svg, const char *title)
+static int compare_places(const void *left, const void *right)
+{
+	const struct flamegraph_box *a = left, *b = right;
+
+	if (a->x != b->x)
+		return a->x < b->x ? -1 : 1;
+	return a->depth < b->depth ? -1 : a->depth > b->depth;
+}
+
+/* Prints above the rows of a chart when calls were made that are below. Widths are costs, so that equal distances are
+ * equal times only where costs are. Returns 0 or -ENOMEM. */
+static int print_ticks(const struct svg *svg)
+{
+	const struct page_chart *chart = svg->flamegraph->graphs.chart;
+	_cleanup_(free_ptr) struct flamegraph_box *boxes =
+		array__copy(svg->layout.boxes, svg->layout.n, sizeof(*boxes));
+	double next = 0;
+
+	if (!boxes)
+		return -ENOMEM;
+	qsort(boxes, svg->layout.n, sizeof(*boxes), compare_places);
+	for (size_t i = 0; i < svg->layout.n; i++) {
+		double x = MARGIN + boxes[i].x;
+
+		if (boxes[i].x < next || boxes[i].hidden ||
+		    boxes[i].x + TICK_WIDTH > svg->flamegraph->options.width - 2 * MARGIN)
+			continue;
+		fprintf(svg->to, "<path d=\"M%.1f %.1fv8\" stroke=\"#75736b\"/>\n", x + 0.5,
+			svg->top - 9);
+		print_text(svg, x + 4, svg->top - 3, " fill=\"#55534d\"",
+			   number__time(number__of(chart->first_ns[boxes[i].node])).text);
+		next = boxes[i].x + TICK_WIDTH;
+	}
+	return 0;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int print_svg(const struct svg *svg, const char *title)
 {
 	double bottom = svg->top + svg->layout.n_rows * ROW, height;
 	__u32 width = svg->flamegraph->options.width;
@@ -734,12 +809,15 @@ static void print_svg(const struct svg *svg, const char *title)
 		width, height + MARGIN, width, height + MARGIN);
 	fprintf(svg->to, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fdfdfc\"/>\n");
 	print_heading(svg, title);
+	if (svg->flamegraph->graphs.chart && print_ticks(svg))
+		return -ENOMEM;
 	for (size_t i = 0; i < svg->layout.n; i++)
 		print_box(svg, &svg->layout.boxes[i]);
 	bottom = print_legend(svg, bottom + 22) + 4 + LINE;
 	for (int side = 0; side < DIFF_SIDES; side++)
 		bottom = print_remarks(svg, side, bottom);
 	fputs("</svg>\n", svg->to);
+	return 0;
 }
 
 /* Fills the totals and the weights. */
@@ -775,21 +853,22 @@ int flamegraph__write_svg(const struct flamegraph *flamegraph, FILE *to)
 	struct svg svg = {
 		.flamegraph = flamegraph,
 		.trie = flamegraph->graphs.trie,
-		.top = MARGIN + 46,
+		.top = MARGIN + (flamegraph->graphs.chart ? 62 : 46),
 		.to = to,
 	};
 	int err = title ? add_up(&svg) : -ENOMEM;
 
 	if (!err)
 		err = flamegraph_layout__make(&svg.layout, svg.trie, svg.weights,
-					      flamegraph->options.width - 2 * MARGIN);
+					      flamegraph->options.width - 2 * MARGIN,
+					      flamegraph->graphs.chart);
 	if (!err)
 		err = flamegraph_ink__init(&svg.ink, svg.trie, svg.totals[DIFF_AFTER],
 					   flamegraph->options.by_module);
 	if (!err) {
 		errno = 0;
-		print_svg(&svg, title);
-		if (fflush(to) || ferror(to))
+		err = print_svg(&svg, title);
+		if (!err && (fflush(to) || ferror(to)))
 			err = errno ? -errno : -EIO;
 	}
 	flamegraph_layout__release(&svg.layout);

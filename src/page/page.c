@@ -86,14 +86,17 @@ static int describe(const struct page_input *input, const char *title, json_obje
 	return 0;
 }
 
-static json_object *json_options(const struct flamegraph_options *options)
+/* The trie of a chart is reversed and merged already. */
+static json_object *json_options(const struct flamegraph_options *options, bool is_chart)
 {
 	json_object *object = json_object_new_object();
 
 	json__add(object, "layout", json_object_new_string(options->is_flame ? "flame" : "icicle"));
 	json__add(object, "colour", json_object_new_string(options->by_module ? "module" : "kind"));
-	json__add(object, "reversed", json_object_new_boolean(options->reversed));
-	json__add(object, "merged", json_object_new_boolean(options->merged));
+	json__add(object, "isChart", json_object_new_boolean(is_chart));
+	json__add(object, "isOfCallers", json_object_new_boolean(is_chart && options->reversed));
+	json__add(object, "reversed", json_object_new_boolean(!is_chart && options->reversed));
+	json__add(object, "merged", json_object_new_boolean(!is_chart && options->merged));
 	return object;
 }
 
@@ -112,7 +115,7 @@ static int write_about(const struct flamegraph *flamegraph, const char *title, F
 	json__add(page, "base", before);
 	json__add(page, "graphs", page_graphs__json(graphs));
 	json__add(page, "graph", json_object_new_string(cost__name(flamegraph->options.cost)));
-	json__add(page, "options", json_options(&flamegraph->options));
+	json__add(page, "options", json_options(&flamegraph->options, graphs->chart));
 	json__add(page, "version", json_object_new_string(ALLOCPROF_VERSION));
 	if (err) {
 		json_object_put(page);

@@ -2,20 +2,22 @@
 #include "page_trie.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "array.h"
 #include "cleanup.h"
+#include "event_chart.h"
 #include "page_data.h"
 #include "page_frames.h"
 #include "profile.h"
 #include "stack_groups.h"
 #include "stack_view.h"
 
-/* The key of a node: its place in the trie. */
+/* The key of a node: its place in the trie, and the column of a chart in which it was added. */
 struct node_key {
-	__u32 parent, frame;
+	__u32 parent, frame, column;
 };
 
 static bool match_node(const void *owner, __u32 id, const void *key)
@@ -23,7 +25,8 @@ static bool match_node(const void *owner, __u32 id, const void *key)
 	const struct page_trie *trie = owner;
 	const struct node_key *wanted = key;
 
-	return trie->parents[id] == wanted->parent && trie->node_frames[id] == wanted->frame;
+	return trie->parents[id] == wanted->parent && trie->node_frames[id] == wanted->frame &&
+	       (!trie->column || trie->chart_nodes[id].column == wanted->column);
 }
 
 static int add_node(struct page_trie *trie, __u32 parent, __u32 frame)
@@ -49,7 +52,7 @@ int page_trie__init(struct page_trie *trie, const struct page_trie_options *opti
 
 static int enter(struct page_trie *trie, __u32 frame, __u32 *at)
 {
-	struct node_key key = { *at, frame };
+	struct node_key key = { *at, frame, 0 };
 	__u64 hash = hash_mix(trie->seed, (__u64)key.parent << 32 | key.frame);
 	__u32 found = hash_table__find(&trie->index, hash, match_node, trie, &key);
 	int err;
@@ -66,6 +69,31 @@ static int enter(struct page_trie *trie, __u32 frame, __u32 *at)
 	return 0;
 }
 
+/* Does the same in a chart, where a frame goes on only if it is the last one of its caller, or was in this column. */
+static int enter_in_chart(struct page_trie *trie, __u32 frame, __u32 *at)
+{
+	struct node_key key = { *at, frame, trie->column };
+	__u64 hash =
+		hash_mix(hash_mix(trie->seed, (__u64)key.parent << 32 | key.frame), key.column);
+	__u32 node = trie->chart_nodes[*at].last_child;
+	int err = 0;
+
+	if (!node || trie->node_frames[node] != frame)
+		node = hash_table__find(&trie->index, hash, match_node, trie, &key);
+	if (!node) {
+		node = trie->n_nodes;
+		err = add_node(trie, key.parent, frame);
+	}
+	if (!err && trie->chart_nodes[node].column != key.column)
+		err = hash_table__insert(&trie->index, hash, node);
+	if (err)
+		return err;
+	trie->chart_nodes[node].column = key.column;
+	trie->chart_nodes[*at].last_child = node;
+	*at = node;
+	return 0;
+}
+
 /* Returns the node with @frame among @at and the nodes above it; 0 if there is none. */
 static __u32 find_above(const struct page_trie *trie, __u32 at, __u32 frame)
 {
@@ -76,15 +104,22 @@ static __u32 find_above(const struct page_trie *trie, __u32 at, __u32 frame)
 
 int page_trie__add(struct page_trie *trie, const __u32 *frames, size_t n, __u32 *node)
 {
+	size_t n_names =
+		trie->options.reversed ? 0 : !trie->options.no_comm + trie->options.by_thread;
 	__u32 at = 0;
 	int err = 0;
 
+	if (trie->column)
+		err = array__reserve_zeroed(&trie->chart_nodes, &trie->chart_room,
+					    trie->n_nodes + n, sizeof(*trie->chart_nodes));
 	for (size_t i = 0; i < n && !err; i++) {
 		__u32 frame = frames[trie->options.reversed ? n - 1 - i : i];
 		__u32 above = trie->options.merged ? find_above(trie, at, frame) : 0;
 
 		if (above)
 			at = above;
+		else if (trie->column && i >= n_names)
+			err = enter_in_chart(trie, frame, &at);
 		else
 			err = enter(trie, frame, &at);
 	}
@@ -106,6 +141,7 @@ void page_trie__release(struct page_trie *trie)
 	page_frames__release(&trie->frames);
 	free(trie->parents);
 	free(trie->node_frames);
+	free(trie->chart_nodes);
 	hash_table__release(&trie->index);
 }
 
@@ -209,11 +245,12 @@ static int add_counts(struct stacks *stacks, __u32 *nodes)
 	return err;
 }
 
-int page_trie__add_profile(struct page_trie *trie, const struct page_input *input, __u32 **nodes)
+static int init_stacks(struct stacks *stacks, struct page_trie *trie,
+		       const struct page_input *input)
 {
 	const struct profile *profile = input->profile;
-	__u32 *made = calloc(profile->n_counts + 1, sizeof(*made));
-	struct stacks stacks = {
+
+	*stacks = (struct stacks){
 		.trie = trie,
 		.input = input,
 		.labels = new_indexes(input->groups->n_labels),
@@ -222,22 +259,117 @@ int page_trie__add_profile(struct page_trie *trie, const struct page_input *inpu
 		.functions = new_indexes(AP_FUNCTIONS),
 		.frames = page_labels__new(profile, input->view),
 	};
-	int err = -ENOMEM;
+	return stacks->labels && stacks->processes && stacks->threads && stacks->functions &&
+			       stacks->frames
+		       ? 0
+		       : -ENOMEM;
+}
 
-	if (made && stacks.labels && stacks.processes && stacks.threads && stacks.functions &&
-	    stacks.frames)
+static void release_stacks(struct stacks *stacks)
+{
+	free(stacks->labels);
+	free(stacks->processes);
+	free(stacks->threads);
+	free(stacks->functions);
+	free(stacks->frames);
+	free(stacks->path);
+}
+
+int page_trie__add_profile(struct page_trie *trie, const struct page_input *input, __u32 **nodes)
+{
+	__u32 *made = calloc(input->profile->n_counts + 1, sizeof(*made));
+	struct stacks stacks;
+	int err = init_stacks(&stacks, trie, input);
+
+	if (!made)
+		err = -ENOMEM;
+	if (!err)
 		err = add_counts(&stacks, made);
-	free(stacks.labels);
-	free(stacks.processes);
-	free(stacks.threads);
-	free(stacks.functions);
-	free(stacks.frames);
-	free(stacks.path);
+	release_stacks(&stacks);
 	if (err)
 		free(made);
 	else
 		*nodes = made;
 	return err;
+}
+
+/* Adds the calls of a recording in their order to a trie. */
+
+/* Stores the node of each part's stack. */
+static int add_parts(struct stacks *stacks, const struct event_chart *chart, __u32 *nodes)
+{
+	const struct profile *profile = stacks->input->profile;
+	int err = 0;
+
+	for (size_t i = 0; i < chart->n && !err; i++) {
+		const struct event_chart_part *part = &chart->parts[i];
+		size_t n;
+
+		stacks->trie->column = part->column;
+		err = fill_path(stacks, &profile->counts[part->count - 1], &n);
+		if (!err)
+			err = page_trie__add(stacks->trie, stacks->path, n, &nodes[i]);
+	}
+	return err;
+}
+
+/* Adds up what the nodes, @nodes by part, have. */
+static void fill_chart(const struct page_trie *trie, const struct event_chart *chart,
+		       const __u32 *nodes, struct page_chart *out)
+{
+	for (size_t node = 0; node < trie->n_nodes; node++)
+		out->first_ns[node] = INFINITY;
+	for (size_t i = 0; i < chart->n; i++) {
+		const struct event_chart_part *part = &chart->parts[i];
+		__u32 node = nodes[i];
+
+		out->own[node] += part->cost;
+		out->first_ns[node] = fmin(out->first_ns[node], part->first_ns);
+		out->last_ns[node] = fmax(out->last_ns[node], part->last_ns);
+	}
+	for (size_t node = trie->n_nodes - 1; node > 0; node--) {
+		__u32 parent = trie->parents[node];
+
+		out->first_ns[parent] = fmin(out->first_ns[parent], out->first_ns[node]);
+		out->last_ns[parent] = fmax(out->last_ns[parent], out->last_ns[node]);
+	}
+	if (!chart->n)
+		out->first_ns[0] = 0;
+}
+
+int page_trie__add_chart(struct page_trie *trie, const struct page_input *input,
+			 const struct event_chart *chart, struct page_chart *out)
+{
+	_cleanup_(free_ptr) __u32 *nodes = calloc(chart->n + 1, sizeof(*nodes));
+	struct page_chart made = { 0 };
+	struct stacks stacks;
+	int err = init_stacks(&stacks, trie, input);
+
+	if (!nodes)
+		err = -ENOMEM;
+	if (!err)
+		err = add_parts(&stacks, chart, nodes);
+	release_stacks(&stacks);
+	if (err)
+		return err;
+	made.own = calloc(trie->n_nodes, sizeof(*made.own));
+	made.first_ns = calloc(trie->n_nodes, sizeof(*made.first_ns));
+	made.last_ns = calloc(trie->n_nodes, sizeof(*made.last_ns));
+	if (!made.own || !made.first_ns || !made.last_ns) {
+		page_chart__release(&made);
+		return -ENOMEM;
+	}
+	fill_chart(trie, chart, nodes, &made);
+	*out = made;
+	return 0;
+}
+
+void page_chart__release(struct page_chart *chart)
+{
+	free(chart->own);
+	free(chart->first_ns);
+	free(chart->last_ns);
+	*chart = (struct page_chart){ 0 };
 }
 
 /* Adds the stacks of two profiles to a trie. */
@@ -408,8 +540,19 @@ static const struct graph graph_kinds[] = {
 	{ "lost-blocks", "lost blocks", "lost", COST_LOST, false },
 };
 
+static const struct graph *graph_of(enum cost cost)
+{
+	size_t i = 0;
+
+	while (graph_kinds[i].cost != cost || graph_kinds[i].is_bytes != cost__is_bytes(cost))
+		i++;
+	return &graph_kinds[i];
+}
+
 static bool is_known(const struct page_graphs *graphs, const struct graph *graph)
 {
+	if (graphs->chart && graph != graph_of(graphs->chart_cost))
+		return false;
 	if ((cost__needs_resident(graph->cost) && !graphs->has_resident) ||
 	    (cost__needs_reach(graph->cost) && !graphs->has_reach))
 		return false;
@@ -421,15 +564,6 @@ static __u64 number_of(const struct graph *graph, const struct selection *select
 {
 	return graph->is_bytes ? cost__bytes(graph->cost, selected)
 			       : cost__blocks(graph->cost, selected);
-}
-
-static const struct graph *graph_of(enum cost cost)
-{
-	size_t i = 0;
-
-	while (graph_kinds[i].cost != cost || graph_kinds[i].is_bytes != cost__is_bytes(cost))
-		i++;
-	return &graph_kinds[i];
 }
 
 static const char *unit_of(const struct graph *graph)
@@ -456,7 +590,10 @@ static void add_up(const struct page_graphs *graphs, enum diff_side side, const 
 {
 	const struct page_input *input = graphs->inputs[side];
 
-	for (size_t i = 0; i < input->profile->n_counts; i++) {
+	for (size_t i = 0; graphs->chart && i < graphs->trie->n_nodes; i++)
+		if (!stacks || graphs->chart->own[i] > 0)
+			sums[stacks ? stacks[i] : i] = graphs->chart->own[i];
+	for (size_t i = 0; !graphs->chart && i < input->profile->n_counts; i++) {
 		__u32 node = graphs->nodes[side][i];
 
 		if (node)
@@ -498,9 +635,11 @@ static int number_stacks(const struct page_graphs *graphs, __u32 **stacks, __u32
 
 	if (!numbers)
 		return -ENOMEM;
+	for (size_t i = 0; graphs->chart && i < graphs->trie->n_nodes; i++)
+		numbers[i] = graphs->chart->own[i] > 0;
 	for (int side = 0; side < DIFF_SIDES; side++)
 		for (size_t i = 0;
-		     graphs->inputs[side] && i < graphs->inputs[side]->profile->n_counts; i++)
+		     graphs->nodes[side] && i < graphs->inputs[side]->profile->n_counts; i++)
 			numbers[graphs->nodes[side][i]] = 1;
 	*n = 0;
 	numbers[0] = 0;
@@ -544,6 +683,12 @@ int page_graphs__write(const struct page_graphs *graphs, FILE *to)
 
 	if (!err)
 		err = page_data__u32("stacks.node", nodes, n, to);
+	if (!err && graphs->chart)
+		err = page_data__f64("chart.first_ns", graphs->chart->first_ns,
+				     graphs->trie->n_nodes, to);
+	if (!err && graphs->chart)
+		err = page_data__f64("chart.last_ns", graphs->chart->last_ns, graphs->trie->n_nodes,
+				     to);
 	for (size_t i = 0; i < ARRAY_SIZE(graph_kinds) && !err; i++) {
 		if (!is_known(graphs, &graph_kinds[i]))
 			continue;

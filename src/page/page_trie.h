@@ -14,6 +14,7 @@
 #include "page_frames.h"
 #include "selection.h"
 
+struct event_chart;
 struct profile;
 struct stack_groups;
 struct stack_view;
@@ -50,6 +51,22 @@ struct page_trie {
 	struct hash_table index; /* nodes by parent and frame */
 	__u64 seed;
 	struct page_trie_options options;
+	__u32 column; /* the column of a chart whose stacks are added; 0: it is no chart */
+	struct page_chart_node *chart_nodes; /* by node; only of a chart */
+	size_t chart_room;
+};
+
+/* What the trie of a chart has of each node. */
+struct page_chart_node {
+	__u32 column;	  /* the last one that it was in; 0: it is of all */
+	__u32 last_child; /* the last that was added; 0: none */
+};
+
+/* What the nodes of a chart have, by node. Zeroed it is empty; all is owned. */
+struct page_chart {
+	double *own; /* cost of the stack itself */
+	double *first_ns,
+		*last_ns; /* of the calls through the node, since the start of the recording */
 };
 
 /* Makes an empty trie, which the caller releases in any case. Returns 0 or -ENOMEM. */
@@ -68,6 +85,14 @@ int page_trie__add_profile(struct page_trie *trie, const struct page_input *inpu
  */
 int page_trie__add_diff(struct page_trie *trie, const struct diff *diff,
 			const struct page_input inputs[DIFF_SIDES], __u32 *nodes[DIFF_SIDES]);
+/*
+ * Adds the stacks of @chart in their order: a frame is one with that beside it only if nothing is between them, or both
+ * are in one column. Names of processes and threads, where they are outermost, are one frame each. The caller releases
+ * *@out. Returns 0 or -ENOMEM.
+ */
+int page_trie__add_chart(struct page_trie *trie, const struct page_input *input,
+			 const struct event_chart *chart, struct page_chart *out);
+void page_chart__release(struct page_chart *chart);
 /* Writes the blocks trie.* and frames.*, which web/trie.js reads. Returns 0 or -ENOMEM. */
 int page_trie__write(const struct page_trie *trie, FILE *to);
 void page_trie__release(struct page_trie *trie);
@@ -80,6 +105,9 @@ struct page_graphs {
 	const struct page_input
 		*inputs[DIFF_SIDES];	/* NULL for DIFF_BEFORE: there is nothing to compare with */
 	const __u32 *nodes[DIFF_SIDES]; /* nodes by count's id - 1 */
+	/* The trie is of a chart, of this cost alone; then there are no nodes, and one input. NULL: it is not. */
+	const struct page_chart *chart;
+	enum cost chart_cost;
 	/* The profile has live and temporary blocks, and the peak. */
 	bool has_live, has_resident, has_reach;
 	/* There are no temporary blocks and no peak, since blocks are selected one by one. */

@@ -63,6 +63,7 @@ struct replay {
 	struct hash_table by_number, by_id; /* spaces and threads: index + 1 */
 	size_t n_sites, n_live, n_alive, n_spaces, n_threads, n_pending;
 	size_t judge_at;
+	size_t n_given; /* blocks that the caller got */
 	size_t live_room, spaces_room, threads_room, pending_room, list_room;
 	struct event_blocks found;
 };
@@ -343,6 +344,10 @@ static int select_block(struct replay *replay, const struct event_block *block)
 	found->blocks = profile__add_up(found->blocks, block->weight);
 	found->size_bytes =
 		profile__add_up(found->size_bytes, multiply(block->weight, block->size_bytes));
+	if (replay->options->each) {
+		replay->n_given++;
+		return replay->options->each(replay->options->context, block);
+	}
 	if (found->n / 2 >= replay->options->most && found->n >= JUDGED_AT_ONCE)
 		sort_found(replay);
 	if (array__reserve(&found->list, &replay->list_room, found->n + 1, sizeof(*found->list)))
@@ -552,7 +557,8 @@ static int check_size(const struct replay *replay, struct error *error)
 	__u64 bytes = replay->live_room * sizeof(*replay->live) +
 		      replay->threads_room * sizeof(*replay->threads) +
 		      replay->pending_room * sizeof(*replay->pending) +
-		      replay->list_room * sizeof(*replay->found.list);
+		      replay->list_room * sizeof(*replay->found.list) +
+		      replay->n_given * replay->options->each_bytes;
 	__u64 most = MEMORY_AT_LEAST + MEMORY_PER_BYTE * event_log_reader__read_bytes(replay->log);
 
 	return bytes <= most

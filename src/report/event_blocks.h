@@ -51,6 +51,11 @@ struct event_blocks_options {
 	__u64 address;
 	enum block_sort sort;
 	size_t most; /* how many are kept, the first ones by @sort */
+	/* Unless NULL, gets each selected block, in no order, and none is kept. It keeps at most @each_bytes of one, and
+	 * returns 0 or -ENOMEM. */
+	int (*each)(void *context, const struct event_block *block);
+	void *context;
+	size_t each_bytes;
 };
 
 /* Zeroed there are none. */

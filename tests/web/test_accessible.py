@@ -30,6 +30,7 @@ PAGES = {
     "html_of_blocks": ["html", "--events"],
     "flamegraph": ["flamegraph"],
     "flamegraph_of_two": ["flamegraph", "--base"],
+    "chart": ["flamegraph", "--chart", "--events"],
 }
 
 
@@ -40,7 +41,7 @@ def test_pages(page, run, story, case_study, violations, tmp_path, words):
     if "--events" in words:
         logged = tmp_path / "logged.data"
         run("record", "--engine=preload", "--events", "-q", "-o", logged, "--", "ls", "/usr/bin")
-        data = ["html", "-i", logged]
+        data = [*(word for word in words if word != "--events"), "-i", logged]
     run(*data, "-o", path)
     page.open(path)
     found = []

@@ -724,3 +724,25 @@ def test_svg_has_the_numbers_of_folded(run, case_study):
     for path, x, width, node in boxes_of(tree, 1168):
         if width >= 1:
             assert drawn[round(x), len(path) - 1] == (path[-1], node.total)
+
+
+def test_chart(run, opened, page, tmp_path):
+    """Boxes of a chart are in the order of the calls, with their times, and nothing offers another order."""
+    data = tmp_path / "logged.data"
+    run("record", "--engine=preload", "--events", "-q", "-o", data, "--", "ls", "/usr/bin")
+    picture = opened(data, "--chart", "--cost=allocations")
+    assert page.evaluate("document.querySelectorAll('.flame-order, .flame-reversed, .flame-merged, .flame-folded').length") == 0
+    units = {"ns": 1, "\u00b5s": 1e3, "us": 1e3, "ms": 1e6, "s": 1e9}
+    comes_again = False
+    for depth in (5, 8):
+        boxes = []
+        for x in range(4, int(picture.width), 12):
+            picture.point(x, depth)
+            name, shown = picture.details() or (None, {})
+            if "called" in shown and (not boxes or boxes[-1] != (name, shown["called"])):
+                boxes.append((name, shown["called"]))
+        starts = [float(value) * units[unit] for value, unit in (called.split()[:2] for _, called in boxes)]
+        assert len(starts) > 2 and starts == sorted(starts), boxes
+        names = [name for name, _ in boxes]
+        comes_again = comes_again or any(name in names[:at - 1] for at, name in enumerate(names) if at > 1)
+    assert comes_again

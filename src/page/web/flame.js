@@ -25,6 +25,9 @@ const flameDefaults = {
 	label: "Flame graph",
 	isPlain: false,     // the picture alone, without controls, legend and table
 	isOfCallers: false, // a box is called by those before it, as where reversed
+	isChart: false,     // siblings stay in the order of their nodes, which is that of the calls
+	firstNs: null,      // with isChart: times of the first and the last call through each node
+	lastNs: null,
 	rootName: "all stacks",
 	modules: [],        // base names of modules, those first that have a colour of their own
 	onZoom: () => {},   // called when zoomedNodes() may return something else
@@ -266,7 +269,7 @@ export class FlameGraph {
 		const byName = (a, b) => (name[trie.frame[a]] < name[trie.frame[b]] ? -1 : 1);
 		this.width = this.scroll.clientWidth;
 		this.rows = rowsOf(layOut(trie, weight, this.root, this.width,
-			this.options.order === "name" ? byName : (a, b) => weight[b] - weight[a] || byName(a, b)));
+			this.options.isChart ? null : this.options.order === "name" ? byName : (a, b) => weight[b] - weight[a] || byName(a, b)));
 		this.resize(this.height());
 	}
 

@@ -42,7 +42,8 @@ export class FlameControls {
 			this.nameSides(value);
 			graph.setOption("layout", value);
 		}, { className: "flame-layout" });
-		return [
+		// A chart is of one order, and its stacks are not put together in another way.
+		return options.isChart ? [layout, this.colourList] : [
 			layout,
 			list("Order", "order", [["size", "by size"], ["name", "by name"]]),
 			this.colourList,

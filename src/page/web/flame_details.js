@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is known of a frame of a flame graph, in a box beside the pointer, and as a sentence for those who listen.
 
+import { formatDuration } from "./axis.js";
 import { element } from "./elements.js";
 import { formatChange, formatCount, formatExactly, formatShare, formatValue } from "./format.js";
 import { showName } from "./names.js";
@@ -25,12 +26,14 @@ function nameOfNode({ trie, options }, node) {
 
 /** Rows of the details: [label, value]. */
 function rowsOfDetails(graph, node) {
-	const { trie, total, own, baseTotal, unit, whole, beside } = graph;
+	const { trie, options, total, own, baseTotal, unit, whole, beside } = graph;
 	const rows = [[unit, formatExactly(total[node], unit)]];
 	if (baseTotal) {
 		rows.push(["before", formatExactly(baseTotal[node], unit)]);
 		rows.push(["change", changeOf(total[node], baseTotal[node], unit)]);
 	}
+	if (options.isChart)
+		rows.push(["called", `${formatDuration(options.firstNs[node])} to ${formatDuration(options.lastNs[node])} after the start`]);
 	for (const more of beside)
 		rows.push([more.unit, formatExactly(more.total[node], more.unit)]);
 	if (own[node] && own[node] !== total[node])

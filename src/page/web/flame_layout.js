@@ -8,7 +8,7 @@ const leastWidth = 0.75;
 /**
  * The boxes below @root, which is as wide as all, and the path to it. @weight has the width of each node. Each box is
  * { node, depth, x, width }; of siblings that are too narrow, { node: parent, depth, x, width, hidden: how many }.
- * @compare sorts the children of a node.
+ * @compare sorts the children of a node; null: they stay in their order, and those that are too narrow in their place.
  */
 export function layOut(trie, weight, root, width, compare) {
 	const boxes = trie.path(root).map((node, i) => ({ node, depth: i + 1, x: 0, width, above: node !== root }));
@@ -19,28 +19,42 @@ export function layOut(trie, weight, root, width, compare) {
 	const pending = [boxes[boxes.length - 1]];
 	while (pending.length) {
 		const parent = pending.pop();
-		const wide = [];
-		let narrow = 0, hidden = 0;
-		for (const node of trie.childrenOf(parent.node)) {
-			if (weight[node] * scale >= leastWidth) {
-				wide.push(node);
-			} else if (weight[node]) {
-				narrow += weight[node];
-				hidden++;
+		const depth = parent.depth + 1;
+		const [wide, narrow] = compare ? sortedChildren(trie, weight, parent.node, scale, compare)
+			: [trie.childrenOf(parent.node), []];
+		let { x } = parent;
+		let rest = 0, hidden = 0;
+		const addRest = () => {
+			if (rest * scale >= leastWidth)
+				boxes.push({ node: parent.node, depth, x, width: rest * scale, hidden });
+			x += rest * scale;
+			rest = hidden = 0;
+		};
+		for (const nodes of [wide, narrow]) {
+			for (const node of nodes) {
+				if (weight[node] * scale < leastWidth) {
+					rest += weight[node];
+					hidden += weight[node] > 0;
+					continue;
+				}
+				addRest();
+				const box = { node, depth, x, width: weight[node] * scale };
+				x += box.width;
+				boxes.push(box);
+				pending.push(box);
 			}
 		}
-		wide.sort(compare);
-		let x = parent.x;
-		for (const node of wide) {
-			const box = { node, depth: parent.depth + 1, x, width: weight[node] * scale };
-			x += box.width;
-			boxes.push(box);
-			pending.push(box);
-		}
-		if (narrow * scale >= leastWidth)
-			boxes.push({ node: parent.node, depth: parent.depth + 1, x, width: narrow * scale, hidden });
+		addRest();
 	}
 	return boxes;
+}
+
+/** The children of a node that are to be drawn, in their order, and those that are too narrow. */
+function sortedChildren(trie, weight, node, scale, compare) {
+	const wide = [], narrow = [];
+	for (const child of trie.childrenOf(node))
+		(weight[child] * scale >= leastWidth ? wide : narrow).push(child);
+	return [wide.sort(compare), narrow];
 }
 
 /** Boxes by row, each row from left to right. */

@@ -48,10 +48,11 @@ export class FlameTree {
 			kept.tabIndex = 0;
 	}
 
-	/** The children of a node that have anything, the greatest first. */
+	/** The children of a node that have anything, the greatest first, or in the order of the calls. */
 	childrenOf(node) {
-		const { trie, weight } = this.graph;
-		return Array.from(trie.childrenOf(node)).filter((child) => weight[child]).sort((a, b) => weight[b] - weight[a] || a - b);
+		const { trie, weight, options } = this.graph;
+		return Array.from(trie.childrenOf(node)).filter((child) => weight[child])
+			.sort(options.isChart ? (a, b) => a - b : (a, b) => weight[b] - weight[a] || a - b);
 	}
 
 	unfoldChain(node) {

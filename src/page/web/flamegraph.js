@@ -13,7 +13,9 @@ import { themeButton } from "./theme.js";
 import { readTrie } from "./trie.js";
 
 /** Lines below the title: what is compared, and what the recordings lack. */
-function* linesOfHeader({ recording, base }) {
+function* linesOfHeader({ recording, base, options }) {
+	if (options.isChart)
+		yield element("p", { textContent: "Calls in the order in which they were made: what goes on with nothing between is one box." });
 	if (base)
 		yield element("p", { textContent: `compared with ${showName(base.title)}${base.start ? `, ${minuteOf(base.start)}` : ""}` });
 	for (const { remarks } of base ? [recording, base] : [recording])
@@ -38,7 +40,9 @@ async function showPage() {
 	const page = data.get("page");
 	const trie = readTrie(data);
 	const modules = greatestModules(trie, readGraph(data, trie, page.graphs[0].name));
-	const graph = new FlameGraph(document.getElementById("graph"), trie, { ...page.options, modules });
+	const graph = new FlameGraph(document.getElementById("graph"), trie, {
+		...page.options, modules, firstNs: data.get("chart.first_ns"), lastNs: data.get("chart.last_ns"),
+	});
 	const show = (chosen) => {
 		const { name, unit, beside } = page.graphs.find((one) => one.name === chosen);
 		const other = page.graphs.find((one) => one.name === beside);
