@@ -109,7 +109,7 @@ int event_log_file__open_of(const struct profile *profile, const char *input,
 	return 0;
 }
 
-bool event_log_file__is_whole(const struct event_log_reader *log)
+static bool is_whole(const struct event_log_reader *log)
 {
 	__u64 n_events, n_lost;
 
@@ -134,5 +134,5 @@ int event_log_file__report_missing(const struct event_log_reader *log, bool stri
 				"read {it|them}, or could not be written",
 				n_lost)
 				.text);
-	return strict && !event_log_file__is_whole(log) ? EXIT_INCOMPLETE : EXIT_GOOD;
+	return strict && !is_whole(log) ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
