@@ -40,7 +40,7 @@ static bool match_plt(const __u8 *ops, size_t size, struct cfi_value *out)
 	return true;
 }
 
-const struct cfi_arch cfi_arch_x86_64 = {
+const struct cfi_arch cfi_arch_host = {
 	.machine = EM_X86_64,
 	.registers = { [CFI_COLUMN_SP] = RSP, [CFI_COLUMN_FP] = RBP, [CFI_COLUMN_RA] = RIP },
 	.ra_in_register = false,

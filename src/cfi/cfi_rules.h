@@ -115,9 +115,11 @@ struct cfi_arch {
 	bool ra_in_register;
 	/* Recognises a CFA expression as a whole; if so sets *@out and returns true. */
 	bool (*match_cfa)(const __u8 *ops, size_t size, struct cfi_value *out);
+	/* Returns whether the instruction, which has no operands, changes nothing that rules express; NULL: none is. */
+	bool (*is_ignored)(__u8 op);
 };
 
-extern const struct cfi_arch cfi_arch_x86_64;
+extern const struct cfi_arch cfi_arch_host;
 
 /* Returns the column of the register; CFI_COLUMNS if it is not needed. */
 enum cfi_column cfi_arch__column(const struct cfi_arch *arch, __u64 reg);

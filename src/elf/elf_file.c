@@ -14,7 +14,7 @@
 
 #include "cleanup.h"
 #include "elf_file_internal.h"
-#include "elf_x86.h"
+#include "elf_host.h"
 #include "go_table.h"
 
 /* How many sections a file may have: libelf needs 300 bytes for each. Linked programs have some
@@ -176,7 +176,7 @@ static int check_ident(struct elf_file *file, struct error *error)
 		return error__set(error, -ENOTSUP, "%s is " ELF_32_BIT, file->path);
 	if (ident[EI_DATA] != ELFDATA2LSB)
 		return error__set(error, -ENOTSUP,
-				  "%s is big-endian: only " ELF_HOST_MACHINE_NAME
+				  "%s is big-endian: only " ALLOCPROF_PROCESSOR
 				  " code can be profiled",
 				  file->path);
 	return 0;
@@ -187,10 +187,10 @@ static int check_header(struct elf_file *file, struct error *error)
 	if (elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &file->ehdr))
 		return error__set(error, -ENOEXEC, "%s is a damaged ELF file: %s", file->path,
 				  elf_errmsg(-1));
-	if (file->ehdr.e_machine != ELF_HOST_MACHINE)
+	if (file->ehdr.e_machine != elf_host.machine)
 		return error__set(
 			error, -ENOTSUP,
-			"%s is for another processor (ELF machine %u): only " ELF_HOST_MACHINE_NAME
+			"%s is for another processor (ELF machine %u): only " ALLOCPROF_PROCESSOR
 			" code can be profiled",
 			file->path, file->ehdr.e_machine);
 	if (file->ehdr.e_type != ET_EXEC && file->ehdr.e_type != ET_DYN)

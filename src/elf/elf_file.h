@@ -29,8 +29,9 @@ int elf_open__begin(int fd, Elf_Cmd command, Elf **out);
 __u64 elf_open__most_unpacked_bytes(int fd);
 
 /* How all messages call a program for another word size or processor, which no engine measures. */
-#define ELF_OTHER_MACHINE                                                                          \
-	"a 32-bit program, or one of another processor; allocprof measures 64-bit x86-64 ones"
+#define ELF_OTHER_MACHINE                                                                               \
+	"a 32-bit program, or one of another processor; allocprof measures 64-bit " ALLOCPROF_PROCESSOR \
+	" ones"
 #define ELF_32_BIT "a 32-bit program; allocprof measures 64-bit ones"
 
 /* The file-backed part of an executable segment. */

@@ -11,7 +11,7 @@
 
 #include "cleanup.h"
 #include "elf_file_internal.h"
-#include "elf_x86.h"
+#include "elf_host.h"
 
 int elf_segments__add(struct elf_segments *segments, const Elf64_Phdr *header, __u64 file_size)
 {
@@ -250,7 +250,7 @@ static bool is_for_us(const Elf64_Ehdr *header)
 {
 	return !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
 	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
-	       header->e_machine == ELF_HOST_MACHINE;
+	       header->e_machine == elf_host.machine;
 }
 
 static bool is_linked(const Elf64_Ehdr *header)

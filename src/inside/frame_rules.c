@@ -158,7 +158,7 @@ static bool read_fde(const struct frames *frames, __u32 index, struct frame_work
 	if (!read_length(&of_cie, &cie_at, &cie_id) || cie_id)
 		return false;
 	work->cie = (struct cfi_cie){ 0 };
-	work->cie.reject = cfi_cie__read(&of_cie, &cfi_arch_x86_64, &work->section, &work->machine,
+	work->cie.reject = cfi_cie__read(&of_cie, &cfi_arch_host, &work->section, &work->machine,
 					 &work->cie);
 	work->section = section;
 	return !cfi_fde__read(&at, &work->section, &work->cie, &work->fde);
@@ -170,7 +170,7 @@ static int take_row(void *context, __u64 pc, const struct cfi_state *state)
 
 	/* The instructions are run to their end: after an error none of them counts. */
 	if (pc <= work->address)
-		work->rule = cfi_state__rule(&cfi_arch_x86_64, state, work->cie.signal_frame);
+		work->rule = cfi_state__rule(&cfi_arch_host, state, work->cie.signal_frame);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ static struct unwind_rule rule_at(const struct frames *frames, struct frame_work
 		return bad;
 	work->address = address;
 	if (cfi_program__run(
-		    &work->machine, &cfi_arch_x86_64, &work->cie, &work->section, fde,
+		    &work->machine, &cfi_arch_host, &work->cie, &work->section, fde,
 		    (struct dwarf_cursor){ fde->program, fde->program + fde->program_size, false },
 		    &work->state, take_row, work))
 		return bad;

@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "disasm.h"
 #include "elf_file.h"
+#include "elf_host.h"
 #include "file.h"
 #include "hold.h"
 #include "inside_abi.h"
@@ -158,7 +159,7 @@ void library_file__relocate(struct library_file *file, __u64 base)
 			__u64 at = offset_of(file, relocation->r_offset);
 			__u64 value = base + relocation->r_addend;
 
-			if (at && ELF64_R_TYPE(relocation->r_info) == R_X86_64_RELATIVE)
+			if (at && ELF64_R_TYPE(relocation->r_info) == elf_host.relative)
 				memcpy(file->bytes + at, &value, sizeof(value));
 		}
 	}

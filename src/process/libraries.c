@@ -17,7 +17,7 @@
 #include "cleanup.h"
 #include "dynamic_section.h"
 #include "file.h"
-#include "linker_x86.h"
+#include "linker.h"
 #include "path.h"
 
 /* Largest cache that is read; a desktop's has 0.2 MB. */
@@ -217,7 +217,7 @@ const char *linker_cache__find(const struct linker_cache *cache, const char *nam
 		if (!get(cache, sizeof(struct cache_header) + (__u64)i * sizeof(entry), &entry,
 			 sizeof(entry)))
 			break;
-		if (entry.flags != LINKER_CACHE_FLAGS ||
+		if (entry.flags != linker_cache_flags ||
 		    strcmp(string(cache, entry.name), name) != 0)
 			continue;
 		of_entry = rank(cache, &entry);
@@ -377,7 +377,7 @@ static bool expand(const char *text, size_t len, const char *origin, const char 
 			else if (skip_token(&text, "LIB"))
 				value = lib;
 			else if (skip_token(&text, "PLATFORM"))
-				value = LINKER_PLATFORM;
+				value = linker_platform;
 		}
 		n = value ? strlen(value) : 1;
 		if (used + n >= size)
@@ -581,7 +581,7 @@ static int list(const struct start *start, void (*fn)(const char *path, void *co
 	int err = -ENOENT;
 
 	if (search.is_musl)
-		search.musl_path = read_list(MUSL_PATH_FILE);
+		search.musl_path = read_list(linker_musl_path_file);
 	else
 		preload_file = read_list(PRELOAD_FILE);
 	if (!search.is_musl && !start->without_cache)
@@ -681,9 +681,10 @@ int libraries__find_libc(char **out)
 {
 	static const char name[] = "libc.so.6";
 	struct linker_cache *cache = NULL;
-	char path[64] = MUSL_LINKER;
 	const char *cached;
+	char path[64];
 
+	snprintf(path, sizeof(path), "%s", linker_musl);
 	linker_cache__open(CACHE_FILE, &cache);
 	cached = linker_cache__find(cache, name);
 	*out = cached && !access(cached, R_OK) ? strdup(cached) : NULL;

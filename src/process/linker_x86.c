@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "linker_x86.h"
+#include "linker.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* FLAG_ELF_LIBC6 | FLAG_X8664_LIB64 */
+const __s32 linker_cache_flags = 0x0303;
+
+const char linker_platform[] = "x86_64";
+
+const char linker_musl[] = "/lib/ld-musl-x86_64.so.1";
+const char linker_musl_path_file[] = "/etc/ld-musl-x86_64.path";
 
 const char *const linker_lib_names[] = { "lib/x86_64-linux-gnu", "lib64", NULL };
 

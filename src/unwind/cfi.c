@@ -26,10 +26,10 @@ static int check_header(struct cfi_file *file)
 	if (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)
 		return error__set(file->error, -ENOEXEC,
 				  "%s is neither an executable nor a shared object", file->name);
-	if (ehdr.e_machine == cfi_arch_x86_64.machine && ehdr.e_ident[EI_CLASS] == ELFCLASS64 &&
+	if (ehdr.e_machine == cfi_arch_host.machine && ehdr.e_ident[EI_CLASS] == ELFCLASS64 &&
 	    ehdr.e_ident[EI_DATA] == ELFDATA2LSB) {
-		file->arch = &cfi_arch_x86_64;
-		file->code_arch = &cfi_code_x86_64;
+		file->arch = &cfi_arch_host;
+		file->code_arch = &cfi_code_host;
 		return 0;
 	}
 	return error__set(file->error, -EOPNOTSUPP,

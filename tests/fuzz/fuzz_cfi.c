@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sections[1].data = (__u8 *)copy + sections[0].size;
 	sections[1].size = size - sections[0].size;
 	sections[1].debug_frame = choice & 8;
-	if (!cfi_table__compile(&cfi_arch_x86_64, sections, 1 + (choice & 1), texts,
+	if (!cfi_table__compile(&cfi_arch_host, sections, 1 + (choice & 1), texts,
 				choice & 16 ? 3 : 2, &table))
 		check_table(table);
 	free(copy);

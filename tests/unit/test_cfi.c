@@ -166,7 +166,7 @@ static struct cfi_table *compile_section(const struct cfi_section *section)
 {
 	struct cfi_table *table = NULL;
 
-	assert_int_equal(cfi_table__compile(&cfi_arch_x86_64, section, 1, &plain_text, 1, &table),
+	assert_int_equal(cfi_table__compile(&cfi_arch_host, section, 1, &plain_text, 1, &table),
 			 0);
 	return table;
 }
@@ -184,7 +184,7 @@ static int compile_error(const struct bytes *b)
 	struct cfi_table *table = NULL;
 	int err;
 
-	err = cfi_table__compile(&cfi_arch_x86_64, &section, 1, &plain_text, 1, &table);
+	err = cfi_table__compile(&cfi_arch_host, &section, 1, &plain_text, 1, &table);
 	assert_null(table);
 	return err;
 }
@@ -965,7 +965,7 @@ static void test_debug_frame_fills_gaps(void **state)
 	put_fde(&debug, cie, TEXT + 96, 16, OPS(DW_CFA_def_cfa_offset, 64));
 	sections[0] = section_of(&eh);
 	sections[1] = section_of(&debug);
-	assert_int_equal(cfi_table__compile(&cfi_arch_x86_64, sections, 2, &plain_text, 1, &table),
+	assert_int_equal(cfi_table__compile(&cfi_arch_host, sections, 2, &plain_text, 1, &table),
 			 0);
 	check_table(table);
 	check_sp(table, TEXT, 32);
@@ -997,7 +997,7 @@ static void test_segments(void **state)
 	put_fde(&b, cie, 0x200800, 0x100, OPS(DW_CFA_def_cfa_offset, 16));
 	put_fde(&b, cie, 0x10f0, 0x800, OPS(DW_CFA_nop));
 	section = section_of(&b);
-	assert_int_equal(cfi_table__compile(&cfi_arch_x86_64, &section, 1, texts, 3, &table), 0);
+	assert_int_equal(cfi_table__compile(&cfi_arch_host, &section, 1, texts, 3, &table), 0);
 	check_table(table);
 	assert_int_equal(table->segment_count, 2);
 	assert_int_equal(table->segments[0].size, 0x10);
@@ -1037,7 +1037,7 @@ static void test_look_up(void **state)
 	}
 	end_entry(&b);
 	section = section_of(&b);
-	assert_int_equal(cfi_table__compile(&cfi_arch_x86_64, &section, 1, &text, 1, &table), 0);
+	assert_int_equal(cfi_table__compile(&cfi_arch_host, &section, 1, &text, 1, &table), 0);
 	check_table(table);
 	for (int i = 0; i < 1000; i++)
 		check_sp(table, TEXT + (uint64_t)i, 8 + i % 50);
@@ -1071,7 +1071,7 @@ static void test_too_many_rules(void **state)
 	}
 	end_entry(&b);
 	section = section_of(&b);
-	assert_int_equal(cfi_table__compile(&cfi_arch_x86_64, &section, 1, &text, 1, &table), 0);
+	assert_int_equal(cfi_table__compile(&cfi_arch_host, &section, 1, &text, 1, &table), 0);
 	assert_int_equal(table->rule_count, UNWIND_MAX_RULES);
 	check_sp(table, TEXT + 60000, 60008);
 	check_rule("rule too many", table, TEXT + 69999, &full);
@@ -1285,7 +1285,7 @@ static void try_section(const uint8_t *data, size_t size, const struct cfi_secti
 		memcpy(copy, data, size);
 	section.data = copy;
 	section.size = size;
-	err = cfi_table__compile(&cfi_arch_x86_64, &section, 1, text, 1, &table);
+	err = cfi_table__compile(&cfi_arch_host, &section, 1, text, 1, &table);
 	if (!err)
 		check_table(table);
 	else

@@ -76,7 +76,7 @@ struct cfi_code_arch {
 			    const struct cfi_bare *bare);
 };
 
-extern const struct cfi_code_arch cfi_code_x86_64;
+extern const struct cfi_code_arch cfi_code_host;
 
 struct cfi_entries {
 	struct cfi_cie *cies; /* sorted by offset */

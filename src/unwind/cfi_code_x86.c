@@ -505,7 +505,7 @@ static void find_go_switches(struct cfi_go *go, enum go_runtime which,
 	}
 }
 
-const struct cfi_code_arch cfi_code_x86_64 = {
+const struct cfi_code_arch cfi_code_host = {
 	.find_go_switches = find_go_switches,
 	.ends_thread = ends_thread,
 };

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What ELF files of this processor have of their own: elf_host_<processor>.c. Messages call it
+ * ALLOCPROF_PROCESSOR. */
+#ifndef ALLOCPROF_ELF_HOST_H
+#define ALLOCPROF_ELF_HOST_H
+
+#include <stdbool.h>
+
+struct elf_host {
+	unsigned int machine; /* EM_* */
+	/* Types of relocations (R_*), by which the dynamic linker stores the address of a symbol, of one that is bound when
+	 * it is first called, and of a place in the file itself. */
+	unsigned int glob_dat, jump_slot, relative;
+};
+
+extern const struct elf_host elf_host;
+
+/* Returns whether the dynamic linker stores a symbol's address in the slot that the relocation
+ * names. */
+static inline bool elf_host__is_got_relocation(unsigned int type)
+{
+	return type == elf_host.glob_dat || type == elf_host.jump_slot;
+}
+
+#endif
