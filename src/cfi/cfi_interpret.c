@@ -257,7 +257,7 @@ static int step(struct cfi_machine *m)
 		dwarf_cursor__uleb128(&m->c);
 		return CFI_OK;
 	default:
-		return CFI_REJECT_OPCODE;
+		return m->arch->is_ignored && m->arch->is_ignored(op) ? CFI_OK : CFI_REJECT_OPCODE;
 	}
 }
 
