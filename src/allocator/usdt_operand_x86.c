@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Parses an argument of a USDT probe in the assembler's notation for x86-64. */
+/* Parses where the argument of a USDT probe is, in the assembler's notation for x86-64. */
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
-#include "usdt_definition.h"
-
-/* Limit of characters that is larger than any operand that assemblers write. */
-#define MAX_OPERAND 128
+#include "usdt_operand.h"
 
 /* Names of the 8-, 4-, 2- and 1-byte registers, in the order of struct pt_regs, which ptrace's ABI
  * fixes. */
@@ -63,51 +58,6 @@ static bool take_register(const char **text, __u16 *offset, __u8 *is_second)
 	return false;
 }
 
-/* Parses the number at *@text, if there is one, and moves *@text behind it. */
-static bool take_number(const char **text, __s64 *value)
-{
-	unsigned long long number;
-	const char *at = *text;
-	bool is_negative = *at == '-';
-	char *end;
-
-	at += *at == '-' || *at == '+';
-	if (*at < '0' || *at > '9')
-		return false;
-	errno = 0;
-	number = strtoull(at, &end, 0);
-	if (errno)
-		return false;
-	*value = is_negative ? -number : number;
-	*text = end;
-	return true;
-}
-
-/* Parses "8@" or "-4@", the width in bytes, which is negative if the argument is signed. Without
- * it the argument has 8 bytes. */
-static int take_size(const char **text, struct ap_operand *operand)
-{
-	const char *at = strchr(*text, '@');
-	char *end;
-	long size;
-
-	operand->bytes = 8;
-	if (!at)
-		return 0;
-	size = strtol(*text, &end, 10);
-	if (end == *text)
-		return -EINVAL;
-	if (end != at)
-		return *end == 'f' ? -ENOTSUP : -EINVAL;
-	operand->is_signed = size < 0;
-	size = labs(size);
-	if (size != 1 && size != 2 && size != 4 && size != 8)
-		return -ENOTSUP;
-	operand->bytes = size;
-	*text = at + 1;
-	return 0;
-}
-
 /* Parses an operand in memory, such as "(%rax)", "(%rax,%rbx)", "(,%rbx,8)" or "(%rax,%rbx,8)". */
 static int take_memory_operand(const char *text, struct ap_operand *operand)
 {
@@ -123,7 +73,7 @@ static int take_memory_operand(const char *text, struct ap_operand *operand)
 			return -EINVAL;
 		if (*text == ',') {
 			text++;
-			if (!take_number(&text, &scale))
+			if (!usdt_number__take(&text, &scale))
 				return -EINVAL;
 		}
 	}
@@ -133,16 +83,12 @@ static int take_memory_operand(const char *text, struct ap_operand *operand)
 	return 0;
 }
 
-static int parse(const char *text, struct ap_operand *operand)
+int usdt_operand__place(const char *text, struct ap_operand *operand)
 {
-	int err = take_size(&text, operand);
-
-	if (err)
-		return err;
 	if (*text == '$') {
 		text++;
 		operand->kind = AP_OPERAND_CONSTANT;
-		return take_number(&text, &operand->value) && !*text ? 0 : -ENOTSUP;
+		return usdt_number__take(&text, &operand->value) && !*text ? 0 : -ENOTSUP;
 	}
 	if (*text == '%') {
 		operand->kind = AP_OPERAND_REGISTER;
@@ -151,32 +97,7 @@ static int parse(const char *text, struct ap_operand *operand)
 			       : -ENOTSUP;
 	}
 	operand->kind = AP_OPERAND_MEMORY;
-	take_number(&text, &operand->value);
+	usdt_number__take(&text, &operand->value);
 	/* Any other text is an absolute address, or the address of a symbol. */
 	return *text == '(' ? take_memory_operand(text, operand) : -ENOTSUP;
-}
-
-int usdt_operand__parse(const char *arguments, unsigned int number, struct ap_operand *out)
-{
-	struct ap_operand operand = { .base = AP_NO_REGISTER, .index = AP_NO_REGISTER };
-	char text[MAX_OPERAND];
-	size_t len;
-	int err;
-
-	for (;;) {
-		arguments += strspn(arguments, " ");
-		len = strcspn(arguments, " ");
-		if (!len)
-			return -ENOENT;
-		if (!number--)
-			break;
-		arguments += len;
-	}
-	if (len >= sizeof(text))
-		return -EINVAL;
-	snprintf(text, sizeof(text), "%.*s", (int)len, arguments);
-	err = parse(text, &operand);
-	if (!err)
-		*out = operand;
-	return err;
 }
