@@ -266,7 +266,7 @@ int data_reader__fail(const char *path, int err, const char *what, struct error 
 
 int data_reader__open(struct data_reader *reader, const char *path, struct error *error)
 {
-	__u64 version, file_size;
+	__u64 version, file_size = 0;
 	int err;
 
 	err = check_header(reader->fd, path, &file_size, error);
