@@ -60,22 +60,6 @@ struct remote {
 	unsigned char vectors[MAX_XSTATE]; /* the other registers before, as ptrace(2) has them */
 };
 
-int process_memory__read(pid_t pid, __u64 address, void *out, size_t size)
-{
-	struct iovec local = { out, size }, remote = { (void *)address, size };
-	ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-
-	return n == (ssize_t)size ? 0 : n < 0 && errno == ESRCH ? -ESRCH : -EFAULT;
-}
-
-int process_memory__write(pid_t pid, __u64 address, const void *bytes, size_t size)
-{
-	struct iovec local = { (void *)bytes, size }, remote = { (void *)address, size };
-	ssize_t n = process_vm_writev(pid, &local, 1, &remote, 1, 0);
-
-	return n == (ssize_t)size ? 0 : n < 0 && errno == ESRCH ? -ESRCH : -EFAULT;
-}
-
 struct looking {
 	pid_t pid;
 	struct remote_code *code;
