@@ -287,26 +287,6 @@ static const struct go_switch *find_switch(const struct cfi_go *go, __u64 pc, __
 	return found;
 }
 
-static struct unwind_rule depth_rule(const struct go_function *function, __s64 depth_bytes)
-{
-	struct unwind_rule rule = { .flags = UNWIND_OF_CODE };
-
-	if (depth_bytes < 0 || depth_bytes > INT32_MAX - 8) {
-		rule.cfa = UNWIND_CFA_UNSUPPORTED;
-		rule.cfa_offset = UNWIND_UNSUPPORTED_OFFSET;
-		return rule;
-	}
-	rule.cfa = UNWIND_CFA_SP;
-	rule.cfa_offset = (__s32)depth_bytes + 8;
-	rule.ra_where = UNWIND_AT_CFA;
-	rule.ra_offset = -8;
-	if (function->outermost) {
-		rule.ra_where = UNWIND_UNDEFINED;
-		rule.ra_offset = 0;
-	}
-	return rule;
-}
-
 /* Makes rules for C code that Go's internal linker has linked, which drops call frame information. */
 static int run_foreign(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn take,
 		       void *ctx)
@@ -333,7 +313,7 @@ int cfi_go__run(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn 
 		return run_foreign(go, fde, take, ctx);
 	depths = go_depths__begin(&function);
 	while (pc < fde->hi && go_depths__next(&depths)) {
-		const struct unwind_rule usual = depth_rule(&function, depths.depth_bytes);
+		const struct unwind_rule usual = cfi_go__depth_rule(&function, depths.depth_bytes);
 		__u64 hi = depths.hi < fde->hi ? depths.hi : fde->hi;
 
 		while (pc < hi) {

@@ -223,6 +223,26 @@ static bool ends_thread(const __u8 *code, size_t size, size_t at, __u64 vaddr,
 	return false;
 }
 
+struct unwind_rule cfi_go__depth_rule(const struct go_function *function, __s64 depth_bytes)
+{
+	struct unwind_rule rule = { .flags = UNWIND_OF_CODE };
+
+	if (depth_bytes < 0 || depth_bytes > INT32_MAX - 8) {
+		rule.cfa = UNWIND_CFA_UNSUPPORTED;
+		rule.cfa_offset = UNWIND_UNSUPPORTED_OFFSET;
+		return rule;
+	}
+	rule.cfa = UNWIND_CFA_SP;
+	rule.cfa_offset = (__s32)depth_bytes + 8;
+	rule.ra_where = UNWIND_AT_CFA;
+	rule.ra_offset = -8;
+	if (function->outermost) {
+		rule.ra_where = UNWIND_UNDEFINED;
+		rule.ra_offset = 0;
+	}
+	return rule;
+}
+
 /* Finds where Go's runtime switches stacks on x86-64, by machine code: runtime/asm_amd64.s of Go
  * 1.18 to 1.24, and runtime/cgo/asm_amd64.s. Code that does not match gets no rule of its own. */
 

@@ -127,6 +127,10 @@ typedef int (*cfi_rule_fn)(void *ctx, __u64 pc, const struct unwind_rule *rule);
 /* Emits all rules of such an FDE, in order of addresses. Returns 0, or the result of @rule. */
 int cfi_go__run(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn rule, void *ctx);
 
+/* Returns the rule where a function of Go's has pushed @depth_bytes after the return address, or where the processor keeps
+ * that in a register, all that its frame has. */
+struct unwind_rule cfi_go__depth_rule(const struct go_function *function, __s64 depth_bytes);
+
 /* Adds a stack switch; if there is no room it is dropped, and stacks end there. */
 void cfi_go__add_switch(struct cfi_go *go, __u64 lo, __u64 hi, const struct unwind_rule *rule);
 
