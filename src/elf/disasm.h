@@ -31,7 +31,7 @@ enum disasm_effect {
 };
 
 /* Numbers of general registers are below this one. */
-#define DISASM_REGISTERS 16
+#define DISASM_REGISTERS 32
 /* How many integer arguments registers carry, numbered from 1, and the number that stands for the
  * register of results. */
 #define DISASM_ARGUMENTS 6
@@ -72,6 +72,7 @@ struct disasm_insn {
 	enum disasm_fp fp;
 	bool emulated;	 /* every supported kernel emulates it under a uprobe: one trap instead
 			  * of two */
+	bool refused;	 /* some supported kernel sets no probe there, or one that does harm */
 	bool has_target; /* @target is valid */
 	__u64 target;	 /* address of the target, of direct calls and jumps */
 	bool has_slot;	 /* @slot is valid */
