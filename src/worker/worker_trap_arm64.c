@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads a trapped system call, and answers it. */
 #include "worker_trap.h"
 
 struct trapped_call trapped_call__read(const ucontext_t *at, int number)
