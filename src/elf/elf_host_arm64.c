@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Constants of ELF files. */
 #include "elf_host.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* What the dynamic linkers have built in, and which libraries they prefer. */
 #include "linker.h"
 
 #include <stddef.h>

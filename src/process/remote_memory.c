@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads and writes the memory of another process. */
 #include "remote.h"
 
 #include <errno.h>
