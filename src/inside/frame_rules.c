@@ -158,8 +158,8 @@ static bool read_fde(const struct frames *frames, __u32 index, struct frame_work
 	if (!read_length(&of_cie, &cie_at, &cie_id) || cie_id)
 		return false;
 	work->cie = (struct cfi_cie){ 0 };
-	work->cie.reject = cfi_cie__read(&of_cie, &cfi_arch_host, &work->section, &work->machine,
-					 &work->cie);
+	work->cie.reject =
+		cfi_cie__read(&of_cie, &cfi_arch_host, &work->section, &work->machine, &work->cie);
 	work->section = section;
 	return !cfi_fde__read(&at, &work->section, &work->cie, &work->fde);
 }

@@ -166,8 +166,7 @@ static struct cfi_table *compile_section(const struct cfi_section *section)
 {
 	struct cfi_table *table = NULL;
 
-	assert_int_equal(cfi_table__compile(&cfi_arch_host, section, 1, &plain_text, 1, &table),
-			 0);
+	assert_int_equal(cfi_table__compile(&cfi_arch_host, section, 1, &plain_text, 1, &table), 0);
 	return table;
 }
 
