@@ -261,6 +261,8 @@ static int run_events(const void *context)
 	if (log_err)
 		return output_file__status(log_err, &log_error);
 	status = names ? completeness_messages__print_altered(names) : EXIT_GOOD;
+	if (names)
+		event_log_file__report_choice(names);
 	return event_log_file__report_missing(log, options->data.choice.strict) ?: status;
 }
 

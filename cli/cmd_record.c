@@ -11,6 +11,7 @@
 #include "command.h"
 #include "data_file.h"
 #include "error.h"
+#include "event_choice.h"
 #include "event_log.h"
 #include "filter.h"
 #include "measure.h"
@@ -45,6 +46,7 @@ enum {
 	OPT_EVENTS,
 	OPT_THROTTLE,
 	OPT_BACKTRACE,
+	OPT_WHERE_LOGGED,
 	OPT_NO_CHECKPOINTS,
 	OPT_DUMP_AT,
 	OPT_KEEP,
@@ -108,6 +110,8 @@ static const struct argp_option record_options[] = {
 	  "With --events, slow the target down rather than lose events of the log", 0 },
 	{ "backtrace", OPT_BACKTRACE, "none", 0,
 	  "With --events, take no stacks: each event costs less", 0 },
+	{ "where", OPT_WHERE_LOGGED, "EXPRESSION", 0,
+	  "With --events, log only blocks for whose size and thread EXPRESSION is true", 0 },
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };
@@ -119,7 +123,8 @@ struct record_options {
 	struct series series;
 	struct symbol_options symbols;
 	bool no_symbols, events, no_stacks, no_checkpoints;
-	char *partial; /* path of the checkpoint; and whether there is one */
+	struct event_log_choice logged; /* with a context; zeroed: all blocks */
+	char *partial;			/* path of the checkpoint; and whether there is one */
 	bool is_kept;
 	char *peak; /* path of the copy at the peak, or NULL; and whether there is one */
 	bool has_peak;
@@ -179,6 +184,11 @@ static int check_record(struct record_options *options, struct error *error)
 		return error__set(error, -EINVAL,
 				  "--throttle means nothing without --events: other recordings "
 				  "count in the kernel, and wait by themselves");
+	if (options->logged.context && !options->events)
+		return error__set(
+			error, -EINVAL,
+			"--where means nothing without --events: it chooses what is in the "
+			"log, and reports select from a recording by it");
 	if (options->no_stacks && !options->events)
 		return error__set(
 			error, -EINVAL,
@@ -221,6 +231,24 @@ static int check_record(struct record_options *options, struct error *error)
 	if (series__check(&options->series, &options->measure, error))
 		return -EINVAL;
 	return measure__check(&options->measure, "record", error);
+}
+
+static bool is_logged(void *choice, const char *thread, __u64 size_bytes)
+{
+	return event_choice__has(choice, thread, size_bytes);
+}
+
+static int choose_logged(struct record_options *options, const char *text, struct error *error)
+{
+	struct event_choice *choice;
+	int err = options->logged.context
+			  ? error__set(error, -EINVAL,
+				       "--where is given twice; join both expressions with AND")
+			  : event_choice__new(text, &choice, error);
+
+	if (!err)
+		options->logged = (struct event_log_choice){ text, is_logged, choice };
+	return err;
 }
 
 static int parse_record(int key, char *arg, struct options_input *input)
@@ -288,6 +316,8 @@ static int parse_record(int key, char *arg, struct options_input *input)
 					    "`allocprof export` prints stacks in other forms",
 					    arg)
 			       : 0;
+	case OPT_WHERE_LOGGED:
+		return choose_logged(options, arg, input->error);
 	case OPT_THROTTLE:
 		options->measure.session.throttle = true;
 		return 0;
@@ -372,6 +402,10 @@ static int take_only_run(void *context, struct session *session, size_t number, 
 	measure__tell_stepped(&options->measure, profile);
 	measure__suggest_engine(&options->measure, profile);
 	record_summary__print_lost_events(profile, options->measure.session.events_path);
+	if (options->logged.context && event_choice__failure(options->logged.context))
+		message__print(
+			"--where: %s; blocks of which it was not known whether it holds are in the log",
+			event_choice__failure(options->logged.context));
 	/* The summary is printed last, because it names the next command to run. */
 	if (!err && !options->measure.quiet)
 		summarize(options, profile);
@@ -552,9 +586,10 @@ static int write_dump(void *context, struct session *session, const char *path, 
 	return err;
 }
 
-static void release_measure(struct measure **measure)
+static void release_options(struct record_options **options)
 {
-	measure__release(*measure);
+	measure__release(&(*options)->measure);
+	event_choice__free((*options)->logged.context);
 }
 
 /* Checks before the run whether its files can be written, so that a run is not lost. */
@@ -588,7 +623,7 @@ int record__run(char **argv, const struct recorder_owner *owner)
 		},
 		.output = DATA_FILE_DEFAULT,
 	};
-	_cleanup_(release_measure) struct measure *measure = &options.measure;
+	_cleanup_(release_options) struct record_options *released = &options;
 	_cleanup_(free_ptr) char *events_path = NULL, *partial = NULL, *peak = NULL;
 	struct error error = { 0 };
 	int status, err;
@@ -596,7 +631,7 @@ int record__run(char **argv, const struct recorder_owner *owner)
 	status = options__read(&cmd_record, parse_record, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
-	if (measure__find_processes(measure, &error)) {
+	if (measure__find_processes(&released->measure, &error)) {
 		message__print("%s", error.text);
 		return EXIT_OURS;
 	}
@@ -643,6 +678,8 @@ int record__run(char **argv, const struct recorder_owner *owner)
 			return EXIT_OURS;
 		}
 		options.measure.session.events_path = events_path;
+		if (options.logged.context)
+			options.measure.session.events_choice = &options.logged;
 	}
 	return options.series.runs ? record_runs(&options, &error) : record_once(&options, &error);
 }

@@ -331,6 +331,8 @@ static int do_run(const struct data_command *command, struct data_run *run)
 	if (command->tell)
 		command->tell(run);
 	if (run->log)
+		event_log_file__report_choice(run->selected[DIFF_AFTER].profile);
+	if (run->log)
 		of_log = event_log_file__report_missing(run->log, run->choice.strict);
 	status = report_completeness(command, run);
 	if (status == EXIT_GOOD && command->judge)

@@ -109,6 +109,15 @@ int event_log_file__open_of(const struct profile *profile, const char *input,
 	return 0;
 }
 
+void event_log_file__report_choice(const struct profile *profile)
+{
+	const char *choice = profile__meta(profile, "events_where");
+
+	if (choice)
+		message__print("the log has only the blocks that record --where '%s' chose",
+			       choice);
+}
+
 static bool is_whole(const struct event_log_reader *log)
 {
 	__u64 n_events, n_lost;

@@ -21,6 +21,8 @@ bool event_log_file__is_of(const struct event_log_reader *log, const struct prof
 /* Opens the log of @profile, which was read from @input. Returns 0 or a negative errno with @error set. */
 int event_log_file__open_of(const struct profile *profile, const char *input,
 			    struct event_log_reader **log, struct error *error);
+/* Says on stderr of which blocks the log of @profile is, if it is not of all. */
+void event_log_file__report_choice(const struct profile *profile);
 /* Says on stderr what @log, which was read to its end, lacks. Returns an exit status; EXIT_INCOMPLETE only if @strict. */
 int event_log_file__report_missing(const struct event_log_reader *log, bool strict);
 

@@ -69,11 +69,14 @@ static void print(const struct profile *profile, const struct selection *totals,
 void record_summary__print_log(const struct profile *profile, const char *path)
 {
 	__u64 logged = profile__ledger(profile, "logged");
+	__u64 left_out = profile__ledger(profile, "left_out");
 
 	if (profile__meta(profile, "events_id"))
-		message__print("event log:   %s %s in %s; next: allocprof export --format=events",
-			       number__count(logged).text, plural__of("event{|s}", logged).text,
-			       path);
+		message__print(
+			"event log:   %s %s in %s%s%s; next: allocprof export --format=events",
+			number__count(logged).text, plural__of("event{|s}", logged).text, path,
+			left_out ? ", without those left out by --where: " : "",
+			left_out ? number__count(left_out).text : "");
 }
 
 void record_summary__print_lost_events(const struct profile *profile, const char *path)

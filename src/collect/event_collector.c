@@ -31,6 +31,10 @@ struct stackless {
 
 struct event_collector {
 	struct collector *collector;
+	const struct event_log_choice *choice; /* NULL: all blocks are logged */
+	__u32 *site_threads;		       /* ids of threads by site - 1 */
+	size_t site_threads_room;
+	__u64 n_left_out;
 	struct event_log_writer *log;
 	struct keyed *records; /* by index */
 	size_t records_room;
@@ -47,8 +51,9 @@ struct event_collector {
 	__u64 flushed_ns;
 };
 
-int event_collector__new(const char *path, struct collector *collector,
-			 struct event_collector **out, struct error *error)
+int event_collector__new(const char *path, const struct event_log_choice *choice,
+			 struct collector *collector, struct event_collector **out,
+			 struct error *error)
 {
 	struct event_collector *events = calloc(1, sizeof(*events));
 	int err;
@@ -56,6 +61,7 @@ int event_collector__new(const char *path, struct collector *collector,
 	if (!events)
 		return error__set(error, -ENOMEM, "out of memory");
 	events->collector = collector;
+	events->choice = choice;
 	events->flushed_ns = clock__now_ns();
 	err = event_log_writer__new(path, &events->log, error);
 	if (err) {
@@ -74,6 +80,7 @@ void event_collector__free(struct event_collector *events)
 	free(events->records);
 	free(events->stackless);
 	free(events->moved);
+	free(events->site_threads);
 	free(events);
 }
 
@@ -148,11 +155,15 @@ static int define_site(struct event_collector *events, struct keyed *record)
 	if (!site.stack && array__reserve(&events->stackless, &events->stackless_room,
 					  events->n_stackless + 1, sizeof(*events->stackless)))
 		return -ENOMEM;
+	if (array__reserve(&events->site_threads, &events->site_threads_room, events->n_sites + 1,
+			   sizeof(*events->site_threads)))
+		return -ENOMEM;
 	define_processes(events, NULL);
 	define_stacks(events);
 	err = event_log_writer__site(events->log, &site);
 	if (err)
 		return err;
+	events->site_threads[events->n_sites] = thread;
 	record->site = ++events->n_sites;
 	if (!site.stack)
 		events->stackless[events->n_stackless++] = (struct stackless){ *key, record->site };
@@ -172,10 +183,46 @@ static __u32 site_of(struct event_collector *events, __u32 index)
 	return record->site;
 }
 
-static void write_event(struct event_collector *events, const struct event_log_event *event)
+/* Returns whether the log is to have a block. What has no site is no block of a known call. */
+static bool is_chosen(const struct event_collector *events, __u32 site, __u64 size_bytes)
 {
+	const struct event_log_choice *choice = events->choice;
+	const struct profile *profile = events->collector->profile;
+
+	return site &&
+	       choice->has(choice->context,
+			   profile->threads[events->site_threads[site - 1] - 1].name, size_bytes);
+}
+
+/* Makes of a realloc what it is to a log that has only one of both blocks. Returns false if it has neither. */
+static bool choose_realloc(const struct event_collector *events, struct event_log_event *event)
+{
+	bool has_old = is_chosen(events, event->old_site, event->old_size_bytes);
+	bool has_new = is_chosen(events, event->site, event->size_bytes);
+
+	if (has_old && !has_new) {
+		event->kind = AP_EVENT_FREE;
+		event->site = event->old_site;
+		event->weight = event->old_weight;
+		event->address = event->old_address;
+		event->size_bytes = event->old_size_bytes;
+	} else if (has_new && !has_old) {
+		event->kind = AP_EVENT_ALLOC;
+		event->temporary = false;
+	}
+	return has_old || has_new;
+}
+
+static void write_event(struct event_collector *events, struct event_log_event event)
+{
+	if (events->choice &&
+	    (event.kind == EVENT_LOG_REALLOC ? !choose_realloc(events, &event)
+					     : !is_chosen(events, event.site, event.size_bytes))) {
+		events->n_left_out++;
+		return;
+	}
 	/* The writer counts the events that it cannot write. */
-	event_log_writer__event(events->log, event);
+	event_log_writer__event(events->log, &event);
 }
 
 /* Removes and returns the block that @thread's realloc has moved. Returns false if there is none. */
@@ -231,13 +278,13 @@ static void add_event(struct event_collector *events, const struct ap_event_reco
 		} else {
 			/* The event of the new block is lost, so the old one is written as freed. */
 			moved.kind = AP_EVENT_FREE;
-			write_event(events, &moved);
+			write_event(events, moved);
 		}
 	}
 	if (event.kind == AP_EVENT_MOVED && !event.old_address)
 		keep_moved(events, &event);
 	else
-		write_event(events, &event);
+		write_event(events, event);
 }
 
 static void set_key(struct event_collector *events, const struct ap_key_record *record)
@@ -335,7 +382,7 @@ void event_collector__finish(struct event_collector *events, __u64 n_lost)
 	settle_stacks(events);
 	for (size_t i = 0; i < events->n_moved; i++) {
 		events->moved[i].kind = AP_EVENT_FREE;
-		write_event(events, &events->moved[i]);
+		write_event(events, events->moved[i]);
 	}
 	events->n_moved = 0;
 	events->n_lost += n_lost;
@@ -351,6 +398,8 @@ void event_collector__results(const struct event_collector *events, struct event
 	out->is_logged = true;
 	out->logged = event_log_writer__written(events->log, &n_failed);
 	out->lost = events->n_lost + n_failed;
+	out->left_out = events->n_left_out;
+	out->choice = events->choice ? events->choice->text : NULL;
 	out->err = event_log_writer__error(events->log);
 	out->id = event_log_id__text(event_log_writer__id(events->log));
 }
@@ -365,5 +414,9 @@ int event_log_results__add(const struct event_log_results *log, struct profile *
 	err = profile__set_meta(profile, "events_id", log->id.text);
 	if (!err)
 		err = profile__set_ledger(profile, "logged", log->logged);
-	return err ? err : profile__set_ledger(profile, "not_logged", log->lost);
+	if (!err)
+		err = profile__set_ledger(profile, "not_logged", log->lost);
+	if (!err && log->choice)
+		err = profile__set_meta(profile, "events_where", log->choice);
+	return err || !log->choice ? err : profile__set_ledger(profile, "left_out", log->left_out);
 }

@@ -9,12 +9,15 @@
 struct collector;
 struct error;
 struct event_collector;
+struct event_log_choice;
 struct event_log_results;
 struct profile;
 
-/* Creates the log at @path. 0 or a negative errno with @error set. */
-int event_collector__new(const char *path, struct collector *collector,
-			 struct event_collector **out, struct error *error);
+/* Creates the log at @path. @choice: which blocks it has; NULL: all. It must outlive the log. Returns 0 or a negative
+ * errno with @error set. */
+int event_collector__new(const char *path, const struct event_log_choice *choice,
+			 struct collector *collector, struct event_collector **out,
+			 struct error *error);
 /* Accepts NULL. */
 void event_collector__free(struct event_collector *events);
 

@@ -92,6 +92,8 @@ struct session_options {
 	__u64 sample_bytes;
 	/* With --live: path of a new file for the log of every event (event_log.h); NULL: none. */
 	const char *events_path;
+	/* With events_path: which blocks the log has; NULL: all. */
+	const struct event_log_choice *events_choice;
 	bool throttle; /* slow the target down rather than lose events of the log */
 	bool regions;  /* count by the program's regions, too */
 	bool follow;   /* follow children */

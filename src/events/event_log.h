@@ -87,12 +87,21 @@ struct event_log_exit {
 	__u64 time_ns;
 };
 
+/* Which blocks a log has: those of which @has is true, which gets the name of the thread that allocated the block. */
+struct event_log_choice {
+	const char *text; /* the expression, for people; owned by the caller */
+	bool (*has)(void *context, const char *thread, __u64 size_bytes);
+	void *context;
+};
+
 /* Results of a recording's log. */
 struct event_log_results {
-	bool is_logged; /* there is a log; else all fields are 0 */
-	__u64 logged;	/* number of events in the file */
-	__u64 lost;	/* number of events that did not get into the log */
-	int err;	/* negative errno of the write that ended the log early, or 0 */
+	bool is_logged;	    /* there is a log; else all fields are 0 */
+	__u64 logged;	    /* number of events in the file */
+	__u64 lost;	    /* number of events that did not get into the log */
+	__u64 left_out;	    /* number of events of blocks that were not chosen */
+	const char *choice; /* the expression of the choice; NULL: all blocks are in the log */
+	int err;	    /* negative errno of the write that ended the log early, or 0 */
 	struct event_log_id_text id;
 };
 

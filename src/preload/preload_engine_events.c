@@ -243,8 +243,8 @@ int preload_engine__open_events(struct preload_engine *engine, struct error *err
 	engine->events->reader = preload_events__new(engine->preload, handle_event, engine);
 	if (!engine->events->reader)
 		return -ENOMEM;
-	return event_collector__new(engine->options.events_path, engine->collector,
-				    &engine->events->collector, error);
+	return event_collector__new(engine->options.events_path, engine->options.events_choice,
+				    engine->collector, &engine->events->collector, error);
 }
 
 void preload_engine__close_events(struct preload_engine *engine)

@@ -129,6 +129,7 @@ static const struct {
 	{ "histograms_missing", "blocks that are not in the histograms" },
 	{ "logged", "events in the event log" },
 	{ "not_logged", "events that the event log lacks" },
+	{ "left_out", "events of blocks that the event log was not asked for" },
 	{ "undecided", "calls, not among the events, whose incomplete stack does not tell whether "
 		       "they are within what --within named" },
 };

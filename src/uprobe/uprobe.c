@@ -279,8 +279,8 @@ static int open_readers(struct uprobe *uprobe, struct error *error)
 		return error__set(error, err, "cannot make room for live memory: %s",
 				  strerror(-err));
 	if (options->events_path)
-		err = event_collector__new(options->events_path, uprobe->collector, &uprobe->events,
-					   error);
+		err = event_collector__new(options->events_path, options->events_choice,
+					   uprobe->collector, &uprobe->events, error);
 	if (err)
 		return err;
 	err = ring_reader__new(bpf_map__fd(uprobe->skeleton->maps.ring), options->memory_bytes,

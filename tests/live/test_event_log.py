@@ -86,6 +86,60 @@ def test_replay_of_many(recorded, same, target, seed):
     same()
 
 
+def chosen(events, is_chosen):
+    """What a log has of @events if it has only some blocks. A realloc that it has one block of is an alloc or a free."""
+    sites = {event["site"]: event["thread_name"] for event in events if event["kind"] in ("alloc", "realloc")}
+    kept = []
+    for event in events:
+        # A free of no block that is followed has no site.
+        has = "site" in event and is_chosen(event.get("thread_name") or sites[event["site"]], event["size"])
+        if event["kind"] != "realloc":
+            if has:
+                kept.append((event["kind"], event["size"]))
+            continue
+        had = is_chosen(sites[event["previous_site"]], event["previous_size"])
+        if had or has:
+            kept.append(("realloc", event["size"]) if had and has else ("alloc", event["size"]) if has else
+                        ("free", event["previous_size"]))
+    return kept
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("expression, is_chosen", [
+    ("size BETWEEN 100 AND 3000", lambda thread, size: 100 <= size <= 3000),
+    ("matches(thread, '/random/') AND size % 2 = 0", lambda thread, size: size % 2 == 0),
+    ("thread = 'nobody'", lambda thread, size: False),
+], ids=["size", "thread", "none"])
+def test_chosen_blocks(recorded, exported, target, tmp_path, expression, is_chosen):
+    """A log of some blocks has their events, of the same program that does the same again, and says which these are."""
+    def events(options):
+        recorded(target("live_random"), 3, 1, 1500, options=options)
+        lines, errors = exported("--strict")
+        with contextlib.closing(sqlite3.connect(tmp_path / "data")) as database:
+            ledger = dict(database.execute("SELECT name, value FROM ledger"))
+        return [event for event in map(json.loads, lines) if "size" in event], errors, ledger
+    whole, errors, _ = events([])
+    assert errors == ""
+    some, errors, ledger = events(["--where", expression])
+    assert f"the log has only the blocks that record --where '{expression}' chose" in errors
+    assert [(event["kind"], event["size"]) for event in some] == chosen(whole, is_chosen)
+    assert ledger["logged"] == len(some) and ledger["logged"] + ledger["left_out"] == len(whole)
+    assert ledger["not_logged"] == 0
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["--where=size > 1"], "--where means nothing without --events"),
+    (["--events", "--where=alive"], "--where of a log asks for size and thread only"),
+    (["--events", "--where=through('main')"], "--where of a log asks for size and thread only"),
+    (["--events", "--where=size >"], "--where: incomplete input"),
+    (["--events", "--where=colour > 1"], "--where: no such column: colour"),
+    (["--events", "--where=size > 1", "--where=size < 9"], "--where is given twice"),
+], ids=["no_events", "column", "stack", "cut", "unknown", "twice"])
+def test_chosen_refused(run, allocprof, target, words, sentence):
+    result = run([allocprof, "record", *words, "--", target("nothing")], expect=64)
+    assert sentence in result.stderr.decode()
+
+
 @pytest.mark.slow
 @pytest.mark.engines("uprobe", "preload")
 def test_a_million(recorded, run_through, allocprof, target, tmp_path, engine):
