@@ -5,6 +5,7 @@ import test from "node:test";
 
 import { groupRows, makeBands, makeCharge } from "../../src/page/web/bands.js";
 import { colourBands } from "../../src/page/web/band_paint.js";
+import { timeLine } from "../../src/page/web/moments.js";
 import { kinds } from "../../src/page/web/trie.js";
 
 const N_EPOCHS = 20, N_ROWS = 24;
@@ -17,7 +18,7 @@ function* numbers(seed) {
 	}
 }
 
-/* Of rows 0 and 1 most are freed soon, of 2 and 3 none; 4 and 5 have blocks that processes left, and the later ones few blocks. */
+/* They are sorted by row. Of rows 0 and 1 most are freed soon, of 2 and 3 none; 4 and 5 have blocks that processes left, and the later ones few blocks. */
 function makeBlocks(seed) {
 	const next = numbers(seed);
 	const draw = (below) => next.next().value % below;
@@ -30,7 +31,7 @@ function makeBlocks(seed) {
 		const age = row < 2 ? draw(4) : draw(N_EPOCHS);
 
 		return { row, born, died: isLive ? N_EPOCHS : Math.min(born + age, N_EPOCHS - 1), left: isLeft ? 1 : 0, blocks: 1, bytes: 1 + draw(900) };
-	});
+	}).sort((a, b) => a.row - b.row);
 }
 
 function makeRecording(blocks) {
@@ -79,7 +80,8 @@ for (const unit of ["bytes", "blocks"]) {
 			const byGroup = new Map(groups.keys.map((key) => [key, kept.filter(({ row }) => row % nGroups === key)]));
 			const peakOf = (of) => Math.max(...aliveOf(of, unit));
 			const order = [...byGroup.keys()].filter((key) => peakOf(byGroup.get(key))).sort((a, b) => peakOf(byGroup.get(b)) - peakOf(byGroup.get(a)));
-			const bands = makeBands(recording, selected, groups, "alive", unit);
+			const line = timeLine(recording, selected);
+			const bands = makeBands(recording, selected, groups, "alive", unit, line);
 
 			assert.ok([0, 1, 4].some((row) => usualAge(kept.filter((block) => block.row === row)) !== null));
 			assert.deepStrictEqual(bands.slice(0, 8).map(({ key }) => key), order.slice(0, 8));
@@ -92,7 +94,7 @@ for (const unit of ["bytes", "blocks"]) {
 				assert.strictEqual(band.peak, peakOf(own.flat()));
 				assert.strictEqual(band.nGroups, own.length);
 			});
-			for (const band of makeBands(recording, selected, groups, "allocated", unit).filter(({ key }) => key !== undefined)) {
+			for (const band of makeBands(recording, selected, groups, "allocated", unit, line).filter(({ key }) => key !== undefined)) {
 				const own = byGroup.get(band.key);
 				const inEpoch = (epoch, isGone) => sumOf(own.filter((block) => block.born === epoch && (isFreed(block) && block.died === epoch) === isGone), unit);
 				for (let epoch = 0; epoch < N_EPOCHS; epoch++)
@@ -107,9 +109,10 @@ test("what cannot be seen has no band of its own", () => {
 	const recording = makeRecording([block(0, 100000), block(1, 400), block(2, 600)]);
 	const groups = groupRows(3, 3, (row) => row);
 
-	assert.deepStrictEqual(makeBands(recording, Uint8Array.of(1, 1, 1), groups, "alive", "bytes").map(({ key, peak }) => [key, peak]),
-		[[0, 100000], [2, 600], [undefined, 400]]);
-	assert.deepStrictEqual(makeBands(recording, Uint8Array.of(0, 0, 0), groups, "alive", "bytes"), []);
+	const bandsOf = (selected) => makeBands(recording, selected, groups, "alive", "bytes", timeLine(recording, selected));
+
+	assert.deepStrictEqual(bandsOf(Uint8Array.of(1, 1, 1)).map(({ key, peak }) => [key, peak]), [[0, 100000], [2, 600], [undefined, 400]]);
+	assert.deepStrictEqual(bandsOf(Uint8Array.of(0, 0, 0)), []);
 });
 
 test("blocks are charged to the innermost own code that has a name", () => {

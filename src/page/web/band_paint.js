@@ -46,23 +46,23 @@ export function hatchOf(context, colour) {
 	return context.createPattern(tile, "repeat");
 }
 
-/** The place for a label @width wide in the band between two lines of [x, y]: where it is highest, or null. */
-function labelPlace(low, high, width) {
+/** The place for a label @width wide in the band between two lines, of their heights at @xs: where it is highest, or null. */
+function labelPlace(xs, low, high, width) {
 	let best = null;
 	let until = 0;
-	for (let from = 0; from < low.length; from++) {
+	for (let from = 0; from < xs.length; from++) {
 		until = Math.max(until, from);
-		while (until < low.length - 1 && low[until][0] - low[from][0] < width)
+		while (until < xs.length - 1 && xs[until] - xs[from] < width)
 			until++;
-		if (low[until][0] - low[from][0] < width)
+		if (xs[until] - xs[from] < width)
 			break;
 		let top = -Infinity, bottom = Infinity;
 		for (let i = from; i <= until; i++) {
-			top = Math.max(top, high[i][1]);
-			bottom = Math.min(bottom, low[i][1]);
+			top = Math.max(top, high[i]);
+			bottom = Math.min(bottom, low[i]);
 		}
 		if (bottom - top >= leastLabelHeight && (!best || bottom - top > best.height))
-			best = { x: (low[from][0] + low[until][0]) / 2, y: (top + bottom) / 2, height: bottom - top };
+			best = { x: (xs[from] + xs[until]) / 2, y: (top + bottom) / 2, height: bottom - top };
 	}
 	return best;
 }
@@ -81,31 +81,25 @@ function orderOf(bands) {
 export function paintBands(context, bands, { xs, isStepped, yOf, colours, names, style }) {
 	const lines = [];
 	const sums = new Float64Array(xs.length);
-	const outline = () => {
-		const line = [];
-		for (let i = 0; i < xs.length; i++) {
-			if (isStepped && i)
-				line.push([xs[i], line.at(-1)[1]]);
-			line.push([xs[i], yOf(sums[i])]);
-		}
-		return line;
-	};
+	// Where a value lasts, its line has a corner more where the next one begins.
+	const corners = isStepped ? Float64Array.from({ length: 2 * xs.length - 1 }, (_, i) => xs[(i + 1) >> 1]) : xs;
+	const outline = () => Float64Array.from(corners, (_, i) => yOf(sums[isStepped ? i >> 1 : i]));
 	const fill = (low, high, ink) => {
 		context.beginPath();
-		for (const [x, y] of high)
-			context.lineTo(x, y);
-		for (let i = low.length - 1; i >= 0; i--)
-			context.lineTo(...low[i]);
+		for (let i = 0; i < corners.length; i++)
+			context.lineTo(corners[i], high[i]);
+		for (let i = corners.length - 1; i >= 0; i--)
+			context.lineTo(corners[i], low[i]);
 		context.fillStyle = ink;
 		context.fill();
 	};
 	/** The upper edge, where there is anything between both. */
 	const trace = (bottom, top) => {
 		context.beginPath();
-		for (let i = 1; i < top.length; i++) {
-			if (top[i][1] < bottom[i][1] || top[i - 1][1] < bottom[i - 1][1]) {
-				context.moveTo(...top[i - 1]);
-				context.lineTo(...top[i]);
+		for (let i = 1; i < corners.length; i++) {
+			if (top[i] < bottom[i] || top[i - 1] < bottom[i - 1]) {
+				context.moveTo(corners[i - 1], top[i - 1]);
+				context.lineTo(corners[i], top[i]);
 			}
 		}
 	};
@@ -133,7 +127,7 @@ export function paintBands(context, bands, { xs, isStepped, yOf, colours, names,
 	lines.forEach(([bottom, top], i) => {
 		const text = names[i];
 		const width = context.measureText(text).width + labelMargin;
-		const place = isStepped ? null : labelPlace(bottom, top, width);
+		const place = isStepped ? null : labelPlace(xs, bottom, top, width);
 		if (!place)
 			return;
 		context.strokeStyle = style.paper;

@@ -20,7 +20,7 @@ export class BandPanel {
 	 * "lost" alone for what was lost.
 	 */
 	constructor(tools, legend, recording, functions, onChange, onPick) {
-		Object.assign(this, { legend, recording, functions, onPick, what: "alive", by: "function", bands: { what: "alive", list: [], colours: [], names: [] } });
+		Object.assign(this, { legend, recording, functions, onPick, what: "alive", by: "function" });
 		const { processes } = recording.meta;
 		const isOfMany = (names) => new Set(names).size > 1;
 		this.known = new Map();
@@ -93,10 +93,10 @@ export class BandPanel {
 		}[this.by]());
 	}
 
-	/** The bands of the selected rows, for TimeLine.setLines(). */
-	make(selected, unit) {
+	/** The bands of the selected rows, of which @line is the time line, for TimeLine.setLines(). */
+	make(selected, unit, line) {
 		const { groups, colours } = this.grouping();
-		const list = makeBands(this.recording, selected, groups, this.what, unit);
+		const list = makeBands(this.recording, selected, groups, this.what, unit, line);
 		this.bands = { what: this.what, list, colours: colourBands(list, colours), names: list.map((band) => this.nameOf(band)) };
 		this.unit = unit;
 		return this.bands;

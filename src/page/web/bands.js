@@ -31,7 +31,10 @@ export function makeCharge({ parent, frame, frames }) {
 	};
 }
 
-/** Groups of rows with one key, a number below @nKeys: of gives each row's group, and keys each group's key. */
+/**
+ * Groups of rows with one key, a number below @nKeys: of gives each row's group, and keys each group's key. The rows of a group are
+ * rows[start[group]] to rows[start[group + 1] - 1].
+ */
 export function groupRows(nRows, nKeys, keyOfRow) {
 	const numbers = new Uint32Array(nKeys);
 	const of = new Uint32Array(nRows);
@@ -42,112 +45,117 @@ export function groupRows(nRows, nKeys, keyOfRow) {
 		numbers[key] ||= keys.push(key);
 		of[row] = numbers[key] - 1;
 	}
-	return { of, keys };
-}
-
-/** What the selected cells of each group have, and the most of all of them at once. */
-function sumGroups(recording, selected, { of, keys }, what, unit) {
-	const { lifetimes, nEpochs } = recording;
-	const { row, born, died, blocks, left } = lifetimes;
-	const values = lifetimes[unit];
-	const [all, live, freed] = [0, 1, 2].map(() => new Float64Array(keys.length));
-	const changes = new Float64Array(nEpochs + 1);
-
-	for (let i = 0; i < row.length; i++) {
-		if (!selected[row[i]])
-			continue;
-		const group = of[row[i]];
-		all[group] += values[i];
-		(died[i] < nEpochs && !left?.[i] ? freed : live)[group] += blocks[i];
-		changes[born[i]] += values[i];
-		if (what === "alive")
-			changes[died[i]] -= values[i];
-	}
-	let sum = 0, most = 0;
-	for (let epoch = 0; epoch < nEpochs; epoch++) {
-		sum = what === "alive" ? sum + changes[epoch] : changes[epoch];
-		most = Math.max(most, sum);
-	}
-	return { all, live, freed, most };
-}
-
-/** The selected cells of the groups that are @wanted, by group: those of group g are cells[start[g]] to cells[start[g + 1] - 1]. */
-function cellsByGroup({ lifetimes: { row } }, selected, { of, keys }, wanted) {
 	const start = new Uint32Array(keys.length + 1);
-	for (let i = 0; i < row.length; i++)
-		if (selected[row[i]] && wanted[of[row[i]]])
-			start[of[row[i]] + 1]++;
+	for (let row = 0; row < nRows; row++)
+		start[of[row] + 1]++;
 	for (let group = 0; group < keys.length; group++)
 		start[group + 1] += start[group];
 	const next = start.slice();
-	const cells = new Uint32Array(start[keys.length]);
-	for (let i = 0; i < row.length; i++)
-		if (selected[row[i]] && wanted[of[row[i]]])
-			cells[next[of[row[i]]]++] = i;
-	return (group) => cells.subarray(start[group], start[group + 1]);
+	const rows = new Uint32Array(nRows);
+	for (let row = 0; row < nRows; row++)
+		rows[next[of[row]]++] = row;
+	return { of, keys, start, rows };
 }
 
-/** The age in epochs that the @freed blocks, which are those of the cells that were freed, usually reach. */
-function usualAge({ lifetimes: { born, died, blocks, left }, nEpochs }, cells, freed, scratch) {
-	let oldest = 0;
-	for (let i = 0; i < cells.length; i++) {
-		const cell = cells[i];
-		if (died[cell] < nEpochs && !left?.[cell]) {
-			const age = died[cell] - born[cell];
-			scratch[age] += blocks[cell];
-			oldest = Math.max(oldest, age);
+/** The selected cells, which are sorted by row, and what each group has of them: in all, and blocks that were freed, or not. */
+class GroupedCells {
+	constructor({ lifetimes, nEpochs }, selected, groups, unit) {
+		const { row, blocks } = lifetimes;
+		const values = lifetimes[unit];
+		const { of, keys: { length: nGroups } } = groups;
+		Object.assign(this, { lifetimes, values, nEpochs, selected, groups });
+		this.all = new Float64Array(nGroups);
+		this.live = new Float64Array(nGroups);
+		this.freed = new Float64Array(nGroups);
+		this.first = new Uint32Array(of.length + 1); // cell of each row, and of what comes after the last one
+		for (let at = 0, i = 0; at < of.length; at++) {
+			const group = of[at];
+			let all = 0, live = 0, freed = 0;
+			for (; i < row.length && row[i] === at; i++) {
+				all += values[i];
+				if (this.isFreed(i))
+					freed += blocks[i];
+				else
+					live += blocks[i];
+			}
+			this.first[at + 1] = i;
+			if (selected[at]) {
+				this.all[group] += all;
+				this.live[group] += live;
+				this.freed[group] += freed;
+			}
 		}
 	}
-	const wanted = Math.floor((freed * usualPercent) / 100);
-	let usual = 0;
-	for (let sum = scratch[0]; sum < wanted; sum += scratch[usual])
-		usual++;
-	scratch.fill(0, 0, oldest + 1);
-	return usual;
-}
 
-/** The most that was alive of the cells at the end of an epoch. */
-function peakOfAlive({ lifetimes, nEpochs }, cells, unit, changes) {
-	const { born, died } = lifetimes;
-	const values = lifetimes[unit];
-	let first = nEpochs, last = 0, alive = 0, most = 0;
-
-	for (let i = 0; i < cells.length; i++) {
-		const cell = cells[i];
-		changes[born[cell]] += values[cell];
-		changes[died[cell]] -= values[cell];
-		first = Math.min(first, born[cell]);
-		last = Math.max(last, died[cell]);
+	isFreed(cell) {
+		const { died, left } = this.lifetimes;
+		return died[cell] < this.nEpochs && !left?.[cell];
 	}
-	for (let epoch = first; epoch < Math.min(last + 1, nEpochs); epoch++) {
-		alive += changes[epoch];
-		most = Math.max(most, alive);
+
+	/** Calls @visit with the first cell of each row of a group, and with the one after its last. */
+	visit(group, visit) {
+		const { first, selected, groups: { start, rows } } = this;
+		for (let at = start[group]; at < start[group + 1]; at++)
+			if (selected[rows[at]])
+				visit(first[rows[at]], first[rows[at] + 1]);
 	}
-	changes.fill(0, first, last + 1);
-	return most;
-}
 
-/** The most that was allocated of the cells in an epoch. */
-function mostAllocated({ lifetimes }, cells, unit, sums) {
-	const { born } = lifetimes;
-	const values = lifetimes[unit];
-	let most = 0;
+	/** The age in epochs that freed blocks of a group usually reach; -1 where there is none. @scratch: zeros, by epoch. */
+	usualAge(group, scratch) {
+		const { born, died, blocks } = this.lifetimes;
+		if (!this.live[group] || this.freed[group] < Math.max(leastFreed, this.live[group]))
+			return -1;
+		let oldest = 0;
+		this.visit(group, (from, until) => {
+			for (let i = from; i < until; i++) {
+				if (this.isFreed(i)) {
+					const age = died[i] - born[i];
+					scratch[age] += blocks[i];
+					oldest = Math.max(oldest, age);
+				}
+			}
+		});
+		// From the oldest on, as few are older.
+		const more = this.freed[group] - Math.floor((this.freed[group] * usualPercent) / 100);
+		let usual = oldest;
+		for (let older = scratch[usual]; older <= more; older += scratch[usual])
+			usual--;
+		scratch.fill(0, 0, oldest + 1);
+		return usual;
+	}
 
-	for (const cell of cells)
-		most = Math.max(most, sums[born[cell]] += values[cell]);
-	for (const cell of cells)
-		sums[born[cell]] = 0;
-	return most;
+	/** The most that was alive of a group at a point, or was allocated of it in an epoch. */
+	peak(group, what, scratch) {
+		const { values } = this;
+		const { born, died } = this.lifetimes;
+		let sum = 0, most = 0;
+		this.visit(group, (from, until) => {
+			for (let i = from; i < until; i++) {
+				scratch[born[i]] += values[i];
+				if (what === "alive")
+					scratch[died[i]] -= values[i];
+			}
+		});
+		for (const change of scratch.subarray(0, this.nEpochs)) {
+			sum = change + (what === "alive" ? sum : 0);
+			most = Math.max(most, sum);
+		}
+		scratch.fill(0);
+		return most;
+	}
 }
 
 /** The groups that have bands of their own, the greatest first. No group has more at once than it has in all. */
-function greatestGroups(sums, least, peakOf) {
-	const candidates = Uint32Array.from(sums.all.keys()).filter((group) => sums.all[group] >= least && sums.all[group])
-		.sort((a, b) => sums.all[b] - sums.all[a] || a - b);
+function greatestGroups({ all }, least, peakOf) {
+	const candidates = [];
 	const found = [];
 
+	for (let group = 0; group < all.length; group++)
+		if (all[group] && all[group] >= least)
+			candidates.push(group);
+	candidates.sort((a, b) => all[b] - all[a] || a - b);
 	for (const group of candidates) {
-		if (found.length === mostBands && sums.all[group] < found.at(-1).peak)
+		if (found.length === mostBands && all[group] < found.at(-1).peak)
 			break;
 		const peak = peakOf(group);
 		if (!peak || peak < least)
@@ -160,26 +168,33 @@ function greatestGroups(sums, least, peakOf) {
 }
 
 /** Adds the selected cells to the bands of their groups: of what was alive the changes, of which settle() makes sums. */
-function addCells(bands, bandOf, usual, recording, selected, { of }, what, unit) {
-	const { lifetimes, nEpochs } = recording;
-	const { row, born, died, left } = lifetimes;
-	const values = lifetimes[unit];
+function addAlive(bands, bandOf, usual, cells) {
+	const { first, values, selected, nEpochs, groups: { of }, lifetimes: { born, died } } = cells;
 
-	for (let i = 0; i < row.length; i++) {
-		if (!selected[row[i]])
+	for (let row = 0; row < of.length; row++) {
+		if (!selected[row])
 			continue;
-		const group = of[row[i]];
-		const band = bands[bandOf[group]];
-		const isFreed = died[i] < nEpochs && !left?.[i];
-		if (what === "allocated") {
-			(isFreed && died[i] === born[i] ? band.freed : band.stays)[born[i]] += values[i];
-			continue;
+		const { stays, freed } = bands[bandOf[of[row]]];
+		const usualAge = usual[of[row]];
+		for (let i = first[row]; i < first[row + 1]; i++) {
+			const age = Math.min(died[i], nEpochs - 1) - born[i];
+			const changes = age > usualAge && !cells.isFreed(i) ? stays : freed;
+			changes[born[i] + 1] += values[i];
+			if (died[i] < nEpochs)
+				changes[died[i] + 1] -= values[i];
 		}
-		const age = Math.min(died[i], nEpochs - 1) - born[i];
-		const changes = !isFreed && age > usual[group] ? band.stays : band.freed;
-		changes[born[i] + 1] += values[i];
-		if (died[i] < nEpochs)
-			changes[died[i] + 1] -= values[i];
+	}
+}
+
+function addAllocated(bands, bandOf, cells) {
+	const { first, values, selected, groups: { of }, lifetimes: { born, died } } = cells;
+
+	for (let row = 0; row < of.length; row++) {
+		if (!selected[row])
+			continue;
+		const { stays, freed } = bands[bandOf[of[row]]];
+		for (let i = first[row]; i < first[row + 1]; i++)
+			(died[i] === born[i] && cells.isFreed(i) ? freed : stays)[born[i]] += values[i];
 	}
 }
 
@@ -191,38 +206,30 @@ function settle(values) {
 /**
  * The greatest groups, and last all others, if there are any: [{ key, peak, stays, freed, nGroups }]. Of "alive" stays and freed are
  * by point, what stays and what is freed later; of "allocated" by epoch, what outlived it and what was freed in it. peak is the most
- * of both at once; key is undefined of the others, of which nGroups have any.
+ * of both at once; key is undefined of the others, of which nGroups have any. @line: of timeLine(), of the same selected rows.
  */
-export function makeBands(recording, selected, groups, what, unit) {
+export function makeBands(recording, selected, groups, what, unit, line) {
 	const { nEpochs } = recording;
-	const nGroups = groups.keys.length;
-	const sums = sumGroups(recording, selected, groups, what, unit);
-	const least = leastShare * sums.most;
-	const hasUsual = (group) => sums.live[group] > 0 && sums.freed[group] >= leastFreed && sums.freed[group] >= sums.live[group];
-	const wanted = new Uint8Array(nGroups);
-	for (let group = 0; group < nGroups; group++)
-		wanted[group] = sums.all[group] >= least || hasUsual(group) ? 1 : 0;
-	const cellsOf = cellsByGroup(recording, selected, groups, wanted);
+	const cells = new GroupedCells(recording, selected, groups, unit);
 	const scratch = new Float64Array(nEpochs + 1);
-	const peakOf = what === "alive" ? peakOfAlive : mostAllocated;
-	const greatest = greatestGroups(sums, least, (group) => peakOf(recording, cellsOf(group), unit, scratch));
-	const usual = new Int32Array(nGroups).fill(-1);
-	for (let group = 0; group < nGroups && what === "alive"; group++)
-		if (hasUsual(group))
-			usual[group] = usualAge(recording, cellsOf(group), sums.freed[group], scratch);
+	const least = leastShare * line[what][unit].reduce((most, value) => Math.max(most, value), 0);
+	const greatest = greatestGroups(cells, least, (group) => cells.peak(group, what, scratch));
 	const made = (key) => ({ key, peak: 0, nGroups: 1, stays: new Float64Array(nEpochs + 1), freed: new Float64Array(nEpochs + 1) });
 	const bands = [...greatest.map((group) => made(groups.keys[group])), made(undefined)];
-	const bandOf = new Uint8Array(nGroups).fill(greatest.length);
+	const bandOf = new Uint8Array(groups.keys.length).fill(greatest.length);
 
 	greatest.forEach((group, i) => {
 		bandOf[group] = i;
 	});
-	addCells(bands, bandOf, usual, recording, selected, groups, what, unit);
-	bands.at(-1).nGroups = sums.all.reduce((n, sum, group) => n + (sum && bandOf[group] === greatest.length ? 1 : 0), 0);
-	for (const band of bands) {
-		if (what === "alive")
+	if (what === "alive") {
+		addAlive(bands, bandOf, Int32Array.from(bandOf, (_, group) => cells.usualAge(group, scratch)), cells);
+		for (const band of bands)
 			[band.stays, band.freed].forEach(settle);
-		band.peak = band.stays.reduce((most, stays, i) => Math.max(most, stays + band.freed[i]), 0);
+	} else {
+		addAllocated(bands, bandOf, cells);
 	}
+	bands.at(-1).nGroups = cells.all.reduce((n, sum, group) => n + (sum && bandOf[group] === greatest.length ? 1 : 0), 0);
+	for (const band of bands)
+		band.peak = band.stays.reduce((most, stays, i) => Math.max(most, stays + band.freed[i]), 0);
 	return bands.filter(({ peak }) => peak);
 }

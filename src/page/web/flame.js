@@ -241,7 +241,11 @@ export class FlameGraph {
 		this.baseTotal = base ? trie.totals(ownBase) : null;
 		// What is gone stays visible: a stack is as wide as the greater of both.
 		this.weight = base ? trie.totals(this.own.map((value, i) => Math.max(value, ownBase[i]))) : this.total;
-		this.beside = beside.map((more) => ({ ...more, total: trie.totals(mapped(more.own)) }));
+		// Only details need them.
+		this.beside = beside.map((more) => {
+			let total = null;
+			return { ...more, totals: () => (total ??= trie.totals(mapped(more.own))) };
+		});
 		this.whole = this.total[0];
 		// The moment or the span may have nothing there.
 		while (!this.weight[this.root] && this.root)

@@ -77,12 +77,12 @@ export class Palette {
 }
 
 /**
- * Base names of the modules of stacks with the numbers @own: first those with own code, and of these, as of the others, the
+ * Base names of the modules of stacks with the numbers @values: first those with own code, and of these, as of the others, the
  * one through which most goes. They are of a recording, whatever is shown of it, so that a module keeps its colour.
  */
-export function greatestModules(trie, own) {
+export function greatestModules(trie, values) {
 	const { frames } = trie;
-	const weight = trie.totals(own);
+	const weight = trie.totals(values);
 	const numbers = new Map();
 	const moduleOf = Uint32Array.from(frames.module, (module) => {
 		const name = baseName(module);
@@ -92,11 +92,12 @@ export function greatestModules(trie, own) {
 	});
 	const sums = new Float64Array(numbers.size);
 	const isOwn = new Uint8Array(numbers.size);
+	const own = kinds.indexOf("own");
+	for (let frame = 0; frame < moduleOf.length; frame++)
+		isOwn[moduleOf[frame]] |= frames.kind[frame] === own ? 1 : 0;
 	for (let node = 1; node < trie.size; node++) {
-		const frame = trie.frame[node];
-		const module = moduleOf[frame];
+		const module = moduleOf[trie.frame[node]];
 		const parent = trie.parent[node];
-		isOwn[module] |= kinds[frames.kind[frame]] === "own" ? 1 : 0;
 		// A call within the module is part of its caller's total already.
 		if (!parent || moduleOf[trie.frame[parent]] !== module)
 			sums[module] += weight[node];

@@ -35,7 +35,7 @@ function rowsOfDetails(graph, node) {
 	if (options.isChart)
 		rows.push(["called", `${formatDuration(options.firstNs[node])} to ${formatDuration(options.lastNs[node])} after the start`]);
 	for (const more of beside)
-		rows.push([more.unit, formatExactly(more.total[node], more.unit)]);
+		rows.push([more.unit, formatExactly(more.totals()[node], more.unit)]);
 	if (own[node] && own[node] !== total[node])
 		rows.push(["by itself", formatExactly(own[node], unit)]);
 	if (node) {

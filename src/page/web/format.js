@@ -3,9 +3,9 @@
 
 const byteUnits = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/** "1,234,567" */
+/** "1,234,567". toLocaleString() loads what it needs of a locale at the first call, which takes long. */
 export function formatCount(value) {
-	return Math.round(value).toLocaleString("en-US");
+	return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** "1.23 MiB" */

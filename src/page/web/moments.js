@@ -10,23 +10,7 @@
 //     alive at a + allocated in the span = alive at b + freed in the span
 //
 // Rows are the counts of the profile: calls of a function from a stack by threads of one name. rows.node has the node
-// of the trie at which the stack ends.
-
-/** Blocks and bytes by node of the trie, and their sums. */
-export class NodeValues {
-	constructor(nNodes) {
-		this.blocks = new Float64Array(nNodes);
-		this.bytes = new Float64Array(nNodes);
-		this.total = { blocks: 0, bytes: 0 };
-	}
-
-	add(node, blocks, bytes) {
-		this.blocks[node] += blocks;
-		this.bytes[node] += bytes;
-		this.total.blocks += blocks;
-		this.total.bytes += bytes;
-	}
-}
+// of the trie at which the stack ends. Lifetimes are sorted by row.
 
 /** The time of a point in nanoseconds since the start. The last epoch may be shorter than the others. */
 export function timeOfPoint(recording, point) {
@@ -48,8 +32,11 @@ export function pointAt(recording, timeNs) {
  */
 export function selectRows(recording, isIncluded, nodes) {
 	const { node, thread } = recording.rows;
+	const selected = new Uint8Array(node.length);
 
-	return Uint8Array.from(node, (at, row) => (!isIncluded || isIncluded[thread[row]]) && (!nodes || nodes[at]) ? 1 : 0);
+	for (let row = 0; row < node.length; row++)
+		selected[row] = (!isIncluded || isIncluded[thread[row]]) && (!nodes || nodes[node[row]]) ? 1 : 0;
+	return selected;
 }
 
 /** What a span shows. Kept: of what was allocated in it, what was still alive at its end. Freed: whenever it was born. */
@@ -59,15 +46,22 @@ const spanTests = {
 	freed: (from, until) => (born, died) => died >= from && died < until,
 };
 
+/** Blocks and bytes by node of the trie, and their sums: { blocks, bytes, total: { blocks, bytes } }. */
 function sumLifetimes(recording, nNodes, selected, passes) {
 	const { row, born, died, blocks, bytes } = recording.lifetimes;
 	const { node } = recording.rows;
-	const values = new NodeValues(nNodes);
+	const total = { blocks: 0, bytes: 0 };
+	const [blocksOf, bytesOf] = [0, 1].map(() => new Float64Array(nNodes));
 
-	for (let i = 0; i < row.length; i++)
-		if (selected[row[i]] && passes(born[i], died[i]))
-			values.add(node[row[i]], blocks[i], bytes[i]);
-	return values;
+	for (let i = 0; i < row.length; i++) {
+		if (selected[row[i]] && passes(born[i], died[i])) {
+			blocksOf[node[row[i]]] += blocks[i];
+			bytesOf[node[row[i]]] += bytes[i];
+			total.blocks += blocks[i];
+			total.bytes += bytes[i];
+		}
+	}
+	return { blocks: blocksOf, bytes: bytesOf, total };
 }
 
 /** What was alive at a point, by node. */
@@ -104,17 +98,21 @@ export function spanFigures(recording, selected, from, until) {
 	return figures;
 }
 
-/** Of the whole recording, one of the costs of rows by node: "allocated", "live", "temporary" or "peak". */
-export function wholeRecording(recording, nNodes, selected, cost) {
-	const { node } = recording.rows;
-	const blocks = recording.rows[cost];
-	const bytes = recording.rows[`${cost}Bytes`];
-	const values = new NodeValues(nNodes);
+/** One of the columns of rows by node. */
+export function sumByNode({ rows }, nNodes, selected, column) {
+	const { node, [column]: values } = rows;
+	const sums = new Float64Array(nNodes);
 
 	for (let row = 0; row < node.length; row++)
 		if (selected[row])
-			values.add(node[row], blocks[row], bytes[row]);
-	return values;
+			sums[node[row]] += values[row];
+	return sums;
+}
+
+/** Of the whole recording, one of the costs of rows, as sumLifetimes() has it: "allocated", "live", "temporary" or "peak". */
+export function wholeRecording(recording, nNodes, selected, cost) {
+	const [blocks, bytes] = [cost, `${cost}Bytes`].map((column) => sumByNode(recording, nNodes, selected, column));
+	return { blocks, bytes, total: totalOf(recording, selected, cost) };
 }
 
 /** Its sums: { blocks, bytes }. */

@@ -9,7 +9,7 @@ import { FlameGraph } from "./flame.js";
 import { greatestModules } from "./flame_colour.js";
 import { formatChange, formatCount, formatCounted, formatValue } from "./format.js";
 import { FunctionTable } from "./functions.js";
-import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
+import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, sumByNode, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
 import { minuteOf, showName } from "./names.js";
 import { groupThreads, knowsCost, readRecording } from "./recording.js";
 import { AdvicePanel, findingLink, HistogramPanel, LeakPanel, ledgerPanel, momentTable, remarkList, residentTable, TemporaryPanel } from "./report_panels.js";
@@ -62,9 +62,8 @@ class ReportPage {
 		this.groups = groupThreads(this.sides, mostProcesses);
 		this.included = this.sides.map(() => null);
 		this.process = null;
-		this.hasBands = false;
 		this.panel = null;
-		this.modules = greatestModules(this.trie, wholeRecording(this.after, this.trie.size, selectRows(this.after, null, null), "allocated").bytes);
+		this.modules = greatestModules(this.trie, sumByNode(this.after, this.trie.size, selectRows(this.after, null, null), "allocatedBytes"));
 		this.buildHead();
 		this.buildUnits();
 		this.buildPanels();
@@ -337,18 +336,9 @@ class ReportPage {
 		this.updateBands();
 	}
 
-	/** Works the bands out, which is not done before the page is shown for the first time. */
 	updateBands() {
-		this.made = this.hasBands ? this.bands.make(this.drawn, this.unit) : this.bands.bands;
+		this.made = this.bands.make(this.drawn, this.unit, this.lines.part ?? this.lines.whole);
 		byId("time-title").textContent = this.made.what === "alive" ? "Live memory over time" : "Allocations over time";
-	}
-
-	showBands() {
-		this.hasBands = true;
-		if (!this.hasTime)
-			return;
-		this.updateBands();
-		this.updateTime();
 	}
 
 	zoomed() {
@@ -612,22 +602,12 @@ class ReportPage {
 	}
 }
 
-/** After the page has been drawn; soon also where it is in the background, and is not. */
-function isShown() {
-	return new Promise((done) => {
-		requestAnimationFrame(() => setTimeout(done));
-		setTimeout(done, 100);
-	});
-}
-
 async function showReport() {
 	const page = new ReportPage(await readData(document));
 	const restore = () => page.restore(readState(location.hash.slice(1)));
 	if (location.hash.length > 1)
 		restore();
 	addEventListener("popstate", restore);
-	await isShown();
-	page.showBands();
 	document.documentElement.dataset.ready = "";
 	return page;
 }

@@ -60,10 +60,7 @@ const growthVerdicts = ["-", "no", "undecided", "growing"];
 /** What is alive at the end, by stack: its oldest block, and whether the stack was still growing. */
 export class LeakPanel {
 	constructor(trie, recording, hasBase) {
-		const { leaks } = recording;
 		this.recording = recording;
-		this.growth = new Map(Array.from(leaks.node, (node, i) => [node,
-			{ verdict: growthVerdicts[leaks.growing[i]], rate: leaks.bytesPerSecond[i] }]));
 		this.table = new DataTable([
 			valueColumn("Bytes", asBytes, (node) => this.values.bytes[node]),
 			valueColumn("Blocks", asBlocks, (node) => this.values.blocks[node]),
@@ -88,7 +85,10 @@ export class LeakPanel {
 	}
 
 	growthOf(node) {
-		return this.growth.get(node) ?? unknownGrowth;
+		const { node: nodes, growing, bytesPerSecond } = this.recording.leaks;
+		this.byNode ??= new Map(Array.from(nodes, (at, i) => [at, i]));
+		const i = this.byNode.get(node);
+		return i === undefined ? unknownGrowth : { verdict: growthVerdicts[growing[i]], rate: bytesPerSecond[i] };
 	}
 
 	growthCell({ verdict, rate }) {

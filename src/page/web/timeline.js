@@ -345,7 +345,7 @@ export class TimeLine {
 		const { what, list, colours, names } = this.bands;
 		const hatches = new Map(colours.map((colour) => [colour, hatchOf(context, colour)]));
 		paintBands(context, list, {
-			xs: Array.from({ length: recording.nEpochs + 1 }, (_, point) => this.xOfPoint(point)), isStepped: what === "allocated",
+			xs: Float64Array.from({ length: recording.nEpochs + 1 }, (_, point) => this.xOfPoint(point)), isStepped: what === "allocated",
 			yOf: (value) => this.y(value), colours, names, style: { ink: this.colour("--ink"), paper: this.colour("--paper"), hatches },
 		});
 	}

@@ -42,7 +42,7 @@ export class Trie {
 
 	/** Of each node the sum over the stacks that go through it. */
 	totals(own) {
-		const total = Float64Array.from(own);
+		const total = own.slice();
 		for (let node = this.size - 1; node > 0; node--)
 			total[this.parent[node]] += total[node];
 		return total;
