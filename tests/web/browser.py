@@ -67,6 +67,13 @@ def is_of_page(pid):
     return False
 
 
+def processor_seconds(pid):
+    with contextlib.suppress(OSError):
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0
+
+
 def pss_bytes(pid):
     with contextlib.suppress(OSError):
         found = re.search(r"^Pss: +(\d+) kB", pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)
@@ -226,7 +233,14 @@ class Browser:
     def page_bytes(self):
         """The memory of the process that has the page, and of nothing else but what the browser itself needs there: its
         share of each page of memory."""
-        return max(pss_bytes(pid) for pid in descendants(self.process.pid) if is_of_page(pid))
+        return max(map(pss_bytes, self.page_processes()))
+
+    def page_seconds(self):
+        """The time of the processor that the process has used that has the page."""
+        return max(map(processor_seconds, self.page_processes()))
+
+    def page_processes(self):
+        return [pid for pid in descendants(self.process.pid) if is_of_page(pid)]
 
     def text(self, selector):
         """What the element shows."""
