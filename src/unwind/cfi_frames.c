@@ -10,7 +10,7 @@
 
 static int read_register(const struct dwarf_machine *machine, unsigned int number, __u64 *value)
 {
-	if (!(machine->known & 1U << number))
+	if (!(machine->known & 1ULL << number))
 		return -ENODATA;
 	*value = machine->registers[number];
 	return 0;
@@ -439,7 +439,7 @@ static void step_register(struct machine *m, __u8 op)
 		restore(m, reg);
 		return;
 	default:
-		m->c.bad = true;
+		m->c.bad |= !cfi_arch_host.is_ignored || !cfi_arch_host.is_ignored(op);
 	}
 }
 

@@ -219,6 +219,6 @@ int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_r
 	*end = dump->end;
 	if (!dump->is_in_caller || !max_frames)
 		return 0;
-	frames[0] = (struct ap_frame){ .offset = dump->registers[DWARF_RIP] };
+	frames[0] = (struct ap_frame){ .offset = dump->registers[dwarf_registers.pc] };
 	return 1;
 }

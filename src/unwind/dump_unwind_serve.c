@@ -74,10 +74,10 @@ static bool find_rules(const struct dump_server *server, __u64 address, struct f
 	return false;
 }
 
-/* Computes the caller's registers. Callee-saved registers without a rule are unchanged. */
+/* Computes the caller's registers. Callee-saved registers without a rule are unchanged. The return address is known in its
+ * register only until the next call, which is why it has a rule in all frames but the innermost, and an interrupted one. */
 static int step(const struct frame_rules *rules, struct dwarf_machine *machine)
 {
-	static const __u32 callee_saved = 1U << DWARF_RBX | 1U << DWARF_RBP | 0xf000;
 	struct dwarf_machine caller = *machine;
 	__u64 cfa;
 	int err;
@@ -89,16 +89,23 @@ static int step(const struct frame_rules *rules, struct dwarf_machine *machine)
 	for (int i = 0; i < DWARF_REGISTERS; i++) {
 		err = frame_rules__caller_register(rules, machine, i, cfa, &caller.registers[i]);
 		if (!err)
-			caller.known |= 1U << i;
-		else if (err == -ENOENT && (callee_saved & 1U << i))
-			caller.known |= machine->known & 1U << i;
-		else if (i == DWARF_RIP)
+			caller.known |= 1ULL << i;
+		else if (rules->registers[i].how == FRAME_UNSPECIFIED &&
+			 (dwarf_registers.kept & 1ULL << i))
+			caller.known |= machine->known & 1ULL << i;
+		else if ((unsigned int)i == dwarf_registers.return_address)
 			return err;
 	}
-	if (!(caller.known & 1U << DWARF_RSP)) {
-		caller.registers[DWARF_RSP] = cfa;
-		caller.known |= 1U << DWARF_RSP;
+	if (!(caller.known & 1ULL << dwarf_registers.return_address))
+		return -ENODATA;
+	if (!(caller.known & 1ULL << dwarf_registers.sp)) {
+		caller.registers[dwarf_registers.sp] = cfa;
+		caller.known |= 1ULL << dwarf_registers.sp;
 	}
+	caller.known &= ~(1ULL << dwarf_registers.return_address);
+	caller.registers[dwarf_registers.pc] =
+		caller.registers[dwarf_registers.return_address] & dwarf_registers.address;
+	caller.known |= 1ULL << dwarf_registers.pc;
 	*machine = caller;
 	return 0;
 }
@@ -109,10 +116,10 @@ static int unwind(const struct dump_server *server, const struct dump_question *
 {
 	struct dumped_stack stack = {
 		.bytes = bytes,
-		.start = question->registers[DWARF_RSP],
+		.start = question->registers[dwarf_registers.sp],
 		.n_bytes = question->n_bytes,
 	};
-	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = &stack };
+	struct dwarf_machine machine = { .known = ~0ULL, .load = load, .context = &stack };
 	/* If not in the caller, the innermost frame is the allocator's function, at the probe. */
 	bool is_call = question->is_in_caller;
 	size_t n = 0, max_frames = question->max_frames;
@@ -120,15 +127,15 @@ static int unwind(const struct dump_server *server, const struct dump_question *
 
 	memcpy(machine.registers, question->registers, sizeof(machine.registers));
 	if (is_call && max_frames)
-		frames[n++] = (struct ap_frame){ .offset = machine.registers[DWARF_RIP] };
+		frames[n++] = (struct ap_frame){ .offset = machine.registers[dwarf_registers.pc] };
 	for (;;) {
 		struct frame_rules rules;
 
 		*end = question->end;
-		if (!find_rules(server, machine.registers[DWARF_RIP] - is_call, &rules))
+		if (!find_rules(server, machine.registers[dwarf_registers.pc] - is_call, &rules))
 			return n;
 		err = step(&rules, &machine);
-		if (err == -ENOENT || (!err && !machine.registers[DWARF_RIP])) {
+		if (err == -ENOENT || (!err && !machine.registers[dwarf_registers.pc])) {
 			*end = AP_END_COMPLETE;
 			return n;
 		}
@@ -144,7 +151,7 @@ static int unwind(const struct dump_server *server, const struct dump_question *
 		}
 		frames[n++] = (struct ap_frame){
 			.flags = rules.is_signal ? AP_FRAME_INTERRUPTED : 0,
-			.offset = machine.registers[DWARF_RIP],
+			.offset = machine.registers[dwarf_registers.pc],
 		};
 	}
 }

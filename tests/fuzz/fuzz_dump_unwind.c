@@ -19,7 +19,7 @@ static bool load(void *context, __u64 address, __u64 *value)
 
 static void compute(const struct frame_rules *rules, void *stack)
 {
-	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = stack };
+	struct dwarf_machine machine = { .known = ~0ULL, .load = load, .context = stack };
 	__u64 cfa, value;
 
 	for (int i = 0; i < DWARF_REGISTERS; i++)

@@ -35,12 +35,10 @@
 #define OUTSIDE_STEP		  16
 #define OUTSIDE_SAMPLES		  65536
 
-enum {
-	RBP = 6,
-	RSP = 7,
-	RIP = 16,
-	REGISTERS = 17
-};
+#define FP	  cfi_arch_host.registers[CFI_COLUMN_FP]
+#define SP	  cfi_arch_host.registers[CFI_COLUMN_SP]
+#define RA	  cfi_arch_host.registers[CFI_COLUMN_RA]
+#define REGISTERS DWARF_REGISTERS
 
 struct totals {
 	uint64_t files;
@@ -104,7 +102,7 @@ static void machine__init(struct machine *m, uint64_t pc)
 	for (int i = 0; i < REGISTERS; i++)
 		m->regs[i] = mix(m->seed + (uint64_t)i);
 	/* Files are loaded at multiples of the page size. */
-	m->regs[RIP] = (m->regs[RIP] & ~(uint64_t)0xfff) + pc;
+	m->regs[RA] = (m->regs[RA] & ~(uint64_t)0xfff) + pc;
 }
 
 static uint64_t machine__load(const struct machine *m, uint64_t address)
@@ -152,7 +150,7 @@ static const char *libdw_register(Dwarf_Frame *frame, const struct dwarf_machine
 
 static const char *libdw_values(Dwarf_Frame *frame, const struct machine *m, struct answer *out)
 {
-	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = (void *)m };
+	struct dwarf_machine machine = { .known = ~0ULL, .load = load, .context = (void *)m };
 	const char *failure;
 	__u64 cfa;
 	int err;
@@ -164,11 +162,11 @@ static const char *libdw_values(Dwarf_Frame *frame, const struct machine *m, str
 		return err == -ENOENT ? "undefined CFA" : failure_of(err);
 	out->cfa.defined = true;
 	out->cfa.value = cfa;
-	failure = libdw_register(frame, &machine, RSP, cfa, &out->sp);
+	failure = libdw_register(frame, &machine, SP, cfa, &out->sp);
 	if (!failure)
-		failure = libdw_register(frame, &machine, RBP, cfa, &out->fp);
+		failure = libdw_register(frame, &machine, FP, cfa, &out->fp);
 	if (!failure)
-		failure = libdw_register(frame, &machine, RIP, cfa, &out->ra);
+		failure = libdw_register(frame, &machine, RA, cfa, &out->ra);
 	return failure;
 }
 
@@ -216,9 +214,9 @@ static struct word rule_where(const struct machine *m, uint8_t where, int64_t of
 	case UNWIND_AT_CFA:
 		return (struct word){ true, machine__load(m, cfa + (uint64_t)offset) };
 	case UNWIND_AT_SP:
-		return (struct word){ true, machine__load(m, m->regs[RSP] + (uint64_t)offset) };
+		return (struct word){ true, machine__load(m, m->regs[SP] + (uint64_t)offset) };
 	case UNWIND_AT_FP:
-		return (struct word){ true, machine__load(m, m->regs[RBP] + (uint64_t)offset) };
+		return (struct word){ true, machine__load(m, m->regs[FP] + (uint64_t)offset) };
 	default:
 		return (struct word){ false, 0 };
 	}
@@ -227,7 +225,7 @@ static struct word rule_where(const struct machine *m, uint8_t where, int64_t of
 static struct answer rule_answer(const struct unwind_rule *rule, const struct machine *m)
 {
 	struct answer answer = { .has_cfi = rule->cfa != UNWIND_CFA_NONE };
-	uint64_t sp = m->regs[RSP], fp = m->regs[RBP];
+	uint64_t sp = m->regs[SP], fp = m->regs[FP];
 	uint64_t offset = (uint64_t)(int64_t)rule->cfa_offset;
 	uint64_t add = (uint64_t)(int64_t)rule->cfa_add;
 
@@ -247,7 +245,7 @@ static struct answer rule_answer(const struct unwind_rule *rule, const struct ma
 		answer.cfa.value = machine__load(m, fp + offset) + add;
 		break;
 	case UNWIND_CFA_PLT:
-		answer.cfa.value = sp + offset + ((m->regs[RIP] & 15) >= add ? 8 : 0);
+		answer.cfa.value = sp + offset + ((m->regs[RA] & 15) >= add ? 8 : 0);
 		break;
 	default:
 		answer.failure = "unsupported";
@@ -255,8 +253,8 @@ static struct answer rule_answer(const struct unwind_rule *rule, const struct ma
 	}
 	answer.cfa.defined = true;
 	answer.sp = answer.cfa;
-	answer.fp = rule_where(m, rule->fp_where, rule->fp_offset, answer.cfa.value, RBP);
-	answer.ra = rule_where(m, rule->ra_where, rule->ra_offset, answer.cfa.value, RIP);
+	answer.fp = rule_where(m, rule->fp_where, rule->fp_offset, answer.cfa.value, FP);
+	answer.ra = rule_where(m, rule->ra_where, rule->ra_offset, answer.cfa.value, RA);
 	answer.signal = rule->flags & UNWIND_SIGNAL_FRAME;
 	return answer;
 }

@@ -6,7 +6,7 @@
 
 static int read_register(const struct dwarf_machine *machine, unsigned int number, __u64 *value)
 {
-	if (!(machine->known & 1U << number))
+	if (!(machine->known & 1ULL << number))
 		return -ENODATA;
 	*value = machine->registers[number];
 	return 0;
@@ -30,13 +30,13 @@ static int run_ops(const struct dwarf_machine *machine, const Dwarf_Op *ops, siz
 			stack[depth++] = op->atom - DW_OP_lit0;
 			continue;
 		}
-		if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg16) {
+		if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
 			if (read_register(machine, op->atom - DW_OP_breg0, &stack[depth]))
 				return -ENODATA;
 			stack[depth++] += op->number;
 			continue;
 		}
-		if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg16) {
+		if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31) {
 			if (read_register(machine, op->atom - DW_OP_reg0, &stack[depth++]))
 				return -ENODATA;
 			*is_location = false;

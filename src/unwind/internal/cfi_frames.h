@@ -7,18 +7,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "record_abi.h"
+
 struct cfi_frames;
 
-/* DWARF register numbers of x86-64 up to the return address column (System V ABI, figure 3.36). */
-#define DWARF_REGISTERS 17
-#define DWARF_RBX	3
-#define DWARF_RBP	6
-#define DWARF_RSP	7
-#define DWARF_RIP	16
+/* Registers by DWARF's numbers, as snapshots of stacks have them. */
+#define DWARF_REGISTERS AP_DUMP_REGISTERS
+
+/* What the numbers of this processor mean: dwarf_registers_<processor>.c. */
+struct dwarf_registers {
+	unsigned int sp, pc;
+	unsigned int
+		return_address; /* the column; it is the pc's where calls leave the address in memory */
+	__u64 kept;		/* mask of the registers that functions leave as they were */
+	__u64 address;		/* mask of the bits of a return address that are no signature */
+};
+
+extern const struct dwarf_registers dwarf_registers;
 
 struct dwarf_machine {
 	__u64 registers[DWARF_REGISTERS];
-	__u32 known; /* bit mask of registers with a known value */
+	__u64 known; /* bit mask of registers with a known value */
 	/* Reads the word at @address into *@value. Returns false if it is unknown. */
 	bool (*load)(void *context, __u64 address, __u64 *value);
 	void *context;
