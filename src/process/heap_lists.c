@@ -226,7 +226,7 @@ static int add_thread(struct heap_lists *lists, __u64 end)
 
 	for (int i = 0; i < TLS_PAGES && !err && lists->n == before; i++, page -= PAGE) {
 		if (pread(lists->memory, words, PAGE, page) != PAGE)
-			break;
+			continue;
 		for (size_t at = PAGE / WORD; at-- > 0 && !err && lists->n == before;)
 			if (page + at * WORD < end)
 				err = add_tcache(lists, words[at]);

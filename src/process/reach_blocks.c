@@ -8,8 +8,8 @@
 #include "array.h"
 #include "cleanup.h"
 
-/* No address of a program is behind this one (x86-64). */
-#define LAST_ADDRESS (1ULL << 47)
+/* No address of a program is behind this one, unless it asks the kernel for such. */
+#define LAST_ADDRESS (1ULL << 48)
 
 int reach_blocks__add(struct reach_blocks *blocks, __u64 begin, __u64 size_bytes)
 {

@@ -9,7 +9,7 @@
 #include "memory_mappings.h"
 #include "remote.h"
 
-/* Functions may use this much below the stack pointer (the ABI of x86-64, 3.2.2). */
+/* Functions may use this much below the stack pointer (the ABI of x86-64, 3.2.2; that of arm64 allows none). */
 #define RED_ZONE 128
 /* The C libraries put a thread's data at the end of its stack; with its thread-local variables
  * they are seldom larger. */
@@ -174,7 +174,7 @@ static int add_registers(struct reach_roots *roots, pid_t tid, struct stack_top 
 	err = remote__registers(tid, roots->words + roots->n_words, &n) ?:
 	      remote__position(tid, NULL, &top->pointer)		?:
 	      remote__thread_data(tid, &top->data)			?:
-	      add_thread(roots, top->data);
+	      add_thread(roots, remote__variables_end(top->data));
 	if (!err)
 		roots->n_words += n;
 	return err;

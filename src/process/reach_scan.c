@@ -14,9 +14,10 @@
 #include "reach_blocks.h"
 #include "reach_roots.h"
 
-#define WORD   sizeof(__u64)
-#define PAGE   4096ULL /* the unit of pagemap */
-#define BUFFER (256 << 10)
+#define WORD sizeof(__u64)
+/* Small blocks are read together if less than this is between them. */
+#define MOST_BETWEEN 4096
+#define BUFFER	     (256 << 10)
 /* Number of entries of pagemap that are read at once. */
 #define ENTRIES 8192
 /* Blocks from this size on are read only where they have pages. */
@@ -394,6 +395,7 @@ static bool has_page(__u64 entry, bool is_file)
 static void read_runs(struct scan *scan, const struct reach_range *range, __u64 page, size_t n,
 		      bool skips)
 {
+	const __u64 bytes = pagemap__page_bytes();
 	size_t at = 0;
 
 	while (at < n && !scan->err) {
@@ -403,8 +405,8 @@ static void read_runs(struct scan *scan, const struct reach_range *range, __u64 
 
 		while (at < n && has_page(scan->entries[at], range->is_file) == has)
 			at++;
-		begin = (page + from) * PAGE;
-		end = (page + at) * PAGE;
+		begin = (page + from) * bytes;
+		end = (page + at) * bytes;
 		if (has)
 			read_memory(scan, begin > range->begin ? begin : range->begin,
 				    end < range->end ? end : range->end, skips);
@@ -414,14 +416,15 @@ static void read_runs(struct scan *scan, const struct reach_range *range, __u64 
 /* Reads memory where it has pages: what was never touched is 0. */
 static void read_pages(struct scan *scan, const struct reach_range *range, bool skips)
 {
-	__u64 page = range->begin / PAGE, end = (range->end + PAGE - 1) / PAGE;
+	const __u64 bytes = pagemap__page_bytes();
+	__u64 page = range->begin / bytes, end = (range->end + bytes - 1) / bytes;
 
 	while (page < end && !scan->err) {
 		size_t most = end - page < ENTRIES ? end - page : ENTRIES;
 		ssize_t n = pread(scan->pagemap, scan->entries, most * WORD, page * WORD);
 
 		if (n < (ssize_t)WORD) {
-			scan->figures.unread_bytes += (end - page) * PAGE;
+			scan->figures.unread_bytes += (end - page) * bytes;
 			return;
 		}
 		n /= WORD;
@@ -487,7 +490,7 @@ static size_t find_batch(const struct scan *scan, size_t first)
 	size_t end = first + 1;
 
 	while (end < blocks->n && is_small(scan, end) && block_end(blocks, end) <= limit &&
-	       blocks->begins[end] - block_end(blocks, end - 1) < PAGE)
+	       blocks->begins[end] - block_end(blocks, end - 1) < MOST_BETWEEN)
 		end++;
 	return end;
 }

@@ -75,9 +75,12 @@ enum remote_state {
 int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_done)(void *context),
 		 void *context, __u64 until_ns);
 
-/* Stores the address in FS of a thread that has stopped, which is that of glibc's struct pthread.
+/* Stores the thread pointer of a thread that has stopped, at which or before which glibc has its struct pthread.
  * Returns 0 or -ESRCH. */
 int remote__thread_data(pid_t tid, __u64 *address);
+
+/* Returns where the thread-local variables end, at the latest, of a thread whose thread pointer is @data. */
+__u64 remote__variables_end(__u64 data);
 
 /* Stores the instruction and stack pointers of a thread that has stopped; @code may be NULL. Returns
  * 0 or -ESRCH. */

@@ -64,6 +64,14 @@ int remote__thread_data(pid_t tid, __u64 *address)
 	return read_set(tid, NT_ARM_TLS, address, sizeof(*address)) < 0 ? -ESRCH : 0;
 }
 
+/* What the C library and others have of them begins behind the thread pointer, and seldom needs more. */
+#define MOST_VARIABLES 4096
+
+__u64 remote__variables_end(__u64 data)
+{
+	return data + MOST_VARIABLES;
+}
+
 int remote__position(pid_t tid, __u64 *code, __u64 *stack)
 {
 	struct user_regs_struct registers;

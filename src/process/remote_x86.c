@@ -265,6 +265,11 @@ int remote__thread_data(pid_t tid, __u64 *address)
 	return 0;
 }
 
+__u64 remote__variables_end(__u64 data)
+{
+	return data;
+}
+
 int remote__position(pid_t tid, __u64 *code, __u64 *stack)
 {
 	struct user_regs_struct regs;

@@ -159,6 +159,8 @@ static int read_runs(struct resident_pages *memory)
 
 	if (!reading)
 		return -ENOMEM;
+	if (pagemap__page_bytes() != RESIDENT_PAGE_BYTES)
+		return -EOPNOTSUPP;
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", memory->of.pid);
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	if (pagemap < 0)

@@ -10,7 +10,8 @@
 
 #include "memory_mappings.h"
 
-#define RESIDENT_PAGE_BYTES 4096 /* x86-64; also the unit of pagemap, whatever a page's size is */
+/* Recordings count pages of this size; resident memory of a kernel with larger ones is not read. */
+#define RESIDENT_PAGE_BYTES 4096
 
 /* Resident pages that adjoin and are alike. */
 struct memory_run {
