@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * `allocprof serve`: records for as long as it runs, and answers HTTP requests about the recording. Three
- * processes: a child records (recorder.h), another answers (http_process.h) and has no privileges, and this
- * one passes copies of the recording from the first to the second, with names, and keeps some on disk.
+ * `allocprof serve`: records for as long as it runs, answers HTTP requests about the recording, and pushes profiles.
+ * Up to four processes: a child records (recorder.h), others answer and push (http_process.h) and have no privileges, and
+ * this one passes copies of the recording from the first to those, with names, and keeps some on disk.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "command.h"
@@ -30,6 +31,7 @@
 #include "profile_runs.h"
 #include "recorder.h"
 #include "serve_listener.h"
+#include "serve_otlp.h"
 #include "serve_store.h"
 #include "symbol_options.h"
 
@@ -40,12 +42,15 @@ enum {
 	OPT_KEEP,
 	OPT_MAX_SIZE,
 	OPT_SERIES,
+	OPT_OTLP,
+	OPT_OTLP_INTERVAL,
 };
 
 #define DEFAULT_ROTATE_NS (600 * NS_PER_S)
 #define DEFAULT_KEEP_NS	  (24 * 3600 * NS_PER_S)
 #define DEFAULT_MAX_BYTES (1ULL << 30)
 #define DEFAULT_SERIES	  50
+#define DEFAULT_OTLP_NS	  (60 * NS_PER_S)
 #define MOST_SERIES	  1000
 /* The longest time until the process that answers is started again. */
 #define MOST_DELAY_NS (60 * NS_PER_S)
@@ -59,6 +64,12 @@ static const struct argp_option serve_options[] = {
 	  0 },
 	{ "series", OPT_SERIES, "N", 0,
 	  "Have up to N functions and N processes apart in /metrics (default 50)", 0 },
+	OPTIONS_GROUP("Where it pushes to:"),
+	{ "otlp", OPT_OTLP, "URL", 0,
+	  "Push profiles to a collector of OpenTelemetry, such as http://localhost:4318; env: that of "
+	  "OTEL_EXPORTER_OTLP_ENDPOINT",
+	  0 },
+	{ "otlp-interval", OPT_OTLP_INTERVAL, "TIME", 0, "Push every TIME (default 60s)", 0 },
 	OPTIONS_GROUP("What is kept on disk:"),
 	{ "output", 'o', "DIR", 0, "Keep recordings in DIR; without it none is on disk", 0 },
 	{ "rotate", OPT_ROTATE, "TIME", 0, "Write one every TIME (default 10m)", 0 },
@@ -80,7 +91,9 @@ static const struct argp_option serve_options[] = {
 struct serve {
 	const char *address, *token_file;
 	__u64 rotate_ns, keep_ns, n_series;
-	bool has_rotation; /* an option of it was given */
+	bool has_rotation;		  /* an option of it was given */
+	bool has_answering, has_interval; /* options of answers, and of pushes, were given */
+	struct serve_otlp otlp;
 	struct symbol_options symbols;
 	struct recorder_words words;
 	struct serve_store store;
@@ -92,7 +105,7 @@ struct serve {
 	__u64 http_due_ns; /* when the process that answers is started again; 0: it runs */
 	__u64 http_began_ns, http_delay_ns;
 	__u64 rotate_due_ns;
-	bool is_copying, http_wants, store_wants, is_stopping;
+	bool is_copying, http_wants, store_wants, otlp_wants, is_stopping;
 	bool has_begun;				     /* the recorder has answered */
 	bool has_failed_to_keep, has_failed_to_name; /* the reason has been printed */
 	struct profile *named;			     /* the last copy, for its names */
@@ -109,11 +122,18 @@ static int parse_series(struct serve *serve, const char *text, struct error *err
 
 static int check_serve(struct serve *serve, struct error *error)
 {
-	if (!serve->address)
+	if (!serve->address && !serve->otlp.is_used)
 		return error__set(
 			error, -EINVAL,
 			"serve takes an address to listen at; give --listen 127.0.0.1:9100, "
-			"for example");
+			"for example, or --otlp to push alone");
+	if (!serve->address && serve->has_answering)
+		return error__set(error, -EINVAL,
+				  "--token-file and --series mean nothing without --listen");
+	if (serve->has_interval && !serve->otlp.is_used)
+		return error__set(error, -EINVAL, "--otlp-interval means nothing without --otlp");
+	if (serve->otlp.interval_ns < NS_PER_S)
+		return error__set(error, -EINVAL, "--otlp-interval takes a second or more");
 	if (serve->has_rotation && !serve->store.directory)
 		return error__set(error, -EINVAL,
 				  "--rotate, --keep and --max-size mean nothing without -o DIR");
@@ -135,10 +155,19 @@ static int parse_serve(int key, char *arg, struct options_input *input)
 	case OPT_LISTEN:
 		serve->address = arg;
 		return 0;
+	case OPT_OTLP:
+		serve->otlp.is_used = true;
+		serve->otlp.address = !strcmp(arg, "env") ? NULL : arg;
+		return 0;
+	case OPT_OTLP_INTERVAL:
+		serve->has_interval = true;
+		return number__parse_duration(arg, &serve->otlp.interval_ns, input->error);
 	case OPT_TOKEN_FILE:
+		serve->has_answering = true;
 		serve->token_file = arg;
 		return 0;
 	case OPT_SERIES:
+		serve->has_answering = true;
 		return parse_series(serve, arg, input->error);
 	case 'o':
 		serve->store.directory = arg;
@@ -289,20 +318,28 @@ static void add_costs(pid_t pid, struct http_costs *costs)
 		costs->memory_bytes += memory.rss_bytes;
 }
 
+/* Gives a copy to the processes that want it. */
 static void give_copy(struct serve *serve, const struct profile *profile)
 {
 	_cleanup_(close_fd) int fd = memfd_create("allocprof-copy", MFD_CLOEXEC);
-	struct http_costs costs = { 0 };
+	struct http_costs costs = { .otlp = serve->otlp.counts };
 	int err = fd < 0 ? -errno : data_file__write_open(profile, fd);
 
 	if (err) {
-		refuse_http(serve, strerror(-err));
+		if (serve->http_wants)
+			refuse_http(serve, strerror(-err));
+		serve_otlp__postpone(&serve->otlp);
 		return;
 	}
 	add_costs(getpid(), &costs);
 	if (recorder__pid(serve->recorder))
 		add_costs(recorder__pid(serve->recorder), &costs);
-	err = http_process__give(&serve->http, fd, &costs);
+	if (serve->otlp.process.pid > 0)
+		add_costs(serve->otlp.process.pid, &costs);
+	if (serve->otlp_wants)
+		serve_otlp__give(&serve->otlp, fd, &costs);
+	err = serve->http_wants && serve->http.pid ? http_process__give(&serve->http, fd, &costs)
+						   : 0;
 	if (err)
 		replace_http(serve, err);
 }
@@ -321,6 +358,15 @@ static int keep_copy(struct serve *serve, const struct profile *profile)
 	return err;
 }
 
+/* There is no copy for the processes that want one. */
+static void refuse_copies(struct serve *serve, const char *why)
+{
+	if (serve->http_wants)
+		refuse_http(serve, why);
+	if (serve->otlp_wants)
+		serve_otlp__postpone(&serve->otlp);
+}
+
 static void take_copy(struct serve *serve)
 {
 	struct error error = { 0 };
@@ -330,35 +376,46 @@ static void take_copy(struct serve *serve)
 	serve->has_begun = true;
 	if (!profile)
 		message__error(&error, -EIO);
-	if (serve->http_wants && profile && serve->http.pid)
+	if ((serve->http_wants || serve->otlp_wants) && profile)
 		give_copy(serve, profile);
-	else if (serve->http_wants)
-		refuse_http(serve, error.text);
+	else if (!profile)
+		refuse_copies(serve, error.text);
 	if (serve->store_wants && profile)
 		(void)keep_copy(serve, profile);
-	serve->http_wants = serve->store_wants = false;
+	serve->http_wants = serve->store_wants = serve->otlp_wants = false;
 }
 
 static void refuse_copy(struct serve *serve, const struct error *error)
 {
 	serve->is_copying = false;
 	serve->has_begun = true;
-	if (serve->http_wants)
-		refuse_http(serve, error->text);
+	refuse_copies(serve, error->text);
 	if (serve->store_wants)
 		message__print("a recording is not kept: %s", error->text);
-	serve->http_wants = serve->store_wants = false;
+	serve->http_wants = serve->store_wants = serve->otlp_wants = false;
 }
 
 /* Asks for a copy if somebody wants one. */
 static void ask(struct serve *serve)
 {
-	if ((serve->http_wants || serve->store_wants) && !serve->is_copying && !serve->is_stopping)
+	if ((serve->http_wants || serve->store_wants || serve->otlp_wants) && !serve->is_copying &&
+	    !serve->is_stopping)
 		serve->is_copying = !recorder__ask(serve->recorder);
 }
 
+/* Pushes what has come since the last push. */
+static void push_last(struct serve *serve, const struct profile *profile, int signals)
+{
+	/* One copy may be on its way. */
+	serve_otlp__finish(&serve->otlp, signals);
+	serve->http_wants = false;
+	serve->otlp_wants = true;
+	give_copy(serve, profile);
+	serve_otlp__finish(&serve->otlp, signals);
+}
+
 /* The recording has ended. Returns the exit status. */
-static int end(struct serve *serve, const struct error *why)
+static int end(struct serve *serve, const struct error *why, int signals)
 {
 	struct error error = { 0 };
 	const struct profile *profile;
@@ -371,13 +428,15 @@ static int end(struct serve *serve, const struct error *why)
 		message__print("%s", why->text);
 		return recorder__status(serve->recorder) ?: EXIT_OURS;
 	}
-	profile = serve->store.directory ? read_copy(serve, &error) : NULL;
+	profile = serve->store.directory || serve->otlp.is_used ? read_copy(serve, &error) : NULL;
 	/* This is the last chance to say it. */
-	serve->has_failed_to_keep = false;
-	if (serve->store.directory && !profile)
+	serve->has_failed_to_keep = serve->otlp.has_failed = false;
+	if (error.text[0])
 		message__error(&error, -EIO);
 	if (serve->store.directory && (!profile || keep_copy(serve, profile)))
 		status = EXIT_OURS;
+	if (serve->otlp.is_used && profile)
+		push_last(serve, profile, signals);
 	if (!serve->is_stopping)
 		message__print("the recording has ended, since no process is left to record");
 	return status;
@@ -434,6 +493,7 @@ static void attend_times(struct serve *serve)
 		message__print("%s", error.text);
 		delay_http(serve);
 	}
+	serve->otlp_wants |= serve_otlp__wants(&serve->otlp);
 	if (serve->store.directory && now >= serve->rotate_due_ns) {
 		serve->store_wants = true;
 		/* Spans that a stopped machine has missed are not made up for. */
@@ -455,9 +515,11 @@ static int attend(struct serve *serve, int signals)
 			{ .fd = recorder__fd(serve->recorder), .events = POLLIN },
 			{ .fd = signals, .events = POLLIN },
 			{ .fd = serve->http.pid ? serve->http.channel : -1, .events = POLLIN },
+			{ .fd = serve->otlp.process.pid ? serve->otlp.process.channel : -1,
+			  .events = POLLIN },
 		};
 
-		if (poll(fds, 3, 500) < 0 && errno != EINTR)
+		if (poll(fds, ARRAY_SIZE(fds), 500) < 0 && errno != EINTR)
 			return EXIT_OURS;
 		news = recorder__attend(serve->recorder, &error);
 		while (recorder__next_message(serve->recorder, line, sizeof(line)))
@@ -468,12 +530,14 @@ static int attend(struct serve *serve, int signals)
 		else if (news == RECORDER_REFUSED)
 			refuse_copy(serve, &error);
 		else if (news == RECORDER_ENDED)
-			return end(serve, &error);
+			return end(serve, &error, signals);
 		error.text[0] = '\0';
 		if (fds[1].revents)
 			attend_signal(serve, signals);
 		if (serve->http.pid && fds[2].revents)
 			attend_http(serve);
+		if (serve->otlp.process.pid && fds[3].revents)
+			serve_otlp__attend(&serve->otlp);
 		attend_times(serve);
 		ask(serve);
 	}
@@ -501,12 +565,16 @@ static int open_all(struct serve *serve, struct error *error)
 
 	if (!err && serve->store.directory)
 		err = serve_store__open(&serve->store, error);
-	if (!err)
+	if (!err && serve->otlp.is_used)
+		err = serve_otlp__set_up(&serve->otlp, error);
+	if (!err && serve->address)
 		err = serve_listener__open(&serve->listener, serve->address, serve->token[0],
 					   error);
 	if (!err)
 		err = recorder__start(&serve->words, &serve->recorder, error);
-	return err ? err : start_http(serve, error);
+	if (!err && serve->address)
+		err = start_http(serve, error);
+	return !err && serve->otlp.is_used ? serve_otlp__start(&serve->otlp, error) : err;
 }
 
 static int run_serve(char **argv)
@@ -518,6 +586,7 @@ static int run_serve(char **argv)
 		.store.most_bytes = DEFAULT_MAX_BYTES,
 		.listener.fd = -1,
 		.http.channel = -1,
+		.otlp = { .interval_ns = DEFAULT_OTLP_NS, .process.channel = -1 },
 	};
 	_cleanup_(close_fd) int signals = -1;
 	struct error error = { 0 };
@@ -537,10 +606,15 @@ static int run_serve(char **argv)
 		serve.rotate_due_ns = clock__now_ns() + serve.rotate_ns;
 		/* Its names are there when the first request comes. */
 		serve.is_copying = !recorder__ask(serve.recorder);
-		message__print("listening at %s", serve.listener.name);
+		if (serve.address)
+			message__print("listening at %s", serve.listener.name);
+		if (serve.otlp.is_used)
+			message__print("pushing profiles every %llu s",
+				       serve.otlp.interval_ns / NS_PER_S);
 		status = attend(&serve, signals);
 	}
 	http_process__end(&serve.http);
+	serve_otlp__release(&serve.otlp);
 	serve_listener__close(&serve.listener);
 	recorder__free(serve.recorder);
 	recorder_words__release(&serve.words);
@@ -550,9 +624,9 @@ static int run_serve(char **argv)
 
 const struct command cmd_serve = {
 	.name = "serve",
-	.summary = "Record services, and answer Prometheus and pprof over HTTP",
-	.doc = "Record running processes for as long as this runs, and answer HTTP requests: "
-	       "/metrics, /debug/pprof/heap and /debug/pprof/allocs.\v"
+	.summary = "Record services, for Prometheus, pprof and OpenTelemetry over HTTP",
+	.doc = "Record running processes for as long as this runs, answer HTTP requests: "
+	       "/metrics, /debug/pprof/heap and /debug/pprof/allocs, and push OpenTelemetry's profiles.\v"
 	       "For example: sudo allocprof serve --listen 127.0.0.1:9100 --sample 512K --name redis-server",
 	.options = serve_options,
 	.run = run_serve,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Starts the process that answers requests, and exchanges messages with it. */
+/* Starts a process that answers requests or pushes profiles, and exchanges messages with it. */
 #include "http_process.h"
 
 #include <errno.h>
@@ -12,10 +12,12 @@
 
 #include "cleanup.h"
 #include "confinement.h"
+#include "curl_library.h"
 #include "error.h"
 #include "http_channel.h"
 #include "http_library.h"
 #include "http_server.h"
+#include "otlp_pusher.h"
 #include "wrappers.h"
 
 /* What the process may use beyond what it inherits: copies of large recordings, and what is made of them. */
@@ -24,30 +26,48 @@
  * may send any number. */
 #define MOST_MESSAGES 16
 
-static void run(const struct http_library *library, const struct wrappers *wrappers, int channel,
-		pid_t parent)
+struct libraries {
+	struct http_library http; /* of one that answers */
+	struct curl_library curl; /* of one that pushes */
+};
+
+static void run(const struct http_options *options, const struct libraries *libraries,
+		const struct wrappers *wrappers, int channel, pid_t parent)
 {
+	/* libcurl looks names up in a thread. */
 	const struct confinement confinement = {
-		.kind = CONFINE_SERVER,
-		.name = "allocprof-http",
+		.kind = options->otlp ? CONFINE_CLIENT : CONFINE_SERVER,
+		.name = options->otlp ? "allocprof-otlp" : "allocprof-http",
 		.parent = parent,
 		.fd = channel,
 		.memory_bytes = MEMORY_BYTES,
 	};
 
-	if (confinement__enter(&confinement) || confinement__close(CONFINE_SERVER))
+	if (confinement__enter(&confinement) || confinement__close(confinement.kind))
 		_exit(1);
-	_exit(http_server__run(library, wrappers, CONFINED_FD));
+	_exit(options->otlp ? otlp_pusher__run(&libraries->curl, wrappers, options->otlp,
+					       options->is_restart, CONFINED_FD)
+			    : http_server__run(&libraries->http, wrappers, CONFINED_FD));
 }
 
-static int start(const struct http_options *options, const struct http_library *library,
-		 const struct wrappers *wrappers, struct http_process *out)
+/* Tells one that answers where it listens, and whom it answers. */
+static int introduce(const struct http_options *options, int channel)
 {
 	struct http_message first = {
 		.kind = HTTP_LISTEN,
 		.most_series = options->most_series,
 		.is_restart = options->is_restart,
 	};
+
+	if (options->otlp)
+		return 0;
+	snprintf(first.text, sizeof(first.text), "%s", options->token);
+	return http_channel__send(channel, &first, options->listener);
+}
+
+static int start(const struct http_options *options, const struct libraries *libraries,
+		 const struct wrappers *wrappers, struct http_process *out)
+{
 	pid_t parent = getpid(), pid;
 	int pair[2], err;
 
@@ -56,12 +76,11 @@ static int start(const struct http_options *options, const struct http_library *
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		run(library, wrappers, pair[1], parent);
+		run(options, libraries, wrappers, pair[1], parent);
 	err = pid < 0 ? -errno : 0;
 	close_fd(&pair[1]);
-	snprintf(first.text, sizeof(first.text), "%s", options->token);
 	if (!err)
-		err = http_channel__send(pair[0], &first, options->listener);
+		err = introduce(options, pair[0]);
 	if (err) {
 		close_fd(&pair[0]);
 		if (pid > 0)
@@ -75,18 +94,19 @@ static int start(const struct http_options *options, const struct http_library *
 int http_process__start(const struct http_options *options, struct http_process *out,
 			struct error *error)
 {
-	struct http_library library;
+	struct libraries libraries;
 	struct wrappers *wrappers;
-	int err = http_library__load(&library, error);
+	int err = options->otlp ? curl_library__load(&libraries.curl, error)
+				: http_library__load(&libraries.http, error);
 
 	if (!err)
 		err = wrappers__load(NULL, &wrappers, error);
 	if (err)
 		return err;
-	err = start(options, &library, wrappers, out);
+	err = start(options, &libraries, wrappers, out);
 	wrappers__free(wrappers);
-	return err ? error__set(error, err, "cannot start the process that answers: %s",
-				strerror(-err))
+	return err ? error__set(error, err, "cannot start the process that %s: %s",
+				options->otlp ? "pushes" : "answers", strerror(-err))
 		   : 0;
 }
 
@@ -101,6 +121,21 @@ int http_process__take(struct http_process *process)
 		wants |= got > 0 && message.kind == HTTP_WANTS_COPY;
 	}
 	return got < 0 ? -EPIPE : wants;
+}
+
+int http_process__take_push(struct http_process *process, struct otlp_push *push, char *text,
+			    size_t size)
+{
+	struct http_message message;
+	int got = http_channel__receive(process->channel, &message, NULL);
+
+	if (got <= 0)
+		return got ? -EPIPE : 0;
+	if (message.kind != HTTP_PUSHED)
+		return 0;
+	*push = message.push;
+	snprintf(text, size, "%s", message.text);
+	return 1;
 }
 
 int http_process__give(struct http_process *process, int fd, const struct http_costs *costs)

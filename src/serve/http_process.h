@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A process without privileges that answers HTTP requests about a recording that goes on: profiles for
- * pprof, and metrics. It asks its parent for copies of the recording, and reads each as any data file is
+ * A process without privileges that speaks HTTP about a recording that goes on: one that answers requests, for profiles
+ * for pprof and for metrics, or one that pushes profiles to a collector of OpenTelemetry. It gets copies of the recording
+ * from its parent, which the first asks for, and reads each as any data file is
  * read. Whatever comes over the network is read in this process alone.
  */
 #ifndef ALLOCPROF_HTTP_PROCESS_H
@@ -19,7 +20,9 @@ struct http_options {
 	int listener;	   /* a listening socket, which stays the caller's */
 	const char *token; /* what clients have to know, up to HTTP_MAX_TOKEN bytes; "": nothing */
 	unsigned int most_series; /* functions, and processes, that metrics have apart */
-	bool is_restart;	  /* another process has answered before */
+	bool is_restart;	  /* another process has answered, or pushed, before */
+	/* It pushes, and the ones above but is_restart have no meaning; NULL: it answers. Has to stay. */
+	const struct otlp_options *otlp;
 };
 
 struct http_process {
@@ -32,11 +35,16 @@ struct http_process {
 int http_process__start(const struct http_options *options, struct http_process *out,
 			struct error *error);
 
-/* Takes requests from the channel. Returns 1 if a copy is wanted, 0 if not, or -EPIPE if the process has
+/* Takes requests from the channel of one that answers. Returns 1 if a copy is wanted, 0 if not, or -EPIPE if the process has
  * ended or is ending. */
 int http_process__take(struct http_process *process);
 
-/* Answers with the data file @fd, which stays the caller's. Returns 0 or a negative errno. */
+/* Takes from the channel of one that pushes what became of the last copy: @push, and in @text, of @size bytes, the reason
+ * or "". Returns 1, 0 if nothing has come, or -EPIPE. */
+int http_process__take_push(struct http_process *process, struct otlp_push *push, char *text,
+			    size_t size);
+
+/* Gives it the data file @fd, which stays the caller's. Returns 0 or a negative errno. */
 int http_process__give(struct http_process *process, int fd, const struct http_costs *costs);
 /* Answers that there is no copy, because of @why. */
 int http_process__refuse(struct http_process *process, const char *why);

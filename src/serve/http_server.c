@@ -282,11 +282,13 @@ static enum MHD_Result answer_metrics(struct server *server, struct request *req
 
 static enum MHD_Result answer_profile(struct server *server, struct request *request)
 {
+	const struct served_form form = {
+		.format = EXPORT_PPROF,
+		.by_default = request->answer == ANSWER_HEAP ? NULL : "alloc_space",
+	};
 	char *bytes;
 	size_t size;
-	int err = served_profile__write_pprof(request->copy, request->base,
-					      request->answer == ANSWER_HEAP ? NULL : "alloc_space",
-					      &bytes, &size);
+	int err = served_profile__write(request->copy, request->base, &form, &bytes, &size);
 
 	if (err)
 		return refuse(

@@ -5,12 +5,15 @@
 
 #include <linux/types.h>
 
+#include "otlp_types.h"
+
 /* Most bytes of a token, which a client sends in a header. */
 #define HTTP_MAX_TOKEN 512
 
-/* What the recording and the parent have cost so far. */
+/* What the recording, the parent and pushes have cost and come to so far. */
 struct http_costs {
 	__u64 cpu_ns, memory_bytes;
+	struct otlp_counts otlp;
 };
 
 #endif

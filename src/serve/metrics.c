@@ -233,12 +233,6 @@ static void set_values(__u64 values[VALUES], __u64 n, __u64 bytes, __u64 live, _
 	add_values(values, all);
 }
 
-/* The memory of a process that has ended is gone, whatever it has not freed. */
-static bool has_ended(const struct profile *profile, const struct profile_count *count)
-{
-	return profile->processes[count->process - 1].end_ns;
-}
-
 static int update_functions(struct metrics *metrics, const struct served_profile *served)
 {
 	const struct profile *profile = served->profile;
@@ -250,11 +244,9 @@ static int update_functions(struct metrics *metrics, const struct served_profile
 
 	if (!counts)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_counts; i++) {
+	for (size_t i = 0; i < profile->n_counts; i++)
 		counts[i] = served->filtered.counts[i];
-		if (has_ended(profile, &profile->counts[i]))
-			counts[i].live = counts[i].live_bytes = 0;
-	}
+	served_profile__drop_ended(profile, counts);
 	err = charges__make(profile, served->groups, counts, &charges);
 	if (!err) {
 		rows = calloc(charges.n + 1, sizeof(*rows));
@@ -406,6 +398,26 @@ static __u64 own_cpu_ns(void)
 	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ULL;
 }
 
+static void write_pushes(const struct writer *writer, const struct otlp_counts *counts)
+{
+	const struct {
+		const char *name, *help;
+		__u64 n;
+	} families[] = {
+		{ "otlp_accepted", "Pushes that the collector has taken", counts->accepted },
+		{ "otlp_postponed", "Pushes that are made again, with what came since",
+		  counts->postponed },
+		{ "otlp_dropped", "Pushes that the collector will never have", counts->dropped },
+		{ "otlp_rejected_profiles", "Profiles of accepted pushes that it has not taken",
+		  counts->rejected },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(families) && counts->is_used; i++) {
+		head(writer, families[i].name, true, families[i].help);
+		fprintf(writer->to, "allocprof_%s_total %llu\n", families[i].name, families[i].n);
+	}
+}
+
 /* Writes what is not of a process or function. */
 static void write_rest(const struct writer *writer, struct metrics *metrics,
 		       const struct served_profile *served)
@@ -432,6 +444,7 @@ static void write_rest(const struct writer *writer, struct metrics *metrics,
 		metrics->cpu_ns / NS_PER_S, metrics->cpu_ns / 1000000 % 1000);
 	head(writer, "own_memory_bytes", false, "Resident memory of allocprof's processes");
 	fprintf(writer->to, "allocprof_own_memory_bytes %llu\n", memory);
+	write_pushes(writer, &served->costs.otlp);
 }
 
 int metrics__write(struct metrics *metrics, const struct served_profile *served, bool is_open,

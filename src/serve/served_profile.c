@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads copies of a recording, and makes profiles for pprof of them. */
+/* Reads copies of a recording, and makes profiles of them. */
 #include "served_profile.h"
 
 #include <errno.h>
@@ -13,7 +13,6 @@
 #include "count_keys.h"
 #include "data_file.h"
 #include "error.h"
-#include "export.h"
 #include "hash_table.h"
 #include "profile.h"
 #include "stack_groups.h"
@@ -103,7 +102,7 @@ static struct key *sort_counts(const struct profile *profile, __u64 seed)
 
 /* Subtracts what @base had. A recording only adds, so whatever that had is there. */
 static int subtract(struct selection *counts, const struct served_profile *served,
-		    const struct served_profile *base)
+		    const struct served_profile *base, bool keeps_live)
 {
 	__u64 seed = hash_seed();
 	_cleanup_(free_ptr) struct key *keys = sort_counts(served->profile, seed);
@@ -121,15 +120,23 @@ static int subtract(struct selection *counts, const struct served_profile *serve
 			return -ESTALE;
 		counts[key->index].allocations -= less->allocations;
 		counts[key->index].size_bytes -= less->size_bytes;
+		if (keeps_live)
+			continue;
 		counts[key->index].live -= less->live;
 		counts[key->index].live_bytes -= less->live_bytes;
 	}
 	return 0;
 }
 
-int served_profile__write_pprof(const struct served_profile *served,
-				const struct served_profile *base, const char *by_default,
-				char **bytes, size_t *size)
+void served_profile__drop_ended(const struct profile *profile, struct selection *counts)
+{
+	for (size_t i = 0; i < profile->n_counts; i++)
+		if (profile->processes[profile->counts[i].process - 1].end_ns)
+			counts[i].live = counts[i].live_bytes = 0;
+}
+
+int served_profile__write(const struct served_profile *served, const struct served_profile *base,
+			  const struct served_form *form, char **bytes, size_t *size)
 {
 	size_t n = served->profile->n_counts;
 	_cleanup_(free_ptr) struct selection *counts = calloc(n + 1, sizeof(*counts));
@@ -140,7 +147,9 @@ int served_profile__write_pprof(const struct served_profile *served,
 		.total = &served->filtered.total,
 		.end_ns = served->filtered.end_ns,
 		.taken_ns = served->taken_ns,
-		.by_default = by_default,
+		.by_default = form->by_default,
+		.attributes = form->attributes,
+		.n_attributes = form->n_attributes,
 	};
 	struct error error = { 0 };
 	FILE *to;
@@ -150,19 +159,21 @@ int served_profile__write_pprof(const struct served_profile *served,
 		return -ENOMEM;
 	memcpy(counts, served->filtered.counts, n * sizeof(*counts));
 	if (base) {
-		err = subtract(counts, served, base);
+		err = subtract(counts, served, base, form->has_all_live);
 		if (err)
 			return err;
 		input.duration_ns = served->received_ns - base->received_ns;
 	}
-	err = export__check(EXPORT_PPROF, &input, &error);
+	if (form->has_all_live)
+		served_profile__drop_ended(served->profile, counts);
+	err = export__check(form->format, &input, &error);
 	if (err)
 		return err;
 	*bytes = NULL;
 	to = open_memstream(bytes, size);
 	if (!to)
 		return -ENOMEM;
-	err = export__write(EXPORT_PPROF, &input, to);
+	err = export__write(form->format, &input, to);
 	if (fclose(to) && !err)
 		err = -ENOMEM;
 	if (err)

@@ -11,6 +11,7 @@ enum http_message_kind {
 	HTTP_WANTS_COPY, /* to the parent */
 	HTTP_COPY,	 /* with the data file */
 	HTTP_NO_COPY,
+	HTTP_PUSHED, /* to the parent, of the last copy */
 };
 
 struct http_message {
@@ -18,7 +19,8 @@ struct http_message {
 	__u32 most_series;	 /* HTTP_LISTEN */
 	__u32 is_restart;	 /* HTTP_LISTEN */
 	struct http_costs costs; /* HTTP_COPY */
-	/* HTTP_LISTEN, HTTP_TOKEN: the token; HTTP_NO_COPY: why. Ends with a NUL. */
+	struct otlp_push push;	 /* HTTP_PUSHED */
+	/* HTTP_LISTEN, HTTP_TOKEN: the token; HTTP_NO_COPY, HTTP_PUSHED: why. Ends with a NUL. */
 	char text[HTTP_MAX_TOKEN + 1];
 };
 

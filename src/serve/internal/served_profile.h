@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A copy of a recording, with what answers need of it, and profiles for pprof made of one or two. */
+/* A copy of a recording, with what answers need of it, and profiles that are made of one or two. */
 #ifndef ALLOCPROF_SERVED_PROFILE_H
 #define ALLOCPROF_SERVED_PROFILE_H
 
@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "export.h"
 #include "filter.h"
 #include "http_types.h"
 
@@ -34,13 +35,23 @@ struct served_profile *served_profile__hold(struct served_profile *served);
 /* Gives up a reference; NULL is none. */
 void served_profile__drop(struct served_profile *served);
 
+/* Takes live blocks of processes that have ended from @counts: their memory is gone, whatever they have not freed. */
+void served_profile__drop_ended(const struct profile *profile, struct selection *counts);
+
+struct served_form {
+	enum export_format format;
+	const char *by_default; /* see struct export_input, as the following ones */
+	const struct export_attribute *attributes;
+	size_t n_attributes;
+	bool has_all_live; /* live blocks are all that there are, of processes that have not ended, also since a base */
+};
+
 /*
- * Makes pprof's gzipped profile of @served, of what has changed since @base if that is not NULL. The caller
+ * Makes a profile of @served, of what has changed since @base if that is not NULL. The caller
  * frees *@bytes. Returns 0; -ESTALE if @base is no earlier copy of the same recording; -ENOMEM, or another
  * negative errno.
  */
-int served_profile__write_pprof(const struct served_profile *served,
-				const struct served_profile *base, const char *by_default,
-				char **bytes, size_t *size);
+int served_profile__write(const struct served_profile *served, const struct served_profile *base,
+			  const struct served_form *form, char **bytes, size_t *size);
 
 #endif
