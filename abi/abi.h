@@ -105,6 +105,7 @@ struct ap_frame {
 struct ap_config {
 	__u32 max_depth;    /* frames kept of a stack, up to AP_MAX_DEPTH; 0: none is looked for */
 	__u32 scratch_mask; /* number of scratch slots, a power of two, minus 1 */
+	__u32 page_shift;   /* binary logarithm of the size of a page */
 	__u32 sent_mask;    /* number of sets in stacks_sent, a power of two, minus 1 */
 	/* A hit that finds the ring buffer full waits until fewer bytes are unread; 0: no wait. */
 	__u32 wait_below_bytes;

@@ -4,6 +4,7 @@
 #define ALLOCPROF_RECORD_ABI_H
 
 #include "abi.h"
+#include "processor_abi.h"
 
 /* The type of a record, which is the first member of each. */
 enum ap_record_type {
@@ -80,10 +81,6 @@ struct ap_stack_record {
 	__u32 process;
 	__u32 end; /* enum ap_stack_end */
 };
-
-/* Registers of a hit in x86-64's DWARF numbering (System V ABI, figure 3.36). Number 16, the return
- * address column, is the pc of the hit. */
-#define AP_DUMP_REGISTERS 17
 
 /* User-stack snapshot of a call whose stack the tables could not unwind. @n_bytes of stack from
  * registers[SP] on follow. */

@@ -4,7 +4,8 @@
  * of bpf/ and src/inside. Each side defines these macros before it includes this header:
  *
  *	AP_WALKER		the struct that loads need; it has left_sp and goroutine_sp
- *	AP_WALK			the struct of a walk's state: pc, sp, fp, call, end, end_once, over_fp
+ *	AP_WALK			the struct of a walk's state: pc, sp, fp, link, call, end, end_once, over_fp;
+ *				link is the return address of code that has not saved it, 0: not known
  *	AP_LOAD(walker, walk, address, out)		loads a word of the stack
  *	AP_LOAD_PC(walker, walk, address, out)		loads a return address from the stack
  *	AP_LOAD_OTHER(walker, address, out)		loads a word that may be outside of the stack
@@ -17,6 +18,7 @@
 #define ALLOCPROF_WALK_RULES_ABI_H
 
 #include "abi.h"
+#include "processor_abi.h"
 #include "unwind_abi.h"
 
 #define AP_WALK_RULE static inline __attribute__((always_inline))
@@ -24,48 +26,6 @@
 /* Where no rule says that a register is a frame pointer, it counts as one only if it is at most
  * this far above sp. */
 #define AP_MAX_FRAME_BYTES (1 << 20)
-
-/* Parts of the result of ap_code__epilogue(): the offset from sp of the first word that is popped,
- * and a flag that the saved frame pointer is in the word below the return address. */
-#define AP_EPILOGUE_POPPED 0xff
-#define AP_EPILOGUE_FP	   0x100
-
-/*
- * Returns what an epilogue pops, as AP_EPILOGUE_ bits, if @code, the next 8 bytes of a function,
- * is only an epilogue ([add $n, %rsp;] [pop %rbp;] ret); else -1.
- */
-AP_WALK_RULE int ap_code__epilogue(__u64 code)
-{
-	int popped = 0;
-
-	if ((code & 0xffffff) == 0xc48348) {
-		popped = code >> 24 & 0xff;
-		if (popped & 0x87) /* the number is negative, or no multiple of 8 */
-			return -1;
-		code >>= 32;
-	}
-	if ((code & 0xff) == 0x5d) {
-		popped |= AP_EPILOGUE_FP;
-		code >>= 8;
-	}
-	return (code & 0xff) == 0xc3 ? popped : -1;
-}
-
-/* How many bytes before the return address ap_code__is_context_end() has to be given. */
-#define AP_CONTEXT_END_BYTES 3
-
-/*
- * Returns whether the return address that follows @code's first 3 bytes is the outermost one of a
- * context that Boost's make_fcontext() made (PHP and others have copies): push %rbp; jmp *%rbx,
- * which starts the context's function; that returns to [endbr64;] xor %rdi, %rdi; call _exit. This
- * code has no call frame information.
- */
-AP_WALK_RULE int ap_code__is_context_end(__u64 code)
-{
-	__u64 behind = code >> 24 & 0xffffffff;
-
-	return (code & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
-}
 
 /* Ends the walk. @once: the end depends on more than the last frame's rule. */
 AP_WALK_RULE long ap_walk__stop(AP_WALK *walk, __u32 end, int once)
@@ -79,19 +39,18 @@ AP_WALK_RULE long ap_walk__stop(AP_WALK *walk, __u32 end, int once)
  * @popped has AP_EPILOGUE_ bits. */
 AP_WALK_RULE long ap_walk__step_epilogue(AP_WALKER *walker, AP_WALK *walk, int popped)
 {
-	__u64 slot = walk->sp + (popped & AP_EPILOGUE_POPPED), pc;
+	__u64 sp = walk->sp, pc;
 
-	if (popped & AP_EPILOGUE_FP) {
-		if (AP_LOAD(walker, walk, slot, &walk->fp))
-			return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
-		slot += sizeof(slot);
-	}
-	if (AP_LOAD_PC(walker, walk, slot, &pc))
+	if (popped & AP_EPILOGUE_FP &&
+	    AP_LOAD(walker, walk, sp + AP_EPILOGUE_FP_OFFSET(popped), &walk->fp))
+		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+	if (AP_LOAD_PC(walker, walk, sp + AP_EPILOGUE_RA_OFFSET(popped), &pc))
 		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
 	if (!pc)
 		return ap_walk__stop(walk, AP_END_COMPLETE, 1);
-	walk->sp = slot + sizeof(slot);
+	walk->sp = sp + AP_EPILOGUE_BYTES(popped);
 	walk->pc = pc;
+	walk->link = 0;
 	walk->call = 1;
 	return 0;
 }
@@ -113,6 +72,7 @@ AP_WALK_RULE long ap_walk__step_frame_pointer(AP_WALKER *walker, AP_WALK *walk)
 	walk->sp = fp + 16;
 	walk->fp = next_fp;
 	walk->pc = pc;
+	walk->link = 0;
 	walk->call = 1;
 	return 0;
 }
@@ -155,7 +115,7 @@ AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
 {
 	__u64 sp = walk->sp, fp = walk->fp, cfa;
 	int is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
-	int once = is_signal, other_stack = is_signal;
+	int once = is_signal, other_stack = is_signal, is_link;
 
 	switch (rule->cfa) {
 	case UNWIND_CFA_SP:
@@ -195,11 +155,14 @@ AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
 	default:
 		return ap_walk__stop(walk, AP_END_UNSUPPORTED, 1);
 	}
-	/* The frame before a signal handler's may be on another stack. */
-	if (cfa <= sp && !other_stack)
-		return ap_walk__stop(walk, AP_END_BAD_FRAME, 1);
-	if (rule->ra_where == UNWIND_SAME)
+	is_link = AP_HAS_LINK && rule->ra_where == UNWIND_SAME;
+	if (rule->ra_where == UNWIND_SAME && (!is_link || !walk->link))
 		return ap_walk__stop(walk, AP_END_UNSUPPORTED, 1);
+	/* Code that has not saved its return address may have no frame at all. The frame before a
+	 * signal handler's may be on another stack. */
+	if ((is_link ? cfa < sp : cfa <= sp) && !other_stack)
+		return ap_walk__stop(walk, AP_END_BAD_FRAME, 1);
+	once |= is_link;
 	out->cfa = cfa;
 	out->is_signal = is_signal;
 	out->once = once;
@@ -216,7 +179,8 @@ AP_WALK_RULE __u64 ap_rule__slot(__u8 where, __s32 offset, __u64 cfa, __u64 sp, 
 }
 
 /* Loads the caller's pc and, if the rule says where it is, the caller's fp. Stores the addresses
- * of both words; *@fp_slot is 0 if fp is unchanged. */
+ * of both words; *@fp_slot is 0 if fp is unchanged, *@ra_slot if the return address is in its
+ * register. */
 AP_WALK_RULE long ap_walk__load_caller(AP_WALKER *walker, AP_WALK *walk,
 				       const struct unwind_rule *rule, __u64 cfa, __u64 *fp_slot,
 				       __u64 *ra_slot, __u64 *pc)
@@ -229,8 +193,16 @@ AP_WALK_RULE long ap_walk__load_caller(AP_WALKER *walker, AP_WALK *walk,
 		if (AP_LOAD(walker, walk, *fp_slot, &walk->fp))
 			return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
 	}
+	*ra_slot = 0;
+	*pc = walk->link;
+	walk->link = 0;
+	if (AP_HAS_LINK && rule->ra_where == UNWIND_SAME)
+		return 0;
 	*ra_slot = ap_rule__slot(rule->ra_where, rule->ra_offset, cfa, sp, fp);
 	if (AP_LOAD_PC(walker, walk, *ra_slot, pc))
+		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+	if (AP_HAS_LINK && rule->flags & UNWIND_SIGNAL_FRAME &&
+	    AP_LOAD_PC(walker, walk, *ra_slot + AP_SIGNAL_LINK_OFFSET, &walk->link))
 		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
 	return 0;
 }

@@ -98,7 +98,7 @@ static void note_caller(__u64 return_address)
 SEC("uprobe")
 int at_function(struct pt_regs *ctx)
 {
-	__u64 sp = arch__sp(ctx) + bpf_get_attach_cookie(ctx), return_address;
+	__u64 sp = arch__sp(ctx) + bpf_get_attach_cookie(ctx), return_address = arch__link();
 	struct thread *thread;
 	bool is_new;
 
@@ -106,7 +106,8 @@ int at_function(struct pt_regs *ctx)
 	if (!LOAD(bypass.is_on))
 		return 0;
 	thread = current_thread(&is_new);
-	if (!thread || bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp)) {
+	if (!thread || (!ARCH_HAS_LINK &&
+			bpf_probe_read_user(&return_address, sizeof(return_address), (void *)sp))) {
 		__sync_fetch_and_add(&bypass.n_unread, 1);
 		return 0;
 	}

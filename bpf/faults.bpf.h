@@ -7,6 +7,7 @@
 #ifndef ALLOCPROF_FAULTS_BPF_H
 #define ALLOCPROF_FAULTS_BPF_H
 
+#include "arch.bpf.h"
 #include "kernel.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"

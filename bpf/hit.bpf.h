@@ -388,12 +388,14 @@ static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 addre
 						: address;
 }
 
-/* Reads the return address alone, for programs in the section "sleepable" that read no more of the stack. */
+/* Finds the return address alone, for programs in the section "sleepable" that read no more of the stack. */
 static __always_inline __u64 hit__return_address(const struct hit *hit)
 {
 	__u64 address = 0;
 
-	if (word__read(&address, arch__return_slot(hit->sp), true))
+	if (ARCH_HAS_LINK)
+		address = arch__link();
+	else if (word__read(&address, arch__return_slot(hit->sp), true))
 		stat__add(AP_STAT_CALLS_UNREAD);
 	return hit__real_return(hit, address, trampoline__address());
 }

@@ -88,12 +88,7 @@ static __always_inline void record_entry(struct pt_regs *ctx)
 		return;
 	}
 	scratch__enter(scratch, thread, process);
-	/* One read gets both the return address and the words that the walk needs. */
-	if (stack__read(scratch, &hit, true))
-		hit.return_address =
-			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	else if (!config.sample) /* with sampling hit__is_chosen() has counted it */
-		stat__add(AP_STAT_CALLS_UNREAD);
+	stack__enter(scratch, &hit);
 	if (hit__is_recorded(&hit, site, ctx)) {
 		stack__walk(scratch, process, &hit, true);
 		if (walked__counts(ctx, scratch, &hit, process))

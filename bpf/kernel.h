@@ -109,6 +109,7 @@ struct mm_struct {
 	unsigned long exec_vm;
 	unsigned long data_vm;
 	unsigned long start_brk, brk;
+	unsigned long task_size;
 	struct uprobes_state uprobes_state;
 };
 
@@ -147,21 +148,11 @@ struct uprobe_task {
 	struct return_instance *return_instances;
 };
 
-struct thread_struct {
-	unsigned long fsbase; /* x86 */
-};
-
-struct thread_info {
-	unsigned int status; /* x86 */
-};
-
 struct list_head {
 	struct list_head *next, *prev;
 };
 
 struct task_struct {
-	struct thread_info thread_info;
-	struct thread_struct thread;
 	int pid;
 	int tgid;
 	struct list_head children;
@@ -261,9 +252,6 @@ struct bpf_iter__task {
  * process; linux/sched/coredump.h. */
 #define MMF_DUMPABLE_MASK 3
 #define SUID_DUMP_USER	  1
-
-#define PAGE_SHIFT 12
-#define PAGE_SIZE  (1UL << PAGE_SHIFT)
 
 /* Inodes that only the kernel itself opens; linux/fs.h. */
 #define S_PRIVATE 512

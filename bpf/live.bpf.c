@@ -102,11 +102,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 		return live__follow(ctx, process, &hit, site, AP_NO_RECORD);
 	}
 	scratch__enter(scratch, thread, process);
-	if (stack__read(scratch, &hit, true))
-		hit.return_address =
-			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	else if (!config.sample) /* with sampling hit__is_chosen() has counted it */
-		stat__add(AP_STAT_CALLS_UNREAD);
+	stack__enter(scratch, &hit);
 	if (hit__is_recorded(&hit, site, ctx)) {
 		stack__walk(scratch, process, &hit, true);
 		record = walked__counts(ctx, scratch, &hit, process)

@@ -5,6 +5,7 @@
  */
 #include <asm-generic/errno-base.h>
 
+#include "arch.bpf.h"
 #include "fault.bpf.h"
 #include "gate.bpf.h"
 #include "kernel.h"

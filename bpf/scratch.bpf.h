@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_SCRATCH_BPF_H
 #define ALLOCPROF_SCRATCH_BPF_H
 
+#include "arch.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "trampoline.bpf.h"
@@ -54,6 +55,7 @@ struct cached_record {
  * and is not on the stack, since Linux 6.1 allows 512 bytes for all frames together. */
 struct walk {
 	__u64 pc, sp, fp;
+	__u64 link;    /* return address of a frame that has not saved it; 0: not known, or none */
 	__u32 pid;     /* in allocprof's PID namespace */
 	__u32 call;    /* 1: pc is a return address, 0: the thread was interrupted there */
 	__u32 cursor;  /* index in scratch->steps of the next cached step */
@@ -78,6 +80,7 @@ struct scratch {
 	__u32 first;
 	__u64 thread;
 	__u64 trampoline; /* address of the trampoline of return probes in this process */
+	__u64 code_mask;  /* of arch__code_mask() */
 	__u64 code;	  /* code bytes at a pc without a table */
 	__u32 process, generation;
 	__u32 end;	  /* enum ap_stack_end */
@@ -150,6 +153,7 @@ static __always_inline void scratch__enter(struct scratch *scratch, __u64 thread
 	__u32 seq = mappings__seq();
 
 	scratch->trampoline = trampoline__address();
+	scratch->code_mask = arch__code_mask();
 	if (scratch->thread == thread && scratch->process == process->id &&
 	    scratch->generation == process->generation && scratch->seq == seq)
 		return;

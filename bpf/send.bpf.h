@@ -166,6 +166,8 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	arch__dump_registers(regs, record->registers);
 	if (hit->in_caller)
 		record->registers[AP_DUMP_REGISTERS - 1] = hit->return_address;
+	else
+		arch__dump_link(record->registers, hit->return_address);
 	bytes = (char *)(record + 1);
 	/* The stack is read page by page, since a read that crosses the stack's top fails as a
 	 * whole. The last page may exceed config.stack_dump. */

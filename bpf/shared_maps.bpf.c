@@ -102,6 +102,44 @@ __noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __
 	return 0;
 }
 
+/* How much of the frame of a noted call is searched for its return address. */
+#define NEST_WORDS 256
+
+/* State of the bpf_loop() over these words. */
+struct nest_search {
+	__u64 at, end, return_address, trampoline, mask;
+	__u32 found;
+};
+
+static long look_at_saved(__u32 index, struct nest_search *search)
+{
+	__u64 word = 0;
+
+	search->at -= sizeof(word);
+	if (search->at < search->end)
+		return 1;
+	bpf_probe_read_user(&word, sizeof(word), (void *)search->at);
+	word = arch__code_address(word, search->mask);
+	search->found = word && (word == search->return_address || word == search->trampoline);
+	return search->found;
+}
+
+/* Returns whether the noted function's frame, which is above @sp, has its return address. Where the
+ * function saves it is not known; if so much of the stack does not have it, the frame is large. */
+static __noinline __maybe_unused int nest__saved(const struct nest *nest, __u64 sp)
+{
+	struct nest_search search = {
+		.at = nest->sp,
+		.end = sp,
+		.return_address = nest->return_address,
+		.trampoline = trampoline__address(),
+		.mask = arch__code_mask(),
+	};
+
+	bpf_loop(NEST_WORDS, look_at_saved, &search, 0);
+	return search.found || search.at >= search.end + sizeof(__u64);
+}
+
 __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
 {
 	__u64 thread = bpf_get_current_pid_tgid(), now = 0;
@@ -117,6 +155,8 @@ __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 end
 			bpf_map_delete_elem(&nests, &thread);
 		return 1;
 	}
+	if (ARCH_HAS_LINK)
+		return nest__saved(nest, sp);
 	if (bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp))) {
 		/* The note is deleted, so that this counts once, since the note may belong to a
 		 * stack that is gone. */

@@ -57,6 +57,7 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 		.pc = hit->return_address,
 		.sp = arch__caller_sp(hit->sp),
 		.fp = hit->fp,
+		.link = hit->in_caller ? arch__link() : 0,
 		.call = 1,
 		.cursor = scratch->first,
 		.matched = ~0U,
@@ -92,16 +93,29 @@ static __always_inline __u32 stack__expected_bytes(const struct scratch *scratch
 	return (bytes + 63) & ~63U;
 }
 
-/* Reads the return address of @hit, and as much of the stack as the last walk did. @faults: as in
- * word__read(). Returns false if the stack cannot be read. */
+/* Reads as much of the stack as the last walk did, from where calls leave the return address on.
+ * @faults: as in word__read(). Returns false if the stack cannot be read. */
 static __always_inline bool stack__read(struct scratch *scratch, const struct hit *hit, bool faults)
 {
-	__u64 slot = arch__return_slot(hit->sp);
 	__u32 bytes = stack__expected_bytes(scratch);
 
-	if (!window__fill(scratch, slot, bytes))
+	if (!window__fill(scratch, hit->sp, bytes))
 		return true;
-	return faults && fault__take(scratch) && !window__fill(scratch, slot, bytes);
+	return faults && fault__take(scratch) && !window__fill(scratch, hit->sp, bytes);
+}
+
+/* Reads the top of the stack, and the return address of @hit. */
+static __always_inline void stack__enter(struct scratch *scratch, struct hit *hit)
+{
+	bool is_read = stack__read(scratch, hit, true);
+
+	if (ARCH_HAS_LINK)
+		hit->return_address = hit__real_return(hit, arch__link(), scratch->trampoline);
+	else if (is_read)
+		hit->return_address =
+			hit__real_return(hit, scratch->window[0], scratch->trampoline);
+	else if (!config.sample) /* with sampling hit__is_chosen() has counted it */
+		stat__add(AP_STAT_CALLS_UNREAD);
 }
 
 /* Finds the frames of @hit's stack. */

@@ -4,6 +4,7 @@
 #define ALLOCPROF_WALK_BPF_H
 
 #include "arch.bpf.h"
+#include "arch.bpf.h"
 #include "kernel.h"
 #include "scratch.bpf.h"
 #include "trampoline.bpf.h"
@@ -71,6 +72,7 @@ static __always_inline int window__read_pc(struct scratch *scratch, __u64 sp, __
 {
 	if (window__read(scratch, sp, address, pc))
 		return -1;
+	*pc = arch__code_address(*pc, scratch->code_mask);
 	if (*pc && *pc == scratch->trampoline)
 		*pc = trampoline__real(address);
 	return 0;

@@ -140,6 +140,7 @@ static __attribute__((noinline)) bool known_code__find(struct walker *walker, __
 /* The state of a walk. */
 struct state {
 	__u64 pc, sp, fp;
+	__u64 link; /* return address of a frame that has not saved it; 0: not known, or none */
 	__u32 call; /* 1: pc is a return address, 0: the thread was interrupted there */
 	__u32 end;
 	__u32 end_once;

@@ -257,6 +257,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 	skeleton->rodata->config = (struct ap_config){
 		.max_depth = options->stacks ? options->max_depth : AP_MAX_DEPTH,
 		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
+		.page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE)),
 		.sent_mask = bpf_map__max_entries(skeleton->maps.stacks_sent) - 1,
 		/* Tests of losses set a smaller ring buffer, for which no hit waits. */
 		.wait_below_bytes = limits->ring_bytes ? 0 : ring_bytes / 2,
