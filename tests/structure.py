@@ -185,13 +185,19 @@ def functions(path):
     return dict(defined), set(re.findall(r"^(?!static|extern)[a-z_][\w *]*?\b(\w+)\([^;{}]*\);", text, re.M))
 
 
+def without_processor(file):
+    """The name that the files for each processor share."""
+    return re.sub(r"_(x86|arm64)(?=\.)", "", file)
+
+
 def check_calls():
     """Functions of bpf/ stand where they are declared, and headers do not call each other in circles."""
     read = {path.name: functions(path) for path in sorted((SOURCE / "bpf").glob("*.[ch]"))}
     headers = [file for file in read if file.endswith(".h")]
-    place = {name: file for file in headers for name in {*read[file][0], *read[file][1]}}
-    graph = collections.defaultdict(set, {file: set() for file in headers})
+    place = {name: without_processor(file) for file in headers for name in {*read[file][0], *read[file][1]}}
+    graph = collections.defaultdict(set, {without_processor(file): set() for file in headers})
     for file, (defined, _) in read.items():
+        file = without_processor(file)
         for name, body in defined.items():
             at = place.get(name, file)
             if file not in {at, at.replace(".h", ".c"), *SHARED_BY_PROGRAMS}:
