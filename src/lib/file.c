@@ -74,9 +74,15 @@ int fd__read_all(int fd, void *to, size_t size)
 	return read_all(fd, to, size, NULL);
 }
 
+/* The file may be memory that other processes change: what they have stored before a value that is read is read after
+ * it, and what is written after other values is seen after them, by those who look for that. */
+
 int fd__read_all_at(int fd, void *to, size_t size, __u64 offset)
 {
-	return read_all(fd, to, size, &offset);
+	int err = read_all(fd, to, size, &offset);
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return err;
 }
 
 static int write_all(int fd, const char *from, size_t size, __u64 *offset)
@@ -103,6 +109,7 @@ int fd__write_all(int fd, const void *from, size_t size)
 
 int fd__write_all_at(int fd, const void *from, size_t size, __u64 offset)
 {
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	return write_all(fd, from, size, &offset);
 }
 
