@@ -26,6 +26,7 @@
 
 #include "abi.h"
 #include "event_abi.h"
+#include "processor_abi.h"
 #include "region_abi.h"
 #include "unwind_abi.h"
 
@@ -53,7 +54,7 @@
 #define INSIDE_PATH_BYTES 224
 
 /* Large pieces of memory have a multiple of this size. */
-#define INSIDE_PAGE 4096
+#define INSIDE_PAGE AP_MOST_PAGE
 
 /* An array whose elements stay where they are: chunk n has INSIDE_FIRST << n of them. */
 #define INSIDE_CHUNKS 16
@@ -685,7 +686,7 @@ struct inside_header {
 _Static_assert(sizeof(struct inside_program) == 232, "inside_program is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
 _Static_assert(sizeof(struct inside_event) == 80, "inside_event is ABI");
-_Static_assert(sizeof(struct inside_event_chunk) == INSIDE_PAGE, "a chunk is a page");
+_Static_assert(INSIDE_PAGE % sizeof(struct inside_event_chunk) == 0, "chunks fill pages");
 _Static_assert(sizeof(struct inside_record_key) == 48, "inside_record_key is ABI");
 _Static_assert(sizeof(struct inside_record) == 216, "inside_record is ABI");
 _Static_assert(sizeof(struct inside_sampled_record) ==

@@ -5,6 +5,9 @@
 
 #include <linux/types.h>
 
+/* The size of the largest pages that a kernel may have. */
+#define AP_MOST_PAGE 65536
+
 /* Registers of a hit in DWARF numbering (DWARF for the Arm 64-bit architecture, 4.1): x0 to x30 and
  * sp; the last one is the pc of the hit. */
 #define AP_DUMP_REGISTERS 33
@@ -14,6 +17,15 @@
 #define AP_HAS_LINK 1
 /* Where the interrupted code's x30 is in the frame of a signal, from its pc (struct sigcontext). */
 #define AP_SIGNAL_LINK_OFFSET (-16)
+
+/* Whether @code, the next 8 bytes, is that to which signal handlers return, which has no call frame information since
+ * Linux 5.8: mov x8, #139 (rt_sigreturn); svc #0. */
+#define AP_IS_SIGNAL_RETURN(code) ((code) == 0xd4000001d2801168)
+/* From sp: the interrupted code's registers in struct rt_sigframe, of which struct siginfo has 128 bytes, and struct
+ * ucontext 176 in front of struct sigcontext. */
+#define AP_SIGNAL_FP_OFFSET 544
+#define AP_SIGNAL_SP_OFFSET 560
+#define AP_SIGNAL_PC_OFFSET 568
 
 /* Parts of the result of ap_code__epilogue(): how many bytes are popped, of which x29 and x30 are
  * the first two words. */

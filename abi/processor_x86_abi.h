@@ -5,6 +5,9 @@
 
 #include <linux/types.h>
 
+/* The size of the largest pages that a kernel may have. */
+#define AP_MOST_PAGE 4096
+
 /* Registers of a hit in DWARF numbering (System V ABI, figure 3.36). The last one, the return
  * address column, is the pc of the hit. */
 #define AP_DUMP_REGISTERS 17
@@ -12,6 +15,12 @@
 /* Calls push the return address: no rule says that it is still in a register. */
 #define AP_HAS_LINK	      0
 #define AP_SIGNAL_LINK_OFFSET 0
+
+/* The code to which signal handlers return has call frame information. */
+#define AP_IS_SIGNAL_RETURN(code) 0
+#define AP_SIGNAL_FP_OFFSET	  0
+#define AP_SIGNAL_SP_OFFSET	  0
+#define AP_SIGNAL_PC_OFFSET	  0
 
 /* Parts of the result of ap_code__epilogue(): the offset from sp of the first word that is popped,
  * and a flag that the saved frame pointer is in the word below the return address. */

@@ -55,6 +55,23 @@ AP_WALK_RULE long ap_walk__step_epilogue(AP_WALKER *walker, AP_WALK *walk, int p
 	return 0;
 }
 
+/* Unwinds the frame that the kernel has built for a signal, from code without call frame information. */
+AP_WALK_RULE long ap_walk__step_signal(AP_WALKER *walker, AP_WALK *walk)
+{
+	__u64 sp = walk->sp, pc;
+
+	if (AP_LOAD(walker, walk, sp + AP_SIGNAL_FP_OFFSET, &walk->fp) ||
+	    AP_LOAD(walker, walk, sp + AP_SIGNAL_SP_OFFSET, &walk->sp) ||
+	    AP_LOAD_PC(walker, walk, sp + AP_SIGNAL_PC_OFFSET, &pc) ||
+	    AP_LOAD_PC(walker, walk, sp + AP_SIGNAL_PC_OFFSET + AP_SIGNAL_LINK_OFFSET, &walk->link))
+		return ap_walk__stop(walk, AP_END_UNREADABLE, 1);
+	if (!pc)
+		return ap_walk__stop(walk, AP_END_COMPLETE, 1);
+	walk->pc = pc;
+	walk->call = 0;
+	return 0;
+}
+
 /* Unwinds a frame by the frame pointer, for want of call frame information. */
 AP_WALK_RULE long ap_walk__step_frame_pointer(AP_WALKER *walker, AP_WALK *walk)
 {

@@ -222,6 +222,8 @@ static __always_inline __u64 arch__thread_data(const struct task_struct *task)
 /* Fills the registers of an ap_dump_record in DWARF order. */
 static __always_inline void arch__dump_registers(const struct pt_regs *regs, __u64 *registers)
 {
+	/* The verifier wants a constant offset in each access. */
+#pragma unroll
 	for (int i = 0; i < 31; i++)
 		registers[i] = regs->regs[i];
 	registers[31] = regs->sp;

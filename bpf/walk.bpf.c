@@ -190,6 +190,8 @@ static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *
 	if (is_entry(&step->frame))
 		return ap_walk__stop(walk, AP_END_COMPLETE, true);
 	if (!bpf_probe_read_user(&scratch->code, sizeof(scratch->code), (void *)walk->pc)) {
+		if (AP_IS_SIGNAL_RETURN(scratch->code))
+			return ap_walk__step_signal(scratch, walk);
 		popped = ap_code__epilogue(scratch->code);
 		if (popped >= 0)
 			return ap_walk__step_epilogue(scratch, walk, popped);

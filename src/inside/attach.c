@@ -16,6 +16,7 @@
 #include "objects.h"
 #include "own.h"
 #include "process.h"
+#include "stack.h"
 #include "sys.h"
 #include "words.h"
 
@@ -25,7 +26,7 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 
 /* Sets the words through which this library's code finds its thread-local variables: each holds a
- * variable's offset from the address in FS. */
+ * variable's offset from processor__thread_data(). */
 static void set_offsets(const struct inside_request *request)
 {
 	__u64 bias = (__u64)__ehdr_start, size_bytes = 0;
@@ -41,7 +42,7 @@ static void set_offsets(const struct inside_request *request)
 		__u64 *word = (__u64 *)(bias + relocation->r_offset);
 		__u32 type = ELF64_R_TYPE(relocation->r_info);
 
-		if (type == R_X86_64_TPOFF64)
+		if (type == PROCESSOR_THREAD)
 			*word = request->offsets[relocation->r_addend / sizeof(__u64) %
 						 INSIDE_THREAD_WORDS];
 	}
@@ -63,46 +64,73 @@ static void bind_own(void *context, const char *name, __u64 *slot, bool is_lazy)
 
 typedef int (*create_key_t)(__u32 *key, void (*destroy)(void *));
 
-/* glibc keeps the data of the first 32 keys in struct pthread, to which FS points, and allocates
- * memory for the data of further keys. */
+/* glibc keeps the data of the first 32 keys in struct pthread, and allocates memory for the data of
+ * further keys. */
 #define KEYS_IN_THREAD 32
-#define THREAD_WORDS   (0x700 / sizeof(__u64))
+#define PTHREAD_WORDS  ((PTHREAD_END - PTHREAD_BEGIN) / (__s64)sizeof(__u64))
+
+/* A copy of struct pthread, up to PTHREAD_END, and of what is around it. */
+struct pthread_copy {
+	__u64 words[PTHREAD_WORDS];
+};
+
+#define STEP_WORDS 16
+
+/* Copies the calling thread's. Returns the index of the first word; what is in front of it cannot be
+ * read. */
+static __s64 copy_pthread(struct pthread_copy *copy)
+{
+	__u64 begin = processor__thread_data() + PTHREAD_BEGIN;
+	__s64 first = 0;
+
+	while (first < PTHREAD_WORDS &&
+	       !memory__read(begin + first * sizeof(__u64), &copy->words[first],
+			     (PTHREAD_WORDS - first) * sizeof(__u64)))
+		first += STEP_WORDS;
+	return first;
+}
+
+static __u64 offset_of_word(__s64 index)
+{
+	return PTHREAD_BEGIN + index * (__s64)sizeof(__u64);
+}
 
 static bool find_offset(process_keep_fn keep, __u32 key, __u64 *offset)
 {
-	const __u64 *thread, *end;
 	__u64 sign = (__u64)&keep;
+	struct pthread_copy copy;
 	bool is_found = false;
 
-	__asm__("mov %%fs:0, %0" : "=r"(thread));
-	end = thread + THREAD_WORDS;
 	if (keep(key, (const void *)sign))
 		return false;
-	for (const __u64 *word = thread; word < end; word++)
-		if (*(const volatile __u64 *)word == sign) {
+	for (__s64 i = copy_pthread(&copy); i < PTHREAD_WORDS; i++)
+		if (copy.words[i] == sign) {
 			is_found = !*offset;
-			*offset = (word - thread) * sizeof(*word);
+			*offset = offset_of_word(i);
 		}
 	keep(key, NULL);
 	return is_found;
 }
 
-/* The offset of the tid in struct pthread, in all releases of glibc so far. If the tid is not
- * there, the first word that equals it is used. */
-#define TID_OFFSET 0x2d0
-
+/* Returns the offset of the thread's number, which follows a list's two pointers in struct pthread;
+ * if there is none, of any word that equals it; 0 if there is none at all. */
 static __u64 find_tid_offset(void)
 {
-	const volatile __u32 *thread;
 	__u32 tid = sys__tid();
+	struct pthread_copy copy;
+	__s64 first = copy_pthread(&copy);
+	__u64 any = 0;
 
-	__asm__("mov %%fs:0, %0" : "=r"(thread));
-	if (thread[TID_OFFSET / sizeof(tid)] == tid)
-		return TID_OFFSET;
-	for (__u64 i = 0; i < THREAD_WORDS * 2; i++)
-		if (thread[i] == tid)
-			return i * sizeof(tid);
-	return 0;
+	for (__s64 i = first; i < PTHREAD_WORDS; i++) {
+		const __u64 *word = &copy.words[i];
+
+		if ((__u32)*word != tid)
+			continue;
+		if (i >= first + 2 && word[-1] > LEAST_PAGE && word[-2] > LEAST_PAGE)
+			return offset_of_word(i);
+		any = any ?: offset_of_word(i);
+	}
+	return any;
 }
 
 static int make_keys(struct inside_request *request)
@@ -245,13 +273,8 @@ static void wait_for_none(void)
 {
 	struct __kernel_timespec wait = { .tv_nsec = WAIT_NS };
 	const __u64 none = 0;
-	register long bytes __asm__("r10") = sizeof(none);
-	long result;
 
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(__NR_rt_sigtimedwait), "D"(&none), "S"(0L), "d"(&wait), "r"(bytes)
-			 : "rcx", "r11", "memory");
+	processor__call(__NR_rt_sigtimedwait, (long)&none, 0, (long)&wait, sizeof(none), 0, 0);
 }
 
 /* The request of allocprof. It stays in memory for the next allocprof that attaches to this

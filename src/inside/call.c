@@ -8,8 +8,7 @@
 
 void call__count_in_regions(struct thread *thread, struct call call, const __u64 *frame)
 {
-	/* At the function's entry the stack pointer points to the return address. */
-	struct inside_region_counts *counts = regions__at_call(thread, (__u64)&frame[1]);
+	struct inside_region_counts *counts = regions__at_call(thread, frame__entry_sp(frame));
 
 	if (counts)
 		call__count(&counts->functions[call.function], call);
@@ -112,7 +111,8 @@ void call__count_only(enum ap_function function, const __u64 *frame)
 	    !is_within(thread, (struct call){ .function = function }, frame))
 		return;
 	counter__add(&thread->shared->counted[definition], 1);
-	of_set = unlikely(thread->regions) ? regions__at_call(thread, (__u64)&frame[1]) : NULL;
+	of_set =
+		unlikely(thread->regions) ? regions__at_call(thread, frame__entry_sp(frame)) : NULL;
 	if (of_set)
 		counter__add(&of_set->counted[definition], 1);
 	if (process.recorded >> function & 1)
@@ -123,20 +123,41 @@ void call__count_only(enum ap_function function, const __u64 *frame)
  * round it up by any number. */
 #define JUMP_BYTES_LOST 1
 
+/* How much of a function's frame is searched for its return address. */
+#define SAVED_WORDS 128
+
+/* Returns whether the frame of the last counted call, which is above @sp, has its return address.
+ * If so much of the stack does not have it, the frame is large. */
+static bool is_saved(const struct last_call *last, __u64 sp)
+{
+	__u64 words[SAVED_WORDS], size = last->sp - sp;
+
+	if (size > sizeof(words))
+		size = sizeof(words);
+	if (!memory__read(last->sp - size, words, size))
+		return true;
+	for (__u32 i = 0; i < size / sizeof(words[0]); i++)
+		if (processor__code_address(words[i]) == last->return_address)
+			return true;
+	return size == sizeof(words);
+}
+
 /*
  * Returns whether the last counted call is still running: its return address is on the stack until
  * its caller makes another call. If the stack cannot be read, the call is assumed to be running.
  */
 static bool is_within_last(const struct last_call *last, const __u64 *frame)
 {
-	__u64 return_address;
+	__u64 slot = last->sp - sizeof(slot), return_address;
 
-	if (last->frame <= frame)
+	if (last->sp <= frame__sp(frame))
 		return false;
+	if (FRAME_SAVES_LINK)
+		return is_saved(last, frame__sp(frame));
 	/* If both are in one page of the stack, that page is mapped and can be read directly. */
-	if (((__u64)frame ^ (__u64)&last->frame[1]) < 4096)
-		return last->frame[1] == last->return_address;
-	return !memory__read((__u64)&last->frame[1], &return_address, sizeof(return_address)) ||
+	if (((__u64)frame ^ slot) < LEAST_PAGE)
+		return *(const __u64 *)slot == last->return_address;
+	return !memory__read(slot, &return_address, sizeof(return_address)) ||
 	       return_address == last->return_address;
 }
 
@@ -146,7 +167,7 @@ bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 
 			   __u32 number)
 {
 	struct last_call *last = &thread->last_call;
-	bool is_jump = last->frame == frame && last->return_address == frame[1] &&
+	bool is_jump = last->sp == frame__sp(frame) && last->return_address == frame[1] &&
 		       last->function != number && last->pointer == call.pointer &&
 		       (AP_FREEING >> call.function & 1 ||
 			(__s64)(last->size_bytes - call.size) <= JUMP_BYTES_LOST);
@@ -155,7 +176,7 @@ bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 
 		return true;
 	/* When a loop calls such a chain of functions again, its first function is called again,
 	 * and its number must still be the one in @last. */
-	*last = (struct last_call){ frame, frame[1], call.pointer, call.size,
+	*last = (struct last_call){ frame__sp(frame), frame[1], call.pointer, call.size,
 				    is_jump ? last->function : number };
 	return is_jump;
 }

@@ -3,7 +3,6 @@
 
 #include <asm/signal.h>
 #include <asm/unistd.h>
-#include <linux/audit.h>
 #include <linux/fcntl.h>
 #include <linux/filter.h>
 #include <linux/mman.h>
@@ -62,7 +61,7 @@ static const struct {
 	{ __NR_pread64, { 1023 } },
 	{ __NR_process_vm_readv, { 1023, 4096, 1, 4096, 1 } },
 	{ __NR_read, { 1023 } },
-	{ __NR_readlink, { 4096 } },
+	{ __NR_readlinkat, { (__u32)AT_FDCWD, 4096 } },
 	{ __NR_rt_sigprocmask, { SIG_SETMASK, 4096, 0, 8 } },
 	{ __NR_sigaltstack, { 0, 4096 } },
 	{ __NR_tgkill, { 1023, 1023 } },
@@ -257,7 +256,7 @@ struct sys_limits confine__strictly(void)
 {
 	struct sys_limits before = begin(0);
 
-	/* Strict mode also forbids this library to read the processor's clock (rdtsc). */
+	/* Strict mode also forbids this library to read the processor's counter. */
 	sys_limits.no_ticks = true;
 	forbid((1ULL << N_USED) - 1);
 	return before;
@@ -285,7 +284,7 @@ static __u64 forbidden_rows(const struct sock_filter *filter, __u32 n)
 	for (__u32 i = 0; i < N_USED; i++) {
 		struct seccomp_data data = {
 			.nr = used[i].number,
-			.arch = AUDIT_ARCH_X86_64,
+			.arch = PROCESSOR_AUDIT,
 			.instruction_pointer = (__u64)confine__by_filter,
 		};
 

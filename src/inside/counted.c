@@ -3,6 +3,7 @@
 #include "counted.h"
 
 #include <asm/unistd.h>
+#include <linux/fcntl.h>
 
 #include "inside_abi.h"
 #include "interface_abi.h"
@@ -115,7 +116,7 @@ static const char *path_of(const struct object *object, char path[MAX_PATH])
 
 	if (object != objects__first())
 		return object->path;
-	n = sys(__NR_readlink, (long)"/proc/self/exe", (long)path, MAX_PATH - 1, 0, 0, 0);
+	n = sys(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, MAX_PATH - 1, 0, 0);
 	path[n > 0 ? n : 0] = '\0';
 	return path;
 }

@@ -126,7 +126,7 @@ struct known_page {
 
 static bool can_read(struct known_page *known, const void *from)
 {
-	__u64 page = (__u64)from & -(__u64)INSIDE_PAGE;
+	__u64 page = (__u64)from & -(__u64)LEAST_PAGE;
 	char byte;
 
 	if (page == known->address)

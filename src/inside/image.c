@@ -43,7 +43,7 @@ bool image__find(const struct mapping *code, struct image *out, void *buffer, __
 	for (__u32 i = 0; i < out->n_segments; i++) {
 		const Elf64_Phdr *segment = &out->segments[i];
 
-		if (segment->p_type != PT_LOAD || segment->p_offset >= INSIDE_PAGE)
+		if (segment->p_type != PT_LOAD || segment->p_offset >= LEAST_PAGE)
 			continue;
 		out->load = first.start - (segment->p_vaddr - segment->p_offset);
 		out->entry = header->e_entry ? header->e_entry + out->load : 0;

@@ -10,9 +10,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Two words: the frame pointer and the return address of the exported function's caller. */
-#define FRAME ((const __u64 *)__builtin_frame_address(0))
-
 /* Function numbers in this file follow those of own_functions. */
 /* The statement expression ends the struct's lifetime before its value is used: gcc makes no tail
  * call while an object on the stack may still be referred to. */
@@ -163,7 +160,7 @@ static void *page_aligned(size_t size)
 {
 	void *(*next)(size_t, size_t) = next__get(NEXT_memalign);
 
-	return next ? next(4096, size) : fail_for_memory();
+	return next ? next(page_bytes(), size) : fail_for_memory();
 }
 
 EXPORT void *valloc(size_t size);
@@ -189,8 +186,8 @@ EXPORT void *pvalloc(size_t size)
 		return call__returned(mark, next(size), size, FRAME);
 	if (next)
 		return next(size);
-	return size > ~(size_t)4095 ? fail_for_memory()
-				    : page_aligned((size + 4095) & ~(size_t)4095);
+	return size > -page_bytes() ? fail_for_memory()
+				    : page_aligned((size + page_bytes() - 1) & -page_bytes());
 }
 
 EXPORT void free(void *pointer);

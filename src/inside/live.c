@@ -246,7 +246,7 @@ static inline __u64 now_ns(void)
 
 	if (!settings->ns_per_tick || unlikely(sys_limits.no_ticks))
 		return ask_now_ns(settings);
-	ticks = __builtin_ia32_rdtsc() - settings->start_ticks;
+	ticks = processor__ticks() - settings->start_ticks;
 	return settings->start_ns + (__u64)((unsigned __int128)ticks * settings->ns_per_tick >> 32);
 }
 

@@ -24,7 +24,7 @@ struct query {
 
 _Static_assert(sizeof(struct query) == 104, "the command has the structure's size");
 
-#define PAGE_MASK (~(__u64)(INSIDE_PAGE - 1))
+#define PAGE_MASK (~(__u64)(LEAST_PAGE - 1))
 
 static long query(int fd, __u64 address, struct mapping *out, char *path, __u32 path_bytes)
 {

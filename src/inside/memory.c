@@ -359,7 +359,7 @@ int memory__make(const char *path, const struct inside_settings *settings, __u64
 		header = map_new(fd, size_bytes, &err);
 	sys__close(fd);
 	if (!header) {
-		sys(__NR_unlink, (long)path, 0, 0, 0, 0, 0);
+		sys(__NR_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
 		return err;
 	}
 	sys(__NR_madvise, (long)header, header_pages(), MADV_DONTDUMP, 0, 0, 0);

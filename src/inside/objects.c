@@ -22,8 +22,6 @@ extern struct debug *_dl_debug_addr __attribute__((weak));
 
 extern Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 
-#define PAGE 4096
-
 /* How many objects of the list are looked at, so that a circular list ends. */
 #define MAX_OBJECTS 65536
 
@@ -344,13 +342,13 @@ static void each_relocation(const struct object *object, const struct symbols *i
 {
 	for (; size_bytes >= sizeof(*relocation); size_bytes -= sizeof(*relocation), relocation++) {
 		__u32 type = ELF64_R_TYPE(relocation->r_info);
-		bool is_lazy = type == R_X86_64_JUMP_SLOT;
+		bool is_lazy = type == PROCESSOR_JUMP_SLOT;
 		const Elf64_Sym *symbol = &in->symbols[ELF64_R_SYM(relocation->r_info)];
 		__u64 *slot = (__u64 *)(object->bias + relocation->r_offset);
 
-		if ((!is_lazy && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) ||
+		if ((!is_lazy && type != PROCESSOR_GLOB_DAT && type != PROCESSOR_ADDRESS) ||
 		    !ELF64_R_SYM(relocation->r_info) || (__u64)slot % sizeof(*slot) ||
-		    (type == R_X86_64_64 && relocation->r_addend) ||
+		    (type == PROCESSOR_ADDRESS && relocation->r_addend) ||
 		    (slots->matters && !slots->matters(slots->context, slot, is_lazy)) ||
 		    symbol->st_name >= in->string_bytes)
 			continue;
@@ -497,8 +495,8 @@ static int take_span(struct object_info *info, size_t size, void *context)
 		__u64 start = info->bias + segments[i].p_vaddr, end = start + segments[i].p_memsz;
 
 		if (segments[i].p_type == PT_GNU_RELRO) {
-			out->protected_start = start & ~(__u64)(PAGE - 1);
-			out->protected_end = end & ~(__u64)(PAGE - 1);
+			out->protected_start = start & -page_bytes();
+			out->protected_end = end & -page_bytes();
 		} else if (segments[i].p_type == PT_LOAD) {
 			out->start = start < out->start ? start : out->start;
 			out->end = end > out->end ? end : out->end;

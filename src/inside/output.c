@@ -54,7 +54,7 @@ bool output__is_on(void)
 static void write_line(const char *line, size_t size)
 {
 	struct pollfd error = { .fd = 2, .events = POLLOUT };
-	const long now[2] = { 0 };
+	const long now[2] = { 0, 0 };
 	__u64 before, pending = 0, sent;
 
 	/* A filter that permits a program anything permits this. */
@@ -65,7 +65,7 @@ static void write_line(const char *line, size_t size)
 	if (!sys__block_signals(&before))
 		return;
 	if (!sys(__NR_rt_sigpending, (long)&pending, sizeof(pending), 0, 0, 0, 0) &&
-	    sys(__NR_poll, (long)&error, 1, 0, 0, 0, 0) == 1 && error.revents & POLLOUT &&
+	    sys(__NR_ppoll, (long)&error, 1, (long)now, 0, 0, 0) == 1 && error.revents & POLLOUT &&
 	    sys(__NR_write, 2, (long)line, size, 0, 0, 0) < 0) {
 		sent = BY_WRITING & ~pending;
 		sys(__NR_rt_sigtimedwait, (long)&sent, 0, (long)now, sizeof(sent), 0, 0);

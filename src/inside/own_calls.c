@@ -2,94 +2,9 @@
 /* Counts calls of the functions of own.h. */
 #include "call.h"
 #include "counted.h"
+#include "entries.h"
 #include "interface_abi.h"
 #include "memory.h"
-
-/*
- * A stub has own_call count the call, and goes on to the function unless own_call has made the call itself, which the carry
- * flag tells. A compiler that sees the function's code lets its callers keep values in each register that this code leaves
- * alone, and align the stack as that code needs it: so all registers are restored but that of the result, and the
- * library's code, which has general registers only, gets an aligned stack.
- */
-__asm__(".pushsection .text\n"
-	".globl allocprof_stubs\n"
-	".protected allocprof_stubs\n"
-	".type allocprof_stubs, @function\n"
-	"	.balign 32\n"
-	"allocprof_stubs:\n"
-	"	.set own_number, 0\n"
-	"	.rept 512\n"
-	"	.balign 32\n"
-	".cfi_startproc\n"
-	"	push %rbp\n"
-	"	.cfi_def_cfa_offset 16\n"
-	"	.cfi_offset %rbp, -16\n"
-	"	mov %rsp, %rbp\n"
-	"	.cfi_def_cfa_register %rbp\n"
-	"	pushq $own_number\n"
-	"	call own_call\n"
-	"	lea 8(%rsp), %rsp\n"
-	"	pop %rbp\n"
-	"	.cfi_def_cfa %rsp, 8\n"
-	"	jc 1f\n"
-	"	jmp *own_functions + 8 + own_number * 32(%rip)\n"
-	"1:	ret\n"
-	".cfi_endproc\n"
-	"	.set own_number, own_number + 1\n"
-	"	.endr\n"
-	".size allocprof_stubs, . - allocprof_stubs\n"
-	".type own_call, @function\n"
-	"own_call:\n"
-	".cfi_startproc\n"
-	"	.cfi_def_cfa %rbp, 16\n"
-	"	.cfi_offset %rbp, -16\n"
-	"	push %r11\n"
-	"	push %r10\n"
-	"	push %rax\n"
-	"	push $0\n"
-	"	push %r9\n"
-	"	push %r8\n"
-	"	push %rcx\n"
-	"	push %rdx\n"
-	"	push %rsi\n"
-	"	push %rdi\n"
-	"	mov -8(%rbp), %edi\n"
-	"	mov %rsp, %rsi\n"
-	"	mov %rbp, %rdx\n"
-	"	and $-16, %rsp\n"
-	"	call own__enter\n"
-	"	neg %al\n"
-	"	lea -96(%rbp), %rsp\n"
-	"	pop %rdi\n"
-	"	pop %rsi\n"
-	"	pop %rdx\n"
-	"	pop %rcx\n"
-	"	pop %r8\n"
-	"	pop %r9\n"
-	"	lea 8(%rsp), %rsp\n"
-	"	pop %rax\n"
-	"	pop %r10\n"
-	"	pop %r11\n"
-	"	ret\n"
-	".cfi_endproc\n"
-	".size own_call, . - own_call\n"
-	".popsection");
-_Static_assert(OWN_FUNCTIONS == 512 && INSIDE_STUB_BYTES == 32,
-	       "there is a stub for each function");
-_Static_assert(__builtin_offsetof(struct own_functions, list) == 8 &&
-		       sizeof(struct own_function) == 32 &&
-		       __builtin_offsetof(struct own_function, address) == 0,
-	       "a stub finds the address of its function");
-
-/* The part of the stack that own_call fills. */
-struct own_frame {
-	__u64 arguments[6];
-	struct live_mark mark;
-	__u64 result, r10, r11;
-};
-
-_Static_assert(sizeof(struct live_mark) == 8 && sizeof(struct own_frame) == 80,
-	       "own_frame has the room that own_call makes");
 
 static __u64 argument(const struct own_frame *own, __u32 number)
 {
@@ -227,7 +142,7 @@ static bool follow(const struct own_function *function, struct own_frame *own, c
 		live__lose(current, mark__counted(own->mark), state.has_old ? &state.old : NULL);
 		return true;
 	}
-	current->last_call.frame = NULL;
+	current->last_call.sp = 0;
 	if (AP_REALLOCATING >> call.function & 1 && !call.overflows)
 		live__moved(thread, &state, mark__counted(own->mark), block, call.size,
 			    row->result == AP_RESULT_FREES);
@@ -237,9 +152,7 @@ static bool follow(const struct own_function *function, struct own_frame *own, c
 	return true;
 }
 
-/* Counts the call. Returns whether it has made the call as well: then the result is stored. */
-__attribute__((used)) static bool own__enter(__u32 number, struct own_frame *own,
-					     const __u64 *frame)
+bool own__enter(__u32 number, struct own_frame *own, const __u64 *frame)
 {
 	const struct own_function *function = &own_functions.list[number];
 	const struct interface_function *row = function->row;

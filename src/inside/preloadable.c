@@ -290,7 +290,7 @@ static int elf_refusal(int fd, const Elf64_Ehdr *header, bool looks)
 	struct ap_program program = describe(fd);
 
 	program.is_foreign =
-		header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64;
+		header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != PROCESSOR_MACHINE;
 	if (!program.is_foreign)
 		program.is_static = !has_interpreter(fd, header) && !program__is_linker(fd, header);
 	/* Symbols are read only if nothing cheaper refuses the program. */

@@ -27,7 +27,8 @@ static void copy_path(char *out, const char *path)
 	long n = -1;
 
 	if (text__begins(path, "/proc/self/"))
-		n = sys(__NR_readlink, (long)path, (long)out, INSIDE_PATH_BYTES - 1, 0, 0, 0);
+		n = sys(__NR_readlinkat, AT_FDCWD, (long)path, (long)out, INSIDE_PATH_BYTES - 1, 0,
+			0);
 	if (n < 0)
 		text__append(out, out + INSIDE_PATH_BYTES, path);
 }
@@ -139,9 +140,9 @@ static __attribute__((noinline)) void announce(__u32 program)
 			 "993:	.8byte 990b, 0, 0\n"
 			 "	.asciz \"allocprof_inside\"\n"
 			 "	.asciz \"begins\"\n"
-			 "	.asciz \"4@%%edi\"\n"
+			 "	.asciz \"" PROCESSOR_NOTE_ARGUMENT "\"\n"
 			 "994:	.balign 4\n"
-			 ".popsection\n" ::"D"(program));
+			 ".popsection\n" ::PROCESSOR_NOTE_CONSTRAINT(program));
 }
 
 /* The linker defines these: where the library begins and ends. */

@@ -17,10 +17,8 @@
 
 /* The struct is in the stack frame of the call. */
 struct claim {
-	__u64 sign; /* CLAIM_SIGN ^ the struct's address */
-	/* Frame of the function that the program has called: the caller's frame pointer and the
-	 * return address. */
-	const __u64 *frame;
+	__u64 sign;	    /* CLAIM_SIGN ^ the struct's address */
+	const __u64 *frame; /* of the function that the program has called (processor.h) */
 	__u64 return_address;
 };
 
@@ -48,7 +46,7 @@ static inline void claim__end(struct claim *claim)
 /* The last call of a counted function, kept while an allocator's own functions are counted, too:
  * such a function may end in a jump to another one, which must not count again. */
 struct last_call {
-	const __u64 *frame;
+	__u64 sp; /* frame__sp() of its frame; 0: none */
 	__u64 return_address, pointer, size_bytes;
 	__u32 function; /* number of the function; after jumps that of the first one */
 };
@@ -121,7 +119,7 @@ struct process {
 	__u32 count_bytes,
 		record_bytes; /* size in bytes of an entry of thread->counts and thread->records */
 	__u64 recorded;
-	/* Offset from the address in FS to the thread's number; 0: the dynamic linker provides
+	/* Offset from processor__thread_data() to the thread's number; 0: the dynamic linker provides
 	 * @self, and clears it in new threads. */
 	__u64 tid_offset;
 };
@@ -143,7 +141,7 @@ static inline bool thread__is_own(const struct thread *thread)
 
 	if (likely(!process.tid_offset))
 		return true;
-	__asm__ volatile("movl %%fs:(%1), %0" : "=r"(tid) : "r"(process.tid_offset));
+	tid = processor__thread_word(process.tid_offset);
 	return thread->tid == tid || thread->tid == PARENT_THREAD;
 }
 
@@ -218,7 +216,7 @@ void process__clean(void);
 
 /* From now on @keep keeps each thread's struct as thread-specific data under @key
  * (pthread_setspecific(3)), where @self is, too: so the C library clears it when the thread ends.
- * @tid_offset is where a thread has its number, from the address in FS. */
+ * @tid_offset is where a thread has its number, from processor__thread_data(). */
 typedef int (*process_keep_fn)(__u32 key, const void *value);
 void process__keep_threads(process_keep_fn keep, __u32 key, __u64 tid_offset);
 

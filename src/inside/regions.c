@@ -296,9 +296,9 @@ static void begin(struct thread *thread, struct mark *mark)
 EXPORT void allocprof_mark_(int kind, const char *name);
 EXPORT void allocprof_mark_(int kind, const char *name)
 {
-	const __u64 *frame = __builtin_frame_address(0);
+	const __u64 *frame = FRAME;
 	struct thread *thread = thread__current();
-	struct mark mark = { .kind = kind, .sp = (__u64)&frame[2] };
+	struct mark mark = { .kind = kind, .sp = frame__sp(frame) };
 	bool begins = ap_region_mark__begins(kind);
 
 	if (!thread || !process.header->settings.regions ||

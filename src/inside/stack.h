@@ -15,8 +15,8 @@ struct stack_range {
 	__u64 own_end;
 };
 
-/* Finds the mapping around @sp; the range is empty if there is none. @thread_data is the address
- * in FS. @buffer is working memory of @size bytes. */
+/* Finds the mapping around @sp; the range is empty if there is none. @thread_data is
+ * processor__thread_data(). @buffer is working memory of @size bytes. */
 void stack__range(__u64 sp, __u64 thread_data, struct stack_range *out, void *buffer, __u32 size);
 
 /* Returns a number that changes when a stack other than a thread's own may have been unmapped. */

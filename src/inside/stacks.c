@@ -150,7 +150,7 @@ static inline struct inside_count *find_count(struct thread *thread, __u64 stack
 
 __u64 stacks__walk(struct thread *thread, const __u64 *frame)
 {
-	__u64 hash = walker__walk(thread->walker, frame[1], (__u64)(frame + 2), frame[0]);
+	__u64 hash = walker__walk(thread->walker, frame[1], frame__sp(frame), frame[0]);
 
 	/* 0 marks a free slot. */
 	return likely(hash) ? hash : 1;

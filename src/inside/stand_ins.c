@@ -33,7 +33,7 @@ static bool is_further_in(__u64 inner, __u64 outer)
 
 /*
  * Returns whether a call will certainly never go on. A call owns its part of the stack, from its
- * claim to the return address, until it returns. So it will not go on if another call that has not
+ * claim to its frame, until it returns. So it will not go on if another call that has not
  * ended owns a part of the same memory, or if its claim there has been overwritten. Which of two
  * calls is further out is concluded only on the one stack that the kernel knows: a handler may run
  * on a stack above the one that it interrupts, and a program may switch to other stacks in a
@@ -51,7 +51,8 @@ static bool claim__is_gone(__u64 address, const struct claim *now)
 	if (size != sizeof(claim) || claim.sign != (CLAIM_SIGN ^ address))
 		return true;
 	frame = (__u64)claim.frame;
-	if (address < (__u64)(now->frame + 2) && (__u64)now < frame + 2 * sizeof(*claim.frame))
+	if (address < (__u64)(now->frame + FRAME_WORDS) &&
+	    (__u64)now < frame + FRAME_WORDS * sizeof(*claim.frame))
 		return true;
 	size = memory__read_some(frame + sizeof(*claim.frame), &return_address,
 				 sizeof(return_address));

@@ -148,10 +148,10 @@ __u64 sys__now_ns(void)
 bool sys__read_clocks(__u64 *now_ns, __u64 *ticks)
 {
 	for (int i = 0; i < READING_TRIES && !sys_limits.is_limited; i++) {
-		__u64 before = __builtin_ia32_rdtsc(), after;
+		__u64 before = processor__ticks(), after;
 
 		*now_ns = sys__now_ns();
-		after = __builtin_ia32_rdtsc();
+		after = processor__ticks();
 		*ticks = before + (after - before) / 2;
 		if (*now_ns && after - before < READING_TICKS)
 			return true;
@@ -171,18 +171,14 @@ void sys__comm(char *comm)
 #ifndef INSIDE_HOST
 __attribute__((visibility("hidden"))) void *memcpy(void *to, const void *from, size_t size)
 {
-	void *result = to;
-
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
-	return result;
+	processor__copy(to, from, size);
+	return to;
 }
 
 __attribute__((visibility("hidden"))) void *memset(void *to, int value, size_t size)
 {
-	void *result = to;
-
-	__asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(value) : "memory");
-	return result;
+	processor__set(to, value, size);
+	return to;
 }
 #endif
 
@@ -374,9 +370,9 @@ static bool find_first(__u64 start, __u64 end, __u64 *first, __u64 *first_end)
 /* Returns the end of the range as the kernel rounds it; @start if the kernel refuses the range. */
 static __u64 end_of(__u64 start, __u64 size)
 {
-	__u64 end = start + ((size + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1));
+	__u64 page = page_bytes(), end = start + ((size + page - 1) & ~(page - 1));
 
-	return start & (INSIDE_PAGE - 1) || end < start ? start : end;
+	return start & (page - 1) || end < start ? start : end;
 }
 
 bool spared__overlaps(__u64 start, __u64 size)

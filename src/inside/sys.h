@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "processor.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -51,31 +52,16 @@ static inline bool sys__may(__u32 number)
 long host__system_call(long number, long a, long b, long c, long d, long e, long f);
 #endif
 
-/* Makes a system call with up to six arguments on x86-64, the only processor that this library is
- * built for. Returns a negative errno on failure, and does not touch errno of the C library. */
+/* Makes a system call with up to six arguments. Returns a negative errno on failure, and does not touch errno of the C library. */
 static inline long sys(long number, long a, long b, long c, long d, long e, long f)
 {
-	long result;
-
 	if (unlikely(sys_limits.is_limited) && !sys__permits(number, c, d))
 		return -EPERM;
 #ifdef INSIDE_HOST
-	result = host__system_call(number, a, b, c, d, e, f);
+	return host__system_call(number, a, b, c, d, e, f);
 #else
-	/* The variables are set right before the instruction: a call in between would not keep the
-	 * registers. */
-	{
-		register long r10 __asm__("r10") = d;
-		register long r8 __asm__("r8") = e;
-		register long r9 __asm__("r9") = f;
-
-		__asm__ volatile("syscall"
-				 : "=a"(result)
-				 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-				 : "rcx", "r11", "memory");
-	}
+	return processor__call(number, a, b, c, d, e, f);
 #endif
-	return result;
 }
 
 /* Works like open(2), with O_CLOEXEC. Returns a descriptor that the caller closes, or a negative
@@ -106,42 +92,26 @@ __u64 sys__pid_namespace(void);
 bool sys__thread_has_ended(__u32 pid, __u32 tid);
 /* CLOCK_MONOTONIC. */
 __u64 sys__now_ns(void);
-/* Reads that clock and the processor's counter (rdtsc) at the same moment. Returns false if something comes
+/* Reads that clock and the processor's counter at the same moment. Returns false if something comes
  * in between each time, or the clock cannot be read. */
 bool sys__read_clocks(__u64 *now_ns, __u64 *ticks);
 void sys__comm(char *comm);
 
-/* Adds to a counter that only this thread writes, by one instruction: a signal handler that
- * counts, too, does so before or after it. */
+/* Adds to a counter that only this thread writes, at once: a signal handler that counts, too, does
+ * so before or after it. */
 static inline void counter__add(__u64 *counter, __u64 n)
 {
-	__asm__("addq %1, %0" : "+m"(*counter) : "re"(n) : "cc");
+	processor__add(counter, n);
 }
 
 /* Adds to a sum of requested sizes, which saturates at AP_MAX_SUM. If a handler interrupts the
  * addition, the handler's own addition may exceed that. */
 static inline void counter__add_bytes(__u64 *counter, __u64 n)
 {
-	bool is_over;
-
 	if (unlikely(n >= AP_IMPOSSIBLE_BYTES))
 		return;
-	__asm__("addq %2, %0" : "+m"(*counter), "=@ccs"(is_over) : "re"(n));
-	if (unlikely(is_over))
+	if (unlikely(processor__add_and_test(counter, n)))
 		*counter = AP_MAX_SUM;
-}
-
-/* Replaces two words, aligned to 16 bytes, by one instruction. Returns false if they are not @was
- * and @was_next. */
-static inline bool pair__replace(__u64 *pair, __u64 was, __u64 was_next, __u64 word, __u64 next)
-{
-	bool done;
-
-	__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
-			 : "=q"(done), "+m"(*(__u64(*)[2])pair), "+a"(was), "+d"(was_next)
-			 : "b"(word), "c"(next)
-			 : "memory", "cc");
-	return done;
 }
 
 /* Returns @n * @size_bytes, at most AP_MAX_SUM. */

@@ -56,8 +56,8 @@ static void known_code__set_rule(struct known_code *code, const struct unwind_ru
 {
 	code->rule = *rule;
 	code->simple = (rule->cfa == UNWIND_CFA_SP || rule->cfa == UNWIND_CFA_FP) &&
-		       rule->ra_where == UNWIND_AT_CFA && rule->ra_offset == -8 && !rule->flags &&
-		       rule->fp_where <= UNWIND_AT_CFA;
+		       rule->ra_where == UNWIND_AT_CFA && IS_PLAIN_RA_OFFSET(rule) &&
+		       !rule->flags && rule->fp_where <= UNWIND_AT_CFA;
 }
 
 /* Finds the rule where nobody compiles tables. */
@@ -189,6 +189,15 @@ static inline bool load_word(struct walker *walker, const struct state *state, _
 	return !(address & 7) && memory__read(address, value, sizeof(*value));
 }
 
+static inline bool load_pc(struct walker *walker, const struct state *state, __u64 address,
+			   __u64 *pc)
+{
+	if (!load_word(walker, state, address, pc))
+		return false;
+	*pc = processor__code_address(*pc);
+	return true;
+}
+
 /* After how many walks cached facts about code are dropped, so that code that was written without
  * a system call is noticed. */
 #define MAX_WALKS 16384
@@ -202,33 +211,35 @@ static inline bool range__is_of_first(const struct stack_range *range)
 
 static __u64 thread_data(void)
 {
-	__u64 fs = 0;
-
-#ifndef INSIDE_HOST
-	__asm__("mov %%fs:0, %0" : "=r"(fs));
+#ifdef INSIDE_HOST
+	return 0;
+#else
+	return processor__thread_data();
 #endif
-	return fs;
 }
 
 /* The rules of a step are shared with the programs of bpf/. */
 #define AP_WALKER				struct walker
 #define AP_WALK					struct state
 #define AP_LOAD(walker, state, address, out)	(!load_word(walker, state, address, out))
-#define AP_LOAD_PC(walker, state, address, out) (!load_word(walker, state, address, out))
+#define AP_LOAD_PC(walker, state, address, out) (!load_pc(walker, state, address, out))
 #define AP_LOAD_OTHER(walker, address, out)	(!memory__read_kept(address, out))
 #define AP_THREAD_DATA()			thread_data()
 #define AP_FIND_GOROUTINE(walker, rule, sp)	ap_goroutine__find(walker, rule, sp)
 #include "walk_rules_abi.h"
 
 /* Flags that say what the bytes at an address are, beside AP_EPILOGUE_. */
-#define SAYS_EPILOGUE 0x200
-#define SAYS_END      0x400
+#define SAYS_EPILOGUE 0x10000
+#define SAYS_END      0x20000
+#define SAYS_SIGNAL   0x40000
 
 /* Returns the SAYS_ flags for the next 8 bytes of code. */
 static __u32 epilogue_of(__u64 code)
 {
 	int popped = ap_code__epilogue(code);
 
+	if (AP_IS_SIGNAL_RETURN(code))
+		return SAYS_SIGNAL;
 	return popped < 0 ? 0 : SAYS_EPILOGUE | popped;
 }
 
@@ -242,8 +253,9 @@ static __u32 code__says(__u64 pc)
 	if (code__recall(pc, &said))
 		return said;
 	if (memory__read(pc - AP_CONTEXT_END_BYTES, code, AP_CONTEXT_END_BYTES + sizeof(behind))) {
-		behind = code[0] >> 8 * AP_CONTEXT_END_BYTES |
-			 code[1] << (64 - 8 * AP_CONTEXT_END_BYTES);
+		behind = code[0] >> 8 * AP_CONTEXT_END_BYTES;
+		if (AP_CONTEXT_END_BYTES)
+			behind |= code[1] << (63 - 8 * AP_CONTEXT_END_BYTES) << 1;
 		said = epilogue_of(behind) | (ap_code__is_context_end(code[0]) ? SAYS_END : 0);
 	} else if (memory__read(pc, &behind, sizeof(behind))) {
 		said = epilogue_of(behind);
@@ -271,6 +283,8 @@ static int step_fp(struct walker *walker, struct state *state, struct step *step
 	said = code__says(state->pc);
 	if (said & SAYS_EPILOGUE)
 		return ap_walk__step_epilogue(walker, state, said);
+	if (said & SAYS_SIGNAL)
+		return ap_walk__step_signal(walker, state);
 	if (said & SAYS_END)
 		return ap_walk__stop(state, AP_END_COMPLETE, true);
 	return ap_walk__step_frame_pointer(walker, state);
@@ -389,7 +403,7 @@ step_simple(struct walker *walker, struct state *state, struct step *step)
 		return false;
 	by_fp = known->rule.cfa == UNWIND_CFA_FP;
 	cfa = (by_fp ? state->fp : state->sp) + known->rule.cfa_offset;
-	slot = cfa - 8;
+	slot = cfa + PLAIN_RA_OFFSET(&known->rule);
 	if (unlikely(cfa <= state->sp || slot < walker->range.start || cfa > end || cfa & 7))
 		return false;
 	step->pc = state->pc;
@@ -408,7 +422,8 @@ step_simple(struct walker *walker, struct state *state, struct step *step)
 		step->fp_slot = fp_slot;
 		state->fp = stack__word(fp_slot);
 	}
-	state->pc = stack__word(slot);
+	state->pc = processor__code_address(stack__word(slot));
+	state->link = 0;
 	state->sp = cfa;
 	return true;
 }
@@ -459,8 +474,8 @@ static inline __attribute__((always_inline)) __u32 follow(const struct walker *w
 		const struct step *outer = step - 1;
 		__u64 next_fp = step->fp_slot ? stack__word(step->fp_slot) : run_fp;
 
-		if (stack__word(step->ra_slot) != outer->pc || !is_reusable(outer) ||
-		    (fp_matters(outer) && next_fp != outer->fp))
+		if (processor__code_address(stack__word(step->ra_slot)) != outer->pc ||
+		    !is_reusable(outer) || (fp_matters(outer) && next_fp != outer->fp))
 			break;
 		step = outer;
 		run_fp = next_fp;
@@ -478,6 +493,7 @@ static inline bool is_in_own(const struct walker *walker, __u64 address)
 static inline void note_words(struct walker *walker, __u32 i)
 {
 	const struct step *step = &walker->steps[i], *outer = step - 1;
+	__u64 value;
 	__u32 n = 0;
 
 	if (walker->n_plain != i)
@@ -486,7 +502,10 @@ static inline void note_words(struct walker *walker, __u32 i)
 		n = walker->n_words[i - 1];
 		if (!is_reusable(outer) || !is_in_own(walker, step->ra_slot))
 			return;
-		walker->words[n++] = (struct word){ step->ra_slot, outer->pc };
+		value = stack__word(step->ra_slot);
+		if (processor__code_address(value) != outer->pc)
+			return;
+		walker->words[n++] = (struct word){ step->ra_slot, value };
 		if (fp_matters(outer) && step->fp_slot) {
 			if (!is_in_own(walker, step->fp_slot))
 				return;

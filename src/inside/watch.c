@@ -15,6 +15,7 @@
 
 #include "code.h"
 #include "confine.h"
+#include "entries.h"
 #include "exec.h"
 #include "live.h"
 #include "memory.h"
@@ -26,10 +27,6 @@
 
 #define EXPORT		 __attribute__((visibility("default")))
 #define NEXT(name, type) ((type)next__get(NEXT_##name))
-
-/* Expands to the symbol of a function, which the host build renames. */
-#define TEXT_OF(name) #name
-#define NAME_OF(name) TEXT_OF(name)
 
 static void forked(void)
 {
@@ -431,8 +428,7 @@ static const struct {
 	{ __NR_mremap, mremap_by_number },
 };
 
-/* Returns the function to which syscall() jumps, with the registers and the stack of its caller. */
-static __attribute__((used)) void *find_syscall(long number, long a)
+void *find_syscall(long number, long a)
 {
 	bool sets = number == __NR_seccomp
 			    ? a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER
@@ -447,31 +443,3 @@ static __attribute__((used)) void *find_syscall(long number, long a)
 			return by_number[i].function;
 	return sets ? (void *)set_seccomp : next__get(NEXT_syscall);
 }
-
-#define SYSCALL NAME_OF(syscall)
-
-/* The stack above the return address may not hold a seventh argument, and the called function may
- * return twice: so no arguments are copied, and the code ends in a jump. */
-__asm__(".pushsection .text\n"
-	".globl " SYSCALL "\n"
-	".type " SYSCALL ", @function\n" SYSCALL ":\n"
-	".cfi_startproc\n"
-	"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rdx\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rcx\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %r8\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %r9\n	.cfi_adjust_cfa_offset 8\n"
-	"	sub $8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
-	"	call find_syscall\n"
-	"	add $8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %r9\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %r8\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rcx\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rdx\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rsi\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rdi\n	.cfi_adjust_cfa_offset -8\n"
-	"	jmp *%rax\n"
-	".cfi_endproc\n"
-	".size " SYSCALL ", . - " SYSCALL "\n"
-	".popsection");

@@ -8,8 +8,6 @@
 #include "memory.h"
 #include "sys.h"
 
-#define PAGE 4096ULL
-
 /* A program with many libraries has some thousands of such words. */
 #define MAX_WORDS 65536
 
@@ -40,7 +38,7 @@ void words__protect(void)
 
 static bool unprotect(const struct object_span *span, __u64 word)
 {
-	__u64 start = word & ~(PAGE - 1), end = start + PAGE;
+	__u64 start = word & -page_bytes(), end = start + page_bytes();
 
 	if (word < span->protected_start || word >= span->protected_end ||
 	    (word >= unprotected.start && word < unprotected.end))

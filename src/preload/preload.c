@@ -20,6 +20,7 @@
 #include "error.h"
 #include "file.h"
 #include "proc.h"
+#include "ticks.h"
 
 /*
  * Releases memory of ended processes. Without stacks a thread has only one struct, in pages that
@@ -137,31 +138,29 @@ static int resize(int fd)
 /* How long the two clocks are compared. */
 #define CALIBRATION_NS 2000000
 
-/* Measures the rate of the processor's counter (rdtsc), if the kernel's clock uses it too: reading
- * it takes half the time of reading a clock. */
+/* Measures the rate of the processor's counter, if the kernel's clock uses it too: reading it takes
+ * half the time of reading a clock. */
 static void set_clock(struct inside_settings *settings)
 {
 	settings->start_ns = settings->epoch_ns = clock__now_ns();
-#ifdef __x86_64__
 	_cleanup_(close_fd) int fd =
 		open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
 		     O_RDONLY | O_CLOEXEC);
 	__u64 begin_ns, now_ns, begin;
-	char name[16] = "";
+	char name[32] = "";
 
 	if (settings->mode != INSIDE_LIVE || fd < 0 || read(fd, name, sizeof(name) - 1) < 0 ||
-	    (strncmp(name, "tsc\n", 4) != 0 && strncmp(name, "kvm-clock\n", 10) != 0))
+	    !ticks__are_of(name))
 		return;
 	begin_ns = clock__now_ns();
-	begin = __builtin_ia32_rdtsc();
+	begin = ticks__read();
 	do
 		now_ns = clock__now_ns();
 	while (now_ns - begin_ns < CALIBRATION_NS);
 	settings->ns_per_tick =
-		((unsigned __int128)(now_ns - begin_ns) << 32) / (__builtin_ia32_rdtsc() - begin);
+		((unsigned __int128)(now_ns - begin_ns) << 32) / (ticks__read() - begin);
 	settings->start_ns = begin_ns;
 	settings->start_ticks = begin;
-#endif
 }
 
 static int make_memory(struct preload *preload, const struct preload_options *options)

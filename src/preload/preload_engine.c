@@ -61,7 +61,7 @@ static int preload_library__find(char path[PATH_MAX], struct error *error)
 			return 0;
 	return error__set(error, -ENOENT,
 			  "cannot find " INSIDE_FILE ", which --engine=preload loads into "
-			  "the command: install allocprof anew, on x86-64");
+			  "the command: install allocprof anew, on x86-64 or arm64");
 }
 
 /* Hands over what this engine cannot measure to another engine of the session, if there is one. */

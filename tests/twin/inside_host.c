@@ -15,17 +15,8 @@ void host__answer_by(host_answer_fn fn)
 
 long host__ask_kernel(long number, const long arguments[6])
 {
-	register long r10 __asm__("r10") = arguments[3];
-	register long r8 __asm__("r8") = arguments[4];
-	register long r9 __asm__("r9") = arguments[5];
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]),
-			   "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
+	return processor__call(number, arguments[0], arguments[1], arguments[2], arguments[3],
+			       arguments[4], arguments[5]);
 }
 
 long host__system_call(long number, long a, long b, long c, long d, long e, long f)
@@ -36,12 +27,9 @@ long host__system_call(long number, long a, long b, long c, long d, long e, long
 }
 
 /* Words that others have written are none that ASan knows. */
-__u64 host__word(__u64 address)
+__attribute__((no_sanitize("address"))) __u64 host__word(__u64 address)
 {
-	__u64 word;
-
-	__asm__ volatile("movq (%1), %0" : "=r"(word) : "r"(address));
-	return word;
+	return *(const volatile __u64 *)address;
 }
 
 void host__load(char *path)
