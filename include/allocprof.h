@@ -2,7 +2,7 @@
 /*
  * Regions of a program whose allocations `allocprof stat` and `allocprof check` count apart: allocprof-stat(1),
  * Regions. For C (C99 and later) and C++; there is no library to link with. Unmeasured a mark is one nop
- * and, on x86-64, a load and a branch; and a note in the file that is not loaded.
+ * and, on x86-64 and arm64, a load and a branch; and a note in the file that is not loaded.
  *
  *	ALLOCPROF_REGION("parse");
  *
@@ -118,12 +118,19 @@ enum allocprof_answer {
  * global offset table, where it is 0 otherwise, also in static programs; C alone would refer to it without the table
  * in programs that are not position independent, where it is 0 for good. */
 #if defined(__x86_64__) && !defined(__code_model_large__)
+#define ALLOCPROF_LOAD_(symbol) "mov{q	" symbol "@GOTPCREL(%%rip), %0|	%0, QWORD PTR " symbol "@GOTPCREL[rip]}\n"
+#define ALLOCPROF_LOAD_NOP_	"movz{bl	990b(%%rip), %1|x	%1, BYTE PTR 990b[rip]}\n"
+#define ALLOCPROF_NOP_		0x90
+#elif defined(__aarch64__) && !defined(__AARCH64_CMODEL_LARGE__)
+#define ALLOCPROF_LOAD_(symbol) "adrp	%0, :got:" symbol "\n	ldr	%0, [%0, :got_lo12:" symbol "]\n"
+#define ALLOCPROF_LOAD_NOP_	"ldr	%w1, 990b\n"
+#define ALLOCPROF_NOP_		((int)0xd503201fU)
+#endif
+#ifdef ALLOCPROF_LOAD_
 #define ALLOCPROF_CALL_(kind, name)                                                                         \
 	do {                                                                                       \
 		void (*allocprof_call_)(int, const char *);                                        \
-		__asm__(".weak allocprof_mark_\n"                                                  \
-			"mov{q	allocprof_mark_@GOTPCREL(%%rip), %0|	%0, QWORD PTR allocprof_mark_@GOTPCREL[rip]}" \
-			: "=r"(allocprof_call_));                                                  \
+		__asm__(".weak allocprof_mark_\n" ALLOCPROF_LOAD_("allocprof_mark_") : "=r"(allocprof_call_)); \
 		if (__builtin_expect(allocprof_call_ != 0, 0)) {                                   \
 			allocprof_call_(kind, name);                                               \
 			/* No jump out of a frame that is gone then. */                            \
@@ -184,16 +191,15 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 
 /* clang-format off */
 /* A probe that is set at this note has a breakpoint in the place of the nop: so the program knows that probes count. */
-#if defined(__x86_64__) && !defined(__code_model_large__)
+#ifdef ALLOCPROF_LOAD_
 #define ALLOCPROF_SOURCE_(function, nop)                                                                    \
 	__asm__ __volatile__(ALLOCPROF_NOTE_TEXT_("allocprof_read", "\"figures\"", "")             \
-		".weak allocprof_read_\n"                                                          \
-		"mov{q	allocprof_read_@GOTPCREL(%%rip), %0|	%0, QWORD PTR allocprof_read_@GOTPCREL[rip]}\n" \
-		"movz{bl	990b(%%rip), %1|x	%1, BYTE PTR 990b[rip]}\n"                               \
+		".weak allocprof_read_\n" ALLOCPROF_LOAD_("allocprof_read_") ALLOCPROF_LOAD_NOP_    \
 		: "=&r"(function), "=r"(nop)                                                       \
 		:                                                                                  \
 		: "memory")
 #else
+#define ALLOCPROF_NOP_			 0
 #define ALLOCPROF_SOURCE_(function, nop) ((void)0)
 #endif
 /* clang-format on */
@@ -206,13 +212,13 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 static inline int allocprof_read(const char *region, struct allocprof_figures *figures)
 {
 	int (*function)(const char *, void *, unsigned long) = 0;
-	int nop = 0x90;
+	int nop = ALLOCPROF_NOP_;
 
 	ALLOCPROF_SOURCE_(function, nop);
 	__builtin_memset(figures, 0, sizeof(*figures));
 	if (function)
 		return function(region, figures, sizeof(*figures));
-	return nop != 0x90 ? ALLOCPROF_READ_PROBES : ALLOCPROF_READ_NOBODY;
+	return nop != ALLOCPROF_NOP_ ? ALLOCPROF_READ_PROBES : ALLOCPROF_READ_NOBODY;
 }
 
 #else
