@@ -31,7 +31,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 16
+#define INSIDE_VERSION 17
 
 /* File name of the library as it is installed. */
 #define INSIDE_FILE "liballocprof-inside.so"
@@ -100,6 +100,8 @@ struct inside_settings {
 	__u32 is_own;
 	__u32 events;	   /* LIVE: enum inside_events_mode */
 	__u32 event_parts; /* largest number of parts of a program's chunks of events */
+	__u32 arguments;   /* 1: programs tell their arguments */
+	__u32 pad;	   /* 0 */
 	/* LIVE: largest number of live blocks of all processes; 0: no limit. */
 	__u64 max_blocks;
 	/* The processor's time stamp counter was start_ticks when CLOCK_MONOTONIC was start_ns; a
@@ -159,6 +161,9 @@ enum inside_state {
 	INSIDE_READY, /* complete; this state is stored last */
 };
 
+/* Room for the arguments of a program, more than are kept in recordings. */
+#define INSIDE_ARGUMENT_BYTES 264
+
 /* A program in a process: an exec makes a new one. */
 struct inside_program {
 	__u32 state;	   /* enum inside_state */
@@ -178,6 +183,9 @@ struct inside_program {
 	__u64 library, library_end;
 	__u64 mappings;
 	__u64 events; /* offset of a struct inside_events; 0: the program has had no event */
+	/* The beginning of /proc/self/cmdline, and its length; 0: it is not known, as of INSIDE_BORN_FORK without is_own. */
+	__u32 argument_bytes, pad;
+	char arguments[INSIDE_ARGUMENT_BYTES];
 };
 
 /* Event of a call, or of the end of a block. */
@@ -683,7 +691,7 @@ struct inside_header {
 	__u64 origin; /* is_own: offset of a struct inside_origin */
 };
 
-_Static_assert(sizeof(struct inside_program) == 232, "inside_program is ABI");
+_Static_assert(sizeof(struct inside_program) == 504, "inside_program is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
 _Static_assert(sizeof(struct inside_event) == 80, "inside_event is ABI");
 _Static_assert(INSIDE_PAGE % sizeof(struct inside_event_chunk) == 0, "chunks fill pages");

@@ -48,6 +48,7 @@ enum {
 	OPT_BACKTRACE,
 	OPT_WHERE_LOGGED,
 	OPT_NO_CHECKPOINTS,
+	OPT_NO_ARGUMENTS,
 	OPT_DUMP_AT,
 	OPT_KEEP,
 	OPT_BEGIN_AT,
@@ -95,6 +96,8 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_VERBOSE,
 	{ "no-symbols", OPT_NO_SYMBOLS, NULL, 0,
 	  "Do not look up names; `allocprof symbolize` can do it later", 0 },
+	{ "no-arguments", OPT_NO_ARGUMENTS, NULL, 0,
+	  "Keep only the names of programs, not their arguments, which may have secrets", 0 },
 	{ "no-checkpoints", OPT_NO_CHECKPOINTS, NULL, 0,
 	  "Do not save the recording so far in FILE.partial", 0 },
 	SYMBOL_OPTION_DEBUG_DIR,
@@ -266,6 +269,9 @@ static int parse_record(int key, char *arg, struct options_input *input)
 		return 0;
 	case OPT_NO_CHECKPOINTS:
 		options->no_checkpoints = true;
+		return 0;
+	case OPT_NO_ARGUMENTS:
+		options->measure.session.omits_arguments = true;
 		return 0;
 	case OPT_DEBUG_DIR:
 	case OPT_NO_DEBUGINFOD:

@@ -47,16 +47,19 @@ static int parse_by(struct view_choice *choice, const char *list, struct error *
 			choice->by_process = choice->by_pid = true;
 		} else if (len == strlen("cgroup") && !strncmp(list, "cgroup", len)) {
 			choice->by_process = choice->by_group = true;
+		} else if (len == strlen("arguments") && !strncmp(list, "arguments", len)) {
+			choice->by_process = choice->by_arguments = true;
 		} else {
 			return error__set(
 				error, -EINVAL,
-				"unknown root '%.*s'; --by takes process, pid, cgroup or thread, or thread and "
+				"unknown root '%.*s'; --by takes process, pid, arguments, cgroup or thread, or thread and "
 				"one of these with a comma",
 				(int)len, list);
 		}
-		if (choice->by_pid && choice->by_group)
-			return error__set(error, -EINVAL,
-					  "--by takes one of pid and cgroup; leave one out");
+		if (choice->by_pid + choice->by_group + choice->by_arguments > 1)
+			return error__set(
+				error, -EINVAL,
+				"--by takes one of pid, arguments and cgroup; leave the others out");
 		if (!list[len])
 			return 0;
 		list += len + 1;
@@ -126,9 +129,10 @@ static int make_view(const struct view_choice *choice, struct profile *profile,
 int view_choice__open(const struct view_choice *choice, struct profile *profile,
 		      struct stack_view **view, struct error *error)
 {
-	int err = (choice->by_group ? profile__label_by_group(profile)
-		   : choice->by_pid ? profile__label_by_pid(profile)
-				    : 0)
+	int err = (choice->by_group	  ? profile__label_by_group(profile)
+		   : choice->by_arguments ? profile__label_by_arguments(profile)
+		   : choice->by_pid	  ? profile__label_by_pid(profile)
+					  : 0)
 			  ?: make_view(choice, profile, view, error);
 
 	if (err == -ENOMEM)

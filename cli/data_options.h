@@ -40,7 +40,7 @@ enum {
 #define VIEW_OPTIONS(by_default) \
 	VIEW_FRAME_OPTIONS, \
 	{ "by", OPT_BY, "LIST", 0, "Begin stacks with the names of these: process, pid (its name and " \
-	  "number), cgroup (container or unit) or thread, or two with a comma (default: " by_default ")", 2 }
+	  "number), arguments, cgroup (container or unit) or thread, or two with a comma (default: " by_default ")", 2 }
 /* clang-format on */
 
 /* How stacks are shown. Zeroed it is the default. The caller owns the strings. */
@@ -48,8 +48,9 @@ struct view_choice {
 	struct stack_view_options options; /* all options except the wrappers */
 	/* Set by --by; the command folded always shows the process. */
 	bool by_process, by_thread;
-	bool by_pid;   /* processes have their numbers beside their names */
-	bool by_group; /* processes have the names of their control groups */
+	bool by_pid;	   /* processes have their numbers beside their names */
+	bool by_group;	   /* processes have the names of their control groups */
+	bool by_arguments; /* processes have their command lines */
 	const char *wrappers_path, *demangle_command;
 };
 

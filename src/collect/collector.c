@@ -325,14 +325,15 @@ static void end_program(struct collector *collector, const struct ap_process_rec
 				     record->time_ns, execed);
 }
 
-/* Returns whether the process that has the number now is the one that began a program at @time_ns. */
+/* Returns whether the process that has the number now is the one that began a program at @time_ns, and does not exit: then
+ * what was just read of it is the program's. The kernel says of a process that exits that it is in no group and has no arguments. */
 static bool still_runs(pid_t pid, __u64 time_ns)
 {
 	__u64 tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
 	__u64 asleep_ns = clock__ns(CLOCK_BOOTTIME) - clock__now_ns();
 	struct proc_stat stat;
 
-	return !proc_stat__read(pid, &stat) &&
+	return !proc_stat__read(pid, &stat) && !(stat.flags & PROC_IS_EXITING) &&
 	       stat.start_ticks * tick_ns <= time_ns + asleep_ns + tick_ns;
 }
 
@@ -366,12 +367,11 @@ static char *find_group(const struct collector *collector, const struct ap_proce
 			const struct program *parent)
 {
 	const char *joined = collector->options.joined_group, *group = NULL;
-	char *path = NULL;
+	char *path = control_group__read(record->pid);
 
-	if (still_runs(record->pid, record->time_ns))
-		path = control_group__read(record->pid);
-	if (path)
+	if (path && still_runs(record->pid, record->time_ns))
 		return path;
+	free(path);
 	if (parent && parent->process)
 		group = collector->profile->processes[parent->process - 1].group;
 	else if (joined && control_group__container(joined))
@@ -389,6 +389,29 @@ static int place_program(struct collector *collector, const struct ap_process_re
 	if (!group)
 		return 0;
 	return name ? profile__set_group(collector->profile, process, group, name) : -ENOMEM;
+}
+
+/* Keeps the command line of a program that has just begun: its parent's, from which it was forked, or as it is read. It may
+ * have executed another program since, which mostly has another name: then nothing is kept. */
+static int keep_arguments(struct collector *collector, const struct ap_process_record *record,
+			  const struct program *parent, __u32 process)
+{
+	struct profile *profile = collector->profile;
+	_cleanup_(free_ptr) char *text = NULL, *comm = NULL;
+
+	if (record->event == AP_PROCESS_FORKED && parent && parent->process) {
+		const char *arguments = profile->processes[parent->process - 1].arguments;
+
+		return arguments ? profile__set_arguments(profile, process, arguments) : 0;
+	}
+	if (!collector->options.reads_arguments)
+		return 0;
+	text = proc_command__read(record->pid, COLLECTOR_MOST_ARGUMENT_BYTES);
+	comm = proc_comm__read(record->pid);
+	if (!text || !comm || strcmp(comm, profile->processes[process - 1].comm) != 0 ||
+	    !still_runs(record->pid, record->time_ns))
+		return 0;
+	return profile__set_arguments(profile, process, text);
 }
 
 static int handle_process(struct collector *collector, const struct ap_process_record *record)
@@ -429,9 +452,9 @@ static int handle_process(struct collector *collector, const struct ap_process_r
 	comm[AP_COMM_LEN] = '\0';
 	err = profile__add_process(collector->profile, parent ? parent->process : 0, record->pid,
 				   record->time_ns, comm, &program->process);
-	return err || !collector->options.reads_groups
-		       ? err
-		       : place_program(collector, record, parent, program->process);
+	if (!err && collector->options.reads_groups)
+		err = place_program(collector, record, parent, program->process);
+	return err ?: keep_arguments(collector, record, parent, program->process);
 }
 
 int collector__handle_record(struct collector *collector, const void *record, size_t size)

@@ -18,11 +18,15 @@ struct mapping_event;
 struct profile;
 struct symbols;
 
+/* How many bytes of a command line are kept. */
+#define COLLECTOR_MOST_ARGUMENT_BYTES 256
+
 struct collector_options {
 	struct profile *profile; /* owned by the caller */
 	struct table_loader_options tables;
 	__u32 max_depth;
 	bool reads_groups; /* the control groups of processes are read in /proc when they begin */
+	bool reads_arguments; /* so are their command lines, unless they were forked */
 	/* The control group whose processes are followed when they execute a program; NULL: there is none.
 	 * The caller's, for as long as the collector is used. */
 	const char *joined_group;

@@ -94,9 +94,10 @@ struct session_options {
 	const char *events_path;
 	/* With events_path: which blocks the log has; NULL: all. */
 	const struct event_log_choice *events_choice;
-	bool throttle; /* slow the target down rather than lose events of the log */
-	bool regions;  /* count by the program's regions, too */
-	bool follow;   /* follow children */
+	bool throttle;	      /* slow the target down rather than lose events of the log */
+	bool regions;	      /* count by the program's regions, too */
+	bool follow;	      /* follow children */
+	bool omits_arguments; /* keep no arguments of processes, and none of the command */
 	/* With running processes: a process that starts later is measured, too, if it has this; NULL:
 	 * none is. */
 	const struct process_joining *joins;

@@ -233,6 +233,7 @@ static bool take_settings(void)
 		at += !!*at;
 	}
 	settings->stacks = 1;
+	settings->arguments = 1;
 	settings->recorded = AP_ALL_FUNCTIONS & ~AP_FREEING;
 	if (output.sample_bytes)
 		ap_sample__configure(output.sample_bytes, &settings->sampling);
@@ -329,23 +330,6 @@ static char *make_path(char *path, const char *stop)
 	return end;
 }
 
-/* Reads a text of at most @size - 1 bytes. Returns its length. */
-static __u32 read_text(const char *path, char *text, size_t size)
-{
-	int fd = sys__open(path, O_RDONLY);
-	size_t n = 0;
-	long part;
-
-	text[0] = 0;
-	if (fd < 0)
-		return 0;
-	while (n < size - 1 && (part = sys__read(fd, text + n, size - 1 - n)) > 0)
-		n += part;
-	sys__close(fd);
-	text[n] = 0;
-	return n;
-}
-
 static bool add_origin(struct inside_header *header)
 {
 	struct new_utsname names = { 0 };
@@ -359,8 +343,8 @@ static bool add_origin(struct inside_header *header)
 	origin->monotonic_ns = sys__now_ns();
 	origin->sample_bytes = output.sample_bytes;
 	origin->command_bytes =
-		read_text("/proc/self/cmdline", origin->command, sizeof(origin->command));
-	read_text("/proc/sys/kernel/random/boot_id", origin->boot_id, sizeof(origin->boot_id));
+		sys__read_text("/proc/self/cmdline", origin->command, sizeof(origin->command));
+	sys__read_text("/proc/sys/kernel/random/boot_id", origin->boot_id, sizeof(origin->boot_id));
 	sys(__NR_uname, (long)&names, 0, 0, 0, 0, 0);
 	text__append(origin->kernel, origin->kernel + sizeof(origin->kernel), names.release);
 	header->origin = offset;
@@ -378,8 +362,8 @@ static void set_clock(struct inside_settings *settings)
 	if (settings->mode != INSIDE_LIVE || sys(__NR_prctl, PR_GET_TSC, (long)&mode, 0, 0, 0, 0) ||
 	    mode != PR_TSC_ENABLE)
 		return;
-	read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-		  sizeof(source));
+	sys__read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		       sizeof(source));
 	if ((text__equal(source, "tsc\n") || text__equal(source, "kvm-clock\n")) &&
 	    !sys__read_clocks(&settings->start_ns, &settings->start_ticks))
 		settings->start_ticks = 0;

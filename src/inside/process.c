@@ -175,6 +175,10 @@ static bool add_program(enum inside_birth birth)
 	program->mappings = spared__address();
 	program->pid_namespace = sys__pid_namespace();
 	sys__comm(program->comm);
+	/* A process that ran before, or was forked, may have forbidden itself to open files; one that has just made its own has not. */
+	if ((birth == INSIDE_BORN_EXEC || output__is_on()) && process.header->settings.arguments)
+		program->argument_bytes = sys__read_text("/proc/self/cmdline", program->arguments,
+							 sizeof(program->arguments));
 	process.program = index + 1;
 	process.inherits = birth == INSIDE_BORN_FORK;
 	live__begin(program);

@@ -52,6 +52,22 @@ void sys__close(int fd)
 	sys(__NR_close, fd, 0, 0, 0, 0, 0);
 }
 
+__u32 sys__read_text(const char *path, char *text, size_t size)
+{
+	int fd = sys__open(path, O_RDONLY);
+	size_t n = 0;
+	long part;
+
+	text[0] = 0;
+	if (fd < 0)
+		return 0;
+	while (n < size - 1 && (part = sys__read(fd, text + n, size - 1 - n)) > 0)
+		n += part;
+	sys__close(fd);
+	text[n] = 0;
+	return n;
+}
+
 long sys__size(int fd)
 {
 	return sys(__NR_lseek, fd, 0, SEEK_TO_END, 0, 0, 0);

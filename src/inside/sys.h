@@ -71,6 +71,8 @@ long sys__read(int fd, void *buffer, size_t size);
 /* Reads all @size bytes at @offset. Returns 0 or -EIO. */
 int sys__read_at(int fd, void *buffer, size_t size, __u64 offset);
 void sys__close(int fd);
+/* Reads a text of at most @size - 1 bytes, behind which a 0 is put. Returns its length; 0 if the file cannot be opened. */
+__u32 sys__read_text(const char *path, char *text, size_t size);
 /* Returns the size of the file in bytes, or a negative errno. */
 long sys__size(int fd);
 #define SEEK_TO_END 2

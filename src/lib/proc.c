@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "file.h"
+#include "text.h"
 
 /* A limit for files that are read as text. */
 #define MOST_BYTES 65536
@@ -25,6 +27,68 @@ char *proc_file__read(pid_t pid, const char *name, size_t *size)
 		return NULL;
 	if (size)
 		*size = length;
+	return text;
+}
+
+/* Prints the words of a command line. A program that sets its title has only one word there, with
+ * spaces. */
+static void print_words(const char *text, size_t size, FILE *to)
+{
+	if (strlen(text) >= size) {
+		fputs(text, to);
+		return;
+	}
+	for (const char *word = text; word < text + size; word += strlen(word) + 1) {
+		if (word > text)
+			fputc(' ', to);
+		shell_word__print(word, to);
+	}
+}
+
+char *proc_command__text(char *words, size_t size, size_t most)
+{
+	char *command = NULL;
+	size_t made;
+	bool is_cut;
+	FILE *to;
+
+	while (size && !words[size - 1])
+		size--;
+	to = size ? open_memstream(&command, &made) : NULL;
+	if (!to)
+		return NULL;
+	is_cut = size > most;
+	size = is_cut ? most : size;
+	words[size] = '\0';
+	print_words(words, size, to);
+	if (is_cut)
+		fputs("...", to);
+	if (fclose(to)) {
+		free(command);
+		return NULL;
+	}
+	utf8__clean(command);
+	return command;
+}
+
+char *proc_command__read(pid_t pid, size_t most)
+{
+	size_t size;
+	_cleanup_(free_ptr) char *words = proc_file__read(pid, "cmdline", &size);
+
+	return words ? proc_command__text(words, size, most) : NULL;
+}
+
+char *proc_comm__read(pid_t pid)
+{
+	size_t size;
+	char *text = proc_file__read(pid, "comm", &size);
+
+	if (!text)
+		return NULL;
+	if (size && text[size - 1] == '\n')
+		text[size - 1] = '\0';
+	utf8__clean(text);
 	return text;
 }
 

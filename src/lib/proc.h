@@ -14,6 +14,17 @@
  */
 char *proc_file__read(pid_t pid, const char *name, size_t *size);
 
+/*
+ * Returns the command line of the process as a shell would take it, or the title that it has given itself,
+ * which the caller frees; of one with more than @most bytes these, and "..." behind them. Returns NULL if it
+ * cannot be read or the process has none, or if there is no memory.
+ */
+char *proc_command__read(pid_t pid, size_t most);
+/* Does the same for @size bytes of such a file, behind which is room for one more. */
+char *proc_command__text(char *words, size_t size, size_t most);
+/* Returns the name of the process's first thread, which the caller frees; NULL as above. */
+char *proc_comm__read(pid_t pid);
+
 /* A line of /proc/PID/maps. */
 struct proc_mapping {
 	__u64 start, end, offset; /* addresses of the mapping, and its offset in the file */

@@ -85,6 +85,9 @@ struct preload_program {
 	bool is_fork;	/* forked from @before, or from an unknown program; else begun by an exec */
 	__u64 begin_ns; /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN + 1];
+	/* Its words, each with a 0 behind it, and their length; 0: they are not known. */
+	char arguments[INSIDE_ARGUMENT_BYTES + 1];
+	__u32 argument_bytes;
 };
 
 /* A program that processes have executed and that the library could not be preloaded into. */

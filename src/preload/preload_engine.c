@@ -260,6 +260,8 @@ static int open_collector(struct preload_engine *engine, struct error *error)
 		.tables.tables = unwind_tables__new(&writer),
 		.max_depth = engine->options.max_depth,
 		.reads_groups = true,
+		/* The programs that the library begins in tell them. */
+		.reads_arguments = !engine->options.omits_arguments && !engine->options.launches,
 		.sample = engine->options.sample_bytes,
 		.sample_unit_shift = engine->sample_unit_shift,
 		.within = engine->within ? code_within : NULL,
@@ -318,6 +320,7 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 							: INSIDE_EVENTS,
 			.event_parts = event_parts(options->limits.ring_bytes),
 			.follow = options->follow,
+			.arguments = options->stacks && !options->omits_arguments,
 			.wait_ms = WAIT_MS,
 			.max_live_shift = PRELOAD_MAX_LIVE_SHIFT,
 			.recorded = options->functions & (options->live ? ~AP_FREEING : ~0ULL),

@@ -12,6 +12,7 @@
 #include "collector.h"
 #include "live_collector.h"
 #include "proc.h"
+#include "profile.h"
 #include "target.h"
 
 /* Returns a number of an address space for the program. Programs never share one. */
@@ -42,6 +43,23 @@ static int handle(struct preload_engine *engine, const struct ap_process_record 
 static __u64 end_generation(const struct preload_program *program)
 {
 	return program->end == INSIDE_RUNS ? ~0ULL : program->end_generation;
+}
+
+/* A forked program that tells none has its parent's, and of one that ran before the collector has read them. */
+static int keep_arguments(struct preload_engine *engine, const struct preload_program *program,
+			  size_t index)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	char words[sizeof(program->arguments)];
+
+	if (!engine->collector || !program->argument_bytes)
+		return 0;
+	memcpy(words, program->arguments, sizeof(words));
+	text = proc_command__text(words, program->argument_bytes, COLLECTOR_MOST_ARGUMENT_BYTES);
+	return text ? profile__set_arguments(engine->profile,
+					     collector__process_of(engine->collector, index + 1),
+					     text)
+		    : 0;
 }
 
 static int begin_program(struct preload_engine *engine, const struct preload_results *counted,
@@ -82,7 +100,7 @@ static int begin_program(struct preload_engine *engine, const struct preload_res
 	if (!record.parent)
 		record.event = AP_PROCESS_SEEDED;
 	engine->programs[index] = PROGRAM_RUNS;
-	return handle(engine, &record);
+	return handle(engine, &record) ?: keep_arguments(engine, program, index);
 }
 
 static int end_program(struct preload_engine *engine, const struct preload_results *counted,

@@ -277,6 +277,9 @@ static int take_program(struct reader *reader, __u32 index, const void *element)
 	to->end_ns = time_of(reader, program->end_ns);
 	to->end_generation = program->end_generation;
 	copy_text(to->comm, program->comm, sizeof(program->comm));
+	if (program->argument_bytes < sizeof(program->arguments))
+		to->argument_bytes = program->argument_bytes;
+	memcpy(to->arguments, program->arguments, to->argument_bytes);
 	parents = pid_programs__find(&reader->pids, program->pid_namespace, to->parent);
 	if (parents)
 		to->parent_program = parents->last;

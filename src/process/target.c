@@ -404,63 +404,11 @@ void target__close(struct target *target)
 /* How many children are listed; a server may have thousands, of which a reader needs only some. */
 #define MOST_CHILDREN 64
 
-/* Returns the first @most bytes of a file in the process's directory, without 0 bytes at their
- * end; NULL with *@size 0 if there are none. */
-static char *read_file(pid_t pid, const char *name, size_t most, size_t *size)
+/* Returns the command line, or the name alone; NULL if the process has ended, or there is no memory. */
+static char *read_command(pid_t pid, bool arguments)
 {
-	_cleanup_(close_fd) int fd = -1;
-	char path[64], *text;
-
-	*size = 0;
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || text_file__read(fd, most, &text, size))
-		return NULL;
-	while (*size && (!text[*size - 1] || text[*size - 1] == '\n'))
-		--*size;
-	if (*size)
-		return text;
-	free(text);
-	return NULL;
-}
-
-/* Prints the words of a command line. A program that sets its title has only one word there, with
- * spaces. */
-static void print_words(const char *text, size_t size, FILE *to)
-{
-	if (strlen(text) >= size) {
-		fputs(text, to);
-		return;
-	}
-	for (const char *word = text; word < text + size; word += strlen(word) + 1) {
-		if (word > text)
-			fputc(' ', to);
-		shell_word__print(word, to);
-	}
-}
-
-/* Returns the command line; NULL if the process has ended, or there is no memory. */
-static char *read_command(pid_t pid)
-{
-	_cleanup_(free_ptr) char *words = NULL;
-	char *command = NULL;
-	size_t size, made;
-	FILE *to;
-
-	words = read_file(pid, "cmdline", MOST_COMMAND_BYTES, &size);
-	if (!words)
-		words = read_file(pid, "comm", MOST_COMMAND_BYTES, &size);
-	to = words ? open_memstream(&command, &made) : NULL;
-	if (!to)
-		return NULL;
-	words[size] = '\0';
-	print_words(words, size, to);
-	if (fclose(to)) {
-		free(command);
-		return NULL;
-	}
-	utf8__clean(command);
-	return command;
+	return (arguments ? proc_command__read(pid, MOST_COMMAND_BYTES) : NULL)
+		       ?: proc_comm__read(pid);
 }
 
 /* A name of programs, and how many processes have it. */
@@ -493,13 +441,10 @@ static char *name_programs(const struct target *target)
 	if (!to)
 		return NULL;
 	for (size_t i = 0; i < target__n_processes(target); i++) {
-		_cleanup_(free_ptr) char *name =
-			read_file(target__process(target, i), "comm", MOST_CHILD_BYTES, &size);
+		_cleanup_(free_ptr) char *name = proc_comm__read(target__process(target, i));
 
-		if (name) {
-			name[size] = '\0';
+		if (name)
 			n = count_name(counts, n, name);
-		}
 	}
 	for (size_t i = 0; i < n; i++) {
 		fprintf(to, "%s%s", i ? ", " : "", counts[i].name);
@@ -514,10 +459,11 @@ static char *name_programs(const struct target *target)
 	return text;
 }
 
-void attached__read(const struct target *target, struct attached *out)
+void attached__read(const struct target *target, bool arguments, struct attached *out)
 {
-	*out = (struct attached){ .command = target->n_fellows ? name_programs(target)
-							       : read_command(target->pid) };
+	*out = (struct attached){ .command = target->n_fellows
+						     ? name_programs(target)
+						     : read_command(target->pid, arguments) };
 	for (size_t i = 0; i < target__n_processes(target); i++) {
 		struct proc_memory memory;
 
@@ -533,15 +479,15 @@ void attached__release(struct attached *attached)
 	attached->command = attached->children = NULL;
 }
 
-static void print_child(pid_t pid, FILE *to)
+static void print_child(pid_t pid, bool arguments, FILE *to)
 {
-	_cleanup_(free_ptr) char *command = read_command(pid);
+	_cleanup_(free_ptr) char *command = read_command(pid, arguments);
 
 	if (command)
 		fprintf(to, "%d %.*s\n", pid, MOST_CHILD_BYTES, command);
 }
 
-int attached__list_children(const struct target *target, char **lines)
+int attached__list_children(const struct target *target, bool arguments, char **lines)
 {
 	DIR *directory = opendir("/proc");
 	const struct dirent *entry;
@@ -560,7 +506,7 @@ int attached__list_children(const struct target *target, char **lines)
 		if (child <= 0 || proc_stat__read(child, &stat) || stat.state == 'Z' ||
 		    !target__has(target, stat.parent) || target__has(target, child))
 			continue;
-		print_child(child, to);
+		print_child(child, arguments, to);
 		n++;
 	}
 	closedir(directory);

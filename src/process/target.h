@@ -92,11 +92,12 @@ struct attached {
 	char *children;	 /* as attached__list_children() has it */
 };
 
-void attached__read(const struct target *target, struct attached *out);
+/* Without @arguments, of command lines only the names of programs. */
+void attached__read(const struct target *target, bool arguments, struct attached *out);
 void attached__release(struct attached *attached);
 
 /* Sets *@lines, which the caller frees, to a line "PID COMMAND" for each child of the processes that
  * is none of them, or to NULL if there is none or /proc cannot be read. Fails with -ENOMEM. */
-int attached__list_children(const struct target *target, char **lines);
+int attached__list_children(const struct target *target, bool arguments, char **lines);
 
 #endif

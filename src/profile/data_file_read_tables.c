@@ -68,6 +68,7 @@ union table_row {
 	struct profile_rss_sample rss_sample;
 	struct data_heap_row heap;
 	struct data_group_row group;
+	struct data_arguments_row arguments;
 	struct data_size_class_row size_class;
 	struct data_mapping_row mapping;
 };
@@ -601,6 +602,13 @@ static int add_group(struct data_reader *reader, const union table_row *row)
 				  row->group.name);
 }
 
+static int add_arguments(struct data_reader *reader, const union table_row *row)
+{
+	if (!row->arguments.process || row->arguments.process > reader->profile->n_processes)
+		return -EINVAL;
+	return profile__set_arguments(reader->profile, row->arguments.process, row->arguments.text);
+}
+
 static int add_heap(struct data_reader *reader, const union table_row *row)
 {
 	struct profile_heap heap = row->heap.heap;
@@ -666,6 +674,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "modules", add_module },
 		{ "processes", add_process },
 		{ "control_groups", add_group },
+		{ "arguments", add_arguments },
 		{ "threads", add_thread },
 		{ "functions", add_function },
 		{ "files", add_file },

@@ -414,6 +414,22 @@ static int write_groups(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static int write_arguments(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert arguments = { db, "arguments" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_processes && !err; i++) {
+		const struct profile_process *process = &profile->processes[i];
+
+		if (process->arguments)
+			err = data_insert__row(
+				&arguments,
+				&(struct data_arguments_row){ process->id, process->arguments });
+	}
+	return err;
+}
+
 /* Writes the tables of names. */
 static int write_names(sqlite3 *db, const struct profile *profile)
 {
@@ -436,7 +452,7 @@ static int write_all(sqlite3 *db, const struct profile *profile)
 		write_names,	write_ledger,	write_runs,	 write_frames, write_counts,
 		write_blocks,	write_samples,	write_lifetimes, write_gaps,   write_ends,
 		write_resident, write_rounding, write_rss,	 write_heaps,  write_reach,
-		write_mappings, write_groups,
+		write_mappings, write_groups,	write_arguments,
 	};
 	char application_id[64];
 	int err;

@@ -46,6 +46,9 @@ COLUMNS(processes) = {
 #define ROW struct data_group_row
 COLUMNS(control_groups) = { NUMBER(process), NAME(path), NAME(name), { 0 } };
 #undef ROW
+#define ROW struct data_arguments_row
+COLUMNS(arguments) = { NUMBER(process), NAME(text), { 0 } };
+#undef ROW
 #define ROW struct profile_thread
 COLUMNS(threads) = { ID(id), NUMBER(process), NAME(name), { 0 } };
 #undef ROW
@@ -188,6 +191,12 @@ const struct data_table data_tables[] = {
 	  "and as name what reports call it, which is the container, the unit or the last part of the path. Of a program "
 	  "that ended before it is what its parent had.",
 	  .columns = control_groups, .key = "process", .may_lack = true },
+	{ "arguments",
+	  "Command lines of programs as a shell would take them, or titles that they have given themselves, as far as they "
+	  "could be read: the first 256 bytes, and ... where there is more. Empty after record --no-arguments. A forked process "
+	  "has those of its parent. With the engine uprobes those of a program that ends within some milliseconds may not have been "
+	  "read in time.",
+	  .columns = arguments, .key = "process", .may_lack = true },
 	{ "threads", "Threads of a program that had the same name when they called.",
 	  .columns = threads },
 	{ "functions",

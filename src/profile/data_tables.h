@@ -75,6 +75,10 @@ struct data_group_row {
 	__u32 process;
 	const char *path, *name;
 };
+struct data_arguments_row {
+	__u32 process;
+	const char *text;
+};
 struct data_size_class_row {
 	struct profile_size_class sizes;
 	const char *rule;

@@ -97,6 +97,7 @@ void profile__free(struct profile *profile)
 		free(profile->processes[i].comm);
 		free(profile->processes[i].group);
 		free(profile->processes[i].group_name);
+		free(profile->processes[i].arguments);
 		free(profile->processes[i].label);
 	}
 	for (size_t i = 0; i < profile->n_threads; i++)
@@ -159,19 +160,48 @@ int profile__set_group(struct profile *profile, __u32 process, const char *group
 	return 0;
 }
 
+int profile__set_arguments(struct profile *profile, __u32 process, const char *arguments)
+{
+	struct profile_process *to = &profile->processes[process - 1];
+	char *copy = strdup(arguments);
+
+	if (!copy)
+		return -ENOMEM;
+	free(to->arguments);
+	to->arguments = copy;
+	return 0;
+}
+
+static int set_label(struct profile_process *process, const char *text)
+{
+	char *label = strdup(text);
+
+	if (!label)
+		return -ENOMEM;
+	free(process->label);
+	process->label = label;
+	return 0;
+}
+
 int profile__label_by_group(struct profile *profile)
 {
-	for (size_t i = 0; i < profile->n_processes; i++) {
-		struct profile_process *process = &profile->processes[i];
-		char *label = strdup(process->group_name ?: "[unknown group]");
+	int err = 0;
 
-		if (!label)
-			return -ENOMEM;
-		free(process->label);
-		process->label = label;
-	}
-	profile->is_labelled_by_group = true;
-	return 0;
+	for (size_t i = 0; i < profile->n_processes && !err; i++)
+		err = set_label(&profile->processes[i],
+				profile->processes[i].group_name ?: "[unknown group]");
+	profile->is_labelled_by_group = !err;
+	return err;
+}
+
+int profile__label_by_arguments(struct profile *profile)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_processes && !err; i++)
+		err = set_label(&profile->processes[i],
+				profile->processes[i].arguments ?: profile->processes[i].comm);
+	return err;
 }
 
 int profile__label_by_pid(struct profile *profile)

@@ -47,6 +47,8 @@ struct profile_process {
 	/* Path of the control group that it began in, and what reports call that: a container, a unit
 	 * or the last part of the path. Owned; NULL: unknown. */
 	char *group, *group_name;
+	/* The beginning of its command line as a shell would take it. Owned; NULL: unknown. */
+	char *arguments;
 	char *label; /* what reports call it, if that is not comm; owned, and in no data file */
 };
 
@@ -564,8 +566,12 @@ bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct pro
 __u32 profile__last_epoch(const struct profile *profile);
 /* Keeps the process's control group. Returns 0 or -ENOMEM. */
 int profile__set_group(struct profile *profile, __u32 process, const char *group, const char *name);
+/* Keeps the process's command line. Returns 0 or -ENOMEM. */
+int profile__set_arguments(struct profile *profile, __u32 process, const char *arguments);
 /* Has reports call a process by the name of its control group. Returns 0 or -ENOMEM. */
 int profile__label_by_group(struct profile *profile);
+/* Has reports call a process by its command line, or by its name where that is not known. Returns 0 or -ENOMEM. */
+int profile__label_by_arguments(struct profile *profile);
 /* Has reports tell processes of one name apart, by their numbers. Returns 0 or -ENOMEM. */
 int profile__label_by_pid(struct profile *profile);
 /* Returns what reports call a process. */

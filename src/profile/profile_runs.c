@@ -182,6 +182,9 @@ static int copy_processes(struct profile_copy *copy)
 		if (process->group)
 			err = profile__set_group(copy->to, copy->processes[i], process->group,
 						 process->group_name);
+		if (!err && process->arguments)
+			err = profile__set_arguments(copy->to, copy->processes[i],
+						     process->arguments);
 	}
 	for (size_t i = 0; i < copy->from->n_threads && !err; i++) {
 		const struct profile_thread *thread = &copy->from->threads[i];

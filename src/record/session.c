@@ -228,10 +228,11 @@ int session__attach(struct session *session, struct process_set *set, struct err
 	if (!err)
 		err = attach_late(session, set, error);
 	if (!err)
-		attached__read(target, &session->attached);
+		attached__read(target, !session->options.omits_arguments, &session->attached);
 	/* Those among them that are not followed were there before. */
 	if (!err && session->options.follow)
-		err = attached__list_children(target, &session->attached.children);
+		err = attached__list_children(target, !session->options.omits_arguments,
+					      &session->attached.children);
 	if (!err && target__has_ended(target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set",
 				 target->pid);

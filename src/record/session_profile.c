@@ -159,8 +159,8 @@ static int make_lines(const struct session *session, lines_fn *print, char **lin
 	return 0;
 }
 
-/* Sets the command, quoted for a shell. */
-static int set_command(struct profile *profile, char *const argv[])
+/* Sets the command, quoted for a shell; without @arguments its first word alone. */
+static int set_command(struct profile *profile, char *const argv[], bool arguments)
 {
 	_cleanup_(free_ptr) char *command = NULL;
 	size_t size;
@@ -168,7 +168,7 @@ static int set_command(struct profile *profile, char *const argv[])
 
 	if (!text)
 		return -ENOMEM;
-	for (size_t i = 0; argv[i]; i++) {
+	for (size_t i = 0; argv[i] && (!i || arguments); i++) {
 		if (i)
 			fputc(' ', text);
 		shell_word__print(argv[i], text);
@@ -515,7 +515,8 @@ static int set_attached(const struct session *session)
 		err = set_number(profile, "attached_rss_bytes", attached->rss_bytes);
 	/* Where children are followed those that begin meanwhile need not be listed. */
 	if (!err && !session->options.follow)
-		err = attached__list_children(&session->target, &children);
+		err = attached__list_children(&session->target, !session->options.omits_arguments,
+					      &children);
 	else if (!err && attached->children && (children = strdup(attached->children)))
 		keep_unmeasured(profile, children);
 	return !err && children && *children
@@ -554,7 +555,9 @@ static int set_target(const struct session *session)
 
 	*run = target_run(session);
 	snprintf(elapsed, sizeof(elapsed), "%.6f", run->elapsed_seconds);
-	err = run->is_attached ? set_attached(session) : set_command(profile, session->argv);
+	err = run->is_attached
+		      ? set_attached(session)
+		      : set_command(profile, session->argv, !session->options.omits_arguments);
 	/* How the processes of salvaged files have ended only their parents know. */
 	if (!err && !run->is_attached && !run->runs && !session->salvaged)
 		err = set_number(profile, "exit_status", run->exit_status);

@@ -20,6 +20,7 @@ const char *const where_columns[] = {
 	[WHERE_THREAD] = "thread",
 	[WHERE_PROCESS] = "process",
 	[WHERE_PID] = "pid",
+	[WHERE_ARGUMENTS] = "arguments",
 	[WHERE_CGROUP] = "cgroup",
 	[WHERE_RUN] = "run",
 	[WHERE_DURATION] = "duration",
@@ -305,6 +306,7 @@ static int connect_table(sqlite3 *db, void *context, int n, const char *const *w
 	for (int i = 0; i < WHERE_COLUMNS; i++) {
 		size_t len = strlen(sql);
 		bool is_text = WHERE_BIT(i) & (WHERE_BIT(WHERE_THREAD) | WHERE_BIT(WHERE_PROCESS) |
+					       WHERE_BIT(WHERE_ARGUMENTS) |
 					       WHERE_BIT(WHERE_CGROUP) | WHERE_BIT(WHERE_FUNCTION) |
 					       WHERE_BIT(WHERE_CALLER) | WHERE_BIT(WHERE_MODULE));
 
@@ -475,6 +477,10 @@ static int get_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int
 		break;
 	case WHERE_PROCESS:
 		set_text(context, profile->processes[count->process - 1].comm);
+		break;
+	case WHERE_ARGUMENTS:
+		if (profile->processes[count->process - 1].arguments)
+			set_text(context, profile->processes[count->process - 1].arguments);
 		break;
 	case WHERE_CGROUP:
 		if (profile->processes[count->process - 1].group_name)

@@ -244,6 +244,7 @@ static int open_collector(struct uprobe *uprobe, struct parser *parser, struct e
 		},
 		.max_depth = options->max_depth,
 		.reads_groups = true,
+		.reads_arguments = !options->omits_arguments,
 		.joined_group = options->joins ? options->joins->group : NULL,
 		.sample = options->sample_bytes,
 		.sample_unit_shift = uprobe->skeleton->rodata->config.sample_unit_shift,

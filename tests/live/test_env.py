@@ -81,7 +81,8 @@ def test_as_launched(run, allocprof, own, target, tmp_path, case):
     salvaged, said = own.salvage()
     assert rows(salvaged) == rows(recorded)
     assert salvaged.ledger == recorded.ledger and not salvaged.unbalanced() and not salvaged.gaps
-    assert sorted(salvaged.sql("SELECT comm, execed FROM processes")) == sorted(recorded.sql("SELECT comm, execed FROM processes"))
+    processes = "SELECT comm, execed, text FROM processes p LEFT JOIN arguments a ON a.process = p.id ORDER BY comm, text"
+    assert salvaged.sql(processes) == recorded.sql(processes)
     assert salvaged.meta["salvaged"] == str(len(own.files())) and "exit_status" not in salvaged.meta
     assert "not complete" not in said
 
