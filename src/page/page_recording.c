@@ -119,7 +119,7 @@ static json_object *ledger_of(const struct profile *profile)
 	return list;
 }
 
-/* An element is [pid, name]. */
+/* An element is [pid, name, command line, name of the control group]; the last two are null where they are not known. */
 static json_object *processes_of(const struct profile *profile)
 {
 	json_object *list = json_object_new_array();
@@ -129,6 +129,8 @@ static json_object *processes_of(const struct profile *profile)
 
 		json_object_array_add(entry, json__count(profile->processes[i].pid));
 		json_object_array_add(entry, json__string(profile->processes[i].comm));
+		json_object_array_add(entry, text_or_null(profile->processes[i].arguments));
+		json_object_array_add(entry, text_or_null(profile->processes[i].group_name));
 		json_object_array_add(list, entry);
 	}
 	return list;

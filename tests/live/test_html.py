@@ -530,6 +530,39 @@ def test_programs(page, recorded, written, said):
 
 
 @in_chromium
+def test_control_groups(page, recorded, written, said, tmp_path):
+    """Where there are several, programs are below them, and bands are by them; arguments stand beside a process."""
+    data = tmp_path / "grouped.data"
+    data.write_bytes(recorded("leaves", command=("leaves",)).read_bytes())
+    with sqlite3.connect(data) as database:
+        database.executescript("""DELETE FROM control_groups; DELETE FROM arguments;
+            INSERT INTO control_groups SELECT id, '/' || (id % 2), 'web' || (id % 2) FROM processes;
+            INSERT INTO arguments SELECT id, '/usr/bin/leaves --number ' || id FROM processes""")
+        data_digest.renew(database)
+        pid, number = database.execute("SELECT pid, id FROM processes ORDER BY id LIMIT 1").fetchone()
+    shown = page(written(data))
+    browser = shown.browser
+    shown.show("threads")
+    found = dict(thread_rows(browser))
+    wanted = {name: said("report", data, "--where", f"cgroup = '{name}'")["selected"] for name in ("web0", "web1")}
+    assert {name: found[name] for name in wanted} == {name: totals["bytes"] for name, totals in wanted.items()}
+    names = browser.texts(".threads .name-cell")
+    assert any(name.endswith(f"leaves ({pid}) --number {number}") for name in names), names
+    browser.choose("#bands-by", "cgroup")
+    legend = browser.texts("#bands li")
+    assert sorted(text.split()[0] for text in legend) == ["web0", "web1"]
+    browser.click("#bands li button")
+    assert shown.cards() == figures(wanted[legend[0].split()[0]])
+    browser.evaluate("document.querySelector('#only').click()")
+    browser.choose("#bands-by", "process")
+    assert all("--number" in text for text in browser.texts("#bands li") if "others" not in text)
+    # Found by its arguments.
+    browser.click("#panel-threads input[type=search]")
+    browser.type(f"--number {number}")
+    assert [name for name, _ in thread_rows(browser)] == [f"web{number % 2}", "leaves", f"leaves ({pid})"]
+
+
+@in_chromium
 def test_tables_say_what_they_are_of(page, recorded, written):
     """A table either follows the moment and the span, or says that it does not."""
     data = recorded("study")
@@ -1204,7 +1237,7 @@ def test_hostile_names(page, recorded, written, tmp_path):
         everything = " ".join(HOSTILE)
         database.execute("UPDATE files SET path = '/' || ? || id", (everything,))
         database.execute("UPDATE modules SET path = '/' || replace(?, '/', '!') || id", (everything,))
-        for table, column in [("processes", "comm"), ("threads", "name"), ("meta", "value")]:
+        for table, column in [("processes", "comm"), ("arguments", "text"), ("control_groups", "name"), ("threads", "name"), ("meta", "value")]:
             where = " WHERE key IN ('command', 'start_time')" if table == "meta" else ""
             database.execute(f"UPDATE {table} SET {column} = ?{where}", (everything,))
         data_digest.renew(database)

@@ -6,7 +6,8 @@ import test from "node:test";
 import { FunctionTable, nodesWith, startOfBucket, sumHistogram } from "../../src/page/web/functions.js";
 import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint,
 	wholeRecording } from "../../src/page/web/moments.js";
-import { groupThreads, readRecording } from "../../src/page/web/recording.js";
+import { argumentsOf } from "../../src/page/web/names.js";
+import { countProcesses, groupThreads, readRecording } from "../../src/page/web/recording.js";
 import { kinds, nodesBelow, Trie } from "../../src/page/web/trie.js";
 
 /* Numbers that are the same each time. */
@@ -208,14 +209,28 @@ test("a recording from the blocks of a page", () => {
 });
 
 test("threads to select by", () => {
-	const recording = { meta: { processes: [[7, "make"], [8, "cc"], [9, "cc"]],
+	const recording = { meta: { processes: [[7, "make", null, null], [8, "cc", null, null], [9, "cc", null, null]],
 		threads: [[0, "make"], [1, "cc"], [2, "cc"], [2, "worker"]] } };
 	const list = (recordings, most) => groupThreads(recordings, most).map(
-		(group) => [group.process, group.pid, group.thread, group.threads, group.nProcesses]);
+		(group) => [group.process, group.pid, group.thread, group.threads, countProcesses([group])]);
 
 	assert.deepStrictEqual(list([recording], 3), [["make", 7, "make", [[0]], 1], ["cc", 8, "cc", [[1]], 1],
 		["cc", 9, "cc", [[2]], 1], ["cc", 9, "worker", [[3]], 1]]);
 	assert.deepStrictEqual(list([recording], 2), [["make", null, "make", [[0]], 1], ["cc", null, "cc", [[1, 2]], 2],
 		["cc", null, "worker", [[3]], 1]]);
 	assert.deepStrictEqual(list([recording, recording], 9)[1], ["cc", null, "cc", [[1, 2], [1, 2]], 2]);
+
+	const other = { meta: { ...recording.meta, processes: [[7, "make", "make -j", "a"], [8, "cc", "cc a.c", "a"], [9, "cc", "cc b.c", "b"]] } };
+	const told = (recordings, most) => groupThreads(recordings, most).map(({ cgroup, pid, command, thread }) => [cgroup, pid, command, thread].join(" "));
+	assert.deepStrictEqual(told([other], 3), ["a 7 make -j make", "a 8 cc a.c cc", "b 9 cc b.c cc", "b 9 cc b.c worker"]);
+	assert.deepStrictEqual(told([other], 2), ["a   make", "a   cc", "b   cc", "b   worker"]);
+	assert.deepStrictEqual(told([other, other], 3), ["  make -j make", "  cc a.c cc", "  cc b.c cc", "  cc b.c worker"]);
+	assert.strictEqual(countProcesses(groupThreads([other], 2)), 3);
+});
+
+test("arguments without the name of the program", () => {
+	assert.strictEqual(argumentsOf("/usr/lib/gcc/cc1 -quiet a.c", "cc1"), "-quiet a.c");
+	assert.strictEqual(argumentsOf("/lib/systemd/systemd-timesyncd -v", "systemd-timesyn"), "-v");
+	assert.strictEqual(argumentsOf("postgres: writer", "postgres"), "postgres: writer");
+	assert.strictEqual(argumentsOf("ls", "ls"), "");
 });

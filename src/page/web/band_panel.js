@@ -5,11 +5,12 @@ import { groupRows, makeBands, makeCharge } from "./bands.js";
 import { colourBands } from "./band_paint.js";
 import { choiceList, element } from "./elements.js";
 import { formatCounted, formatExactly, formatValue } from "./format.js";
-import { showName } from "./names.js";
+import { argumentsOf, showName } from "./names.js";
 
 const charts = [["alive", "live memory"], ["allocated", "allocations"]];
 const groupings = [
 	["function", "by function"], ["stack", "by stack"], ["thread", "by thread"], ["process", "by process"], ["program", "by program"],
+	["cgroup", "by control group"],
 ];
 const framesInName = 2;
 
@@ -22,11 +23,12 @@ export class BandPanel {
 	constructor(tools, legend, recording, functions, onChange, onPick) {
 		Object.assign(this, { legend, recording, functions, onPick, what: "alive", by: "function" });
 		const { processes } = recording.meta;
-		const isOfMany = (names) => new Set(names).size > 1;
+		const isOfMany = (column) => new Set(processes.map((process) => process[column]).filter((name) => name !== null)).size > 1;
 		this.known = new Map();
+		this.firsts = {};
 		this.chargedTo = makeCharge(functions.trie);
 		this.groupings = groupings.filter(([by]) => (by !== "process" || processes.length > 1) &&
-			(by !== "program" || isOfMany(processes.map(([, name]) => name))));
+			(by !== "program" || isOfMany(1)) && (by !== "cgroup" || isOfMany(3)));
 		this.lists = {
 			what: choiceList("Chart", charts, this.what, (what) => this.choose({ what }, onChange), { id: "chart" }),
 			by: choiceList("Bands", this.groupings, this.by, (by) => this.choose({ by }, onChange), { id: "bands-by" }),
@@ -70,12 +72,17 @@ export class BandPanel {
 		return groupRows(node.length, meta.threads.length + meta.processes.length, (row) => this.keyOfThread(by, thread[row]));
 	}
 
-	/** The number of the first thread of that name, of the process, or of the first process of that program. */
+	/** The number of the first thread of that name, of the process, or of the first process of that program or control group. */
 	keyOfThread(by, thread) {
 		const { threads, processes } = this.recording.meta;
-		this.firsts ??= { threads: firstOf(threads.map(([, name]) => name)), processes: firstOf(processes.map(([, name]) => name)) };
 		const [process] = threads[thread];
-		return { thread: this.firsts.threads[thread], process, program: this.firsts.processes[process] }[by];
+		const first = (by, list, column) => (this.firsts[by] ??= firstOf(list.map((row) => row[column])));
+		return {
+			thread: () => first("thread", threads, 1)[thread],
+			process: () => process,
+			program: () => first("program", processes, 1)[process],
+			cgroup: () => first("cgroup", processes, 3)[process],
+		}[by]();
 	}
 
 	nameOf({ key, nGroups }) {
@@ -90,6 +97,7 @@ export class BandPanel {
 			thread: () => threads[key][1],
 			process: () => `${processes[key][1]} (${processes[key][0]})`,
 			program: () => processes[key][1],
+			cgroup: () => processes[key][3] ?? "[unknown group]",
 		}[this.by]());
 	}
 
@@ -111,6 +119,7 @@ export class BandPanel {
 			const swatch = element("span.swatch", { "aria-hidden": "true" });
 			swatch.style.background = colours[i];
 			const parts = [swatch, element("span.code", {}, names[i]),
+				this.argumentsElement(band),
 				element("span.soft", {}, ` ${isAt ? "" : "up to "}${formatValue(value, this.unit)}`)];
 			const title = formatExactly(value, this.unit);
 			return element("li", {}, band.key === undefined ? element("span.band", { title }, ...parts)
@@ -118,6 +127,12 @@ export class BandPanel {
 		}), ...this.recording.meta.missing.length ? [element("li", {}, element("button.band.soft", {
 			type: "button", click: () => this.onPick("lost"),
 		}, "What was lost is in no band"))] : []);
+	}
+
+	/** What tells processes of one name apart, where bands are by process. */
+	argumentsElement({ key }) {
+		const [, name, command] = this.by === "process" && key !== undefined ? this.recording.meta.processes[key] : [];
+		return command ? element("span.code.soft.command", { title: showName(command) }, ` ${showName(argumentsOf(command, name))}`) : null;
 	}
 
 	keyFor(key) {

@@ -14,6 +14,13 @@ export function baseName(path) {
 	return path.slice(path.lastIndexOf("/") + 1);
 }
 
+/** What follows the name of the program, which may be a path, in a command line; all of it where something else is before it. */
+export function argumentsOf(command, program) {
+	const [word] = command.split(" ", 1);
+	// The kernel keeps 15 bytes of the name.
+	return baseName(word).slice(0, 15) === program ? command.slice(word.length + 1) : command;
+}
+
 /** The last part of a scoped name, if it has several: "b::c<d::e>" of "a::b::c<d::e>" is "c<d::e>". */
 export function lastPart(name) {
 	let depth = 0;

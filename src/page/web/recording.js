@@ -41,20 +41,26 @@ export function knowsCost(recording, cost) {
 }
 
 /**
- * Groups of threads that one can select by: { process, pid, thread, threads: [[of the first recording], [of the second], ...] }.
- * Processes are told apart by number where there are few and one recording, else by name.
+ * Groups of threads that one can select by: { cgroup, process, pid, command, thread, threads: [[of the first recording], [of the second],
+ * ...], processes: [a Set of each] }. Processes are told apart by number where there are few and one recording, else by command line where
+ * there are few of these, else by name; by control group in one recording. What they are not told apart by, or is not known, is null.
  */
 export function groupThreads(recordings, mostProcesses) {
 	const byNumber = recordings.length === 1 && recordings[0].meta.processes.length <= mostProcesses;
+	const byCommand = byNumber ||
+		new Set(recordings.flatMap(({ meta }) => meta.processes.map(([, name, command]) => `${name}\0${command}`))).size <= mostProcesses;
 	const groups = new Map();
 
 	recordings.forEach(({ meta }, side) => {
 		meta.threads.forEach(([process, thread], i) => {
-			const [pid, name] = meta.processes[process];
-			const key = byNumber ? `${process}\0${thread}` : `${name}\0${thread}`;
+			const [number, name, line, placed] = meta.processes[process];
+			const pid = byNumber ? number : null;
+			const cgroup = recordings.length === 1 ? placed : null;
+			const command = byCommand ? line : null;
+			const key = [cgroup, byNumber ? process : name, command, thread].join("\0");
 			if (!groups.has(key))
 				groups.set(key, {
-					process: name, pid: byNumber ? pid : null, thread,
+					cgroup, process: name, pid, command, thread,
 					threads: recordings.map(() => []), processes: recordings.map(() => new Set()),
 				});
 			const group = groups.get(key);
@@ -62,5 +68,10 @@ export function groupThreads(recordings, mostProcesses) {
 			group.processes[side].add(process);
 		});
 	});
-	return [...groups.values()].map((group) => ({ ...group, nProcesses: Math.max(...group.processes.map(({ size }) => size)) }));
+	return [...groups.values()];
+}
+
+/** How many processes groups of groupThreads() have, in the recording in which these are most. */
+export function countProcesses(groups) {
+	return Math.max(...groups[0].processes.map((_, side) => new Set(groups.flatMap(({ processes }) => [...processes[side]])).size));
 }

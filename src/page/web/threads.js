@@ -1,30 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Programs, their processes and threads: a tree of what each has, in which each can be left out of the page.
+// Control groups, if there are several, programs, their processes and threads: a tree of what each has, in which each can be left out
+// of the page.
 
 import { element } from "./elements.js";
 import { formatChange, formatCount, formatCounted, formatExactly, formatShare, formatValue } from "./format.js";
-import { showName } from "./names.js";
+import { argumentsOf, showName } from "./names.js";
+import { countProcesses } from "./recording.js";
 import { classOfChange } from "./report_tables.js";
 
 /** Trees of more rows are folded at first. */
 const mostUnfolded = 12;
 
-/** What groups of groupThreads() have in common, with what these are told apart by below: { key, name, isThread, groups, children }. */
+/** What groups of groupThreads() have in common, with what these are told apart by below: { key, name, kind, command, groups, children }. */
 function treeOf(groups) {
-	const programs = new Map();
-	const enter = (map, key, name, isThread = false) => {
-		if (!map.has(key))
-			map.set(key, { key, name, isThread, groups: [], children: new Map() });
-		return map.get(key);
-	};
+	const root = { key: "", children: new Map() };
+	const hasGroups = new Set(groups.map(({ cgroup }) => cgroup).filter((cgroup) => cgroup)).size > 1;
 
-	groups.forEach(({ process, pid, thread }, at) => {
-		const program = enter(programs, `${process}`, process);
-		const one = enter(program.children, `${program.key}\0${pid}`, pid === null ? process : `${process} (${pid})`);
-		for (const row of [program, one, enter(one.children, `${one.key}\0${thread}`, thread, true)])
+	groups.forEach(({ cgroup, process, pid, command, thread }, at) => {
+		const path = [
+			{ kind: "program", of: process, name: process },
+			{ kind: "process", of: [pid, command].join(), name: pid === null ? process : `${process} (${pid})`, command },
+			{ kind: "thread", of: thread, name: thread },
+		];
+		if (hasGroups)
+			path.unshift({ kind: "group", of: cgroup, name: cgroup ?? "[unknown group]" });
+		let row = root;
+		for (const { of, ...what } of path) {
+			const key = `${row.key}\0${of}`;
+			if (!row.children.has(key))
+				row.children.set(key, { key, ...what, groups: [], children: new Map() });
+			row = row.children.get(key);
 			row.groups.push(at);
+		}
 	});
-	return programs;
+	return root.children;
+}
+
+/** Rows with all that are below them. */
+function allRows(rows) {
+	return rows.flatMap((row) => [row, ...allRows(row.children)]);
 }
 
 export class ThreadPanel {
@@ -34,8 +48,9 @@ export class ThreadPanel {
 		this.hasBase = hasBase;
 		this.onSelect = onSelect;
 		this.isOn = new Set(groups.keys());
-		this.roots = [...treeOf(groups).values()].map((program) => this.settled(program));
-		this.unfolded = new Set(groups.length <= mostUnfolded ? this.roots.flatMap((root) => [root, ...root.children]).map(({ key }) => key)
+		this.roots = [...treeOf(groups).values()].map((row) => this.settled(row));
+		this.hasGroups = this.roots.some(({ kind }) => kind === "group");
+		this.unfolded = new Set(groups.length <= mostUnfolded ? allRows(this.roots).map(({ key }) => key)
 			: this.roots.length === 1 ? [this.roots[0].key] : []);
 		this.search = element("input", {
 			type: "search", placeholder: "Search processes and threads", input: () => this.list(),
@@ -48,13 +63,13 @@ export class ThreadPanel {
 				element("button", { type: "button", click: () => this.showAll() }, "Show all"),
 				element("button", { type: "button", click: () => this.only(this.found) }, "Only these"), this.status),
 			element("table.data.threads", {},
-				element("caption", {}, "What the page shows, by program, process and thread, of all threads. Those that are not shown are in nothing else on this page."),
+				element("caption", {}, `What the page shows, by ${this.hasGroups ? "control group, " : ""}program, process and thread, of all threads. Those that are not shown are in nothing else on this page.`),
 				element("thead", {}, element("tr", {}, ...this.headings())), this.body));
 	}
 
 	headings() {
 		const titles = [["Shown"], ["Own", ".number"], ["Share", ".number"], ...this.hasBase ? [["Change", ".number"]] : [], ["Only"],
-			["Program, process, thread", ".name-cell"]];
+			[`${this.hasGroups ? "Control group, program" : "Program"}, process, thread`, ".name-cell"]];
 		return titles.map(([title, more = ""]) => element(`th${more}`, { scope: "col" }, title));
 	}
 
@@ -63,16 +78,15 @@ export class ThreadPanel {
 		const { groups } = row;
 		let below = [...row.children.values()];
 		const only = below.length === 1 && below[0];
-		if (only && !only.isThread)
-			return this.settled({ ...row, name: only.name, children: only.children });
-		if (only && only.name === this.groups[groups[0]].process)
+		if (only && only.kind === "process")
+			return this.settled({ ...row, name: only.name, command: only.command, children: only.children });
+		if (only && only.kind === "thread" && only.name === this.groups[groups[0]].process)
 			below = [];
 		return { ...row, nProcesses: this.count(groups), children: below.map((child) => this.settled(child)) };
 	}
 
 	count(groups) {
-		const pids = new Set(groups.map((at) => this.groups[at].pid));
-		return pids.has(null) ? Math.max(...groups.map((at) => this.groups[at].nProcesses)) : pids.size;
+		return countProcesses(groups.map((at) => this.groups[at]));
 	}
 
 	/** "only http", or null where all are shown. */
@@ -89,7 +103,8 @@ export class ThreadPanel {
 	}
 
 	processOf(at) {
-		const { process, pid, nProcesses } = this.groups[at];
+		const { process, pid } = this.groups[at];
+		const nProcesses = this.count([at]);
 		const more = nProcesses > 1 ? ` (${formatCount(nProcesses)} processes)` : "";
 		return showName(process) + (pid === null ? more : ` (${pid})`);
 	}
@@ -122,7 +137,11 @@ export class ThreadPanel {
 
 	list() {
 		const wanted = this.search.value.toLowerCase();
-		const isFound = (at) => !wanted || this.nameOf(at).toLowerCase().includes(wanted);
+		const isFound = (at) => {
+			const { cgroup, command, process } = this.groups[at];
+			const texts = [this.nameOf(at), cgroup, command && argumentsOf(command, process)];
+			return !wanted || texts.some((text) => text?.toLowerCase().includes(wanted));
+		};
 		const focused = document.activeElement?.closest?.(".threads tbody tr")?.dataset.key;
 		const kind = document.activeElement?.className;
 		const rows = [];
@@ -148,7 +167,8 @@ export class ThreadPanel {
 		const value = this.sum(this.values, row);
 		const nOn = row.groups.filter((at) => this.isOn.has(at)).length;
 		const name = showName(row.name);
-		const full = row.isThread ? this.nameOf(row.groups[0]) : name;
+		const isThread = row.kind === "thread";
+		const full = isThread ? this.nameOf(row.groups[0]) : name;
 		const cell = (text, title, more = "") => element(`td.number${more}`, { title }, text);
 		const change = value - (this.base ? this.sum(this.base, row) : 0);
 		const label = element("td.name-cell", {},
@@ -157,7 +177,8 @@ export class ThreadPanel {
 				click: () => this.fold(row.key),
 			}, isUnfolded ? "\u25be" : "\u25b8") : element("span.fold"),
 			element("span.code", {}, name),
-			row.nProcesses > 1 && !row.isThread ? element("span.soft", {}, ` ${formatCounted(row.nProcesses, "processes")}`) : null);
+			row.nProcesses > 1 && !isThread ? element("span.soft", {}, ` ${formatCounted(row.nProcesses, "processes")}`) : null,
+			row.command ? element("span.code.soft.command", {}, ` ${showName(argumentsOf(row.command, this.groups[row.groups[0]].process))}`) : null);
 		label.style.setProperty("--level", level);
 		return element("tr", { "data-key": row.key },
 			element("td", {}, element("input.shown", {
