@@ -47,7 +47,7 @@ void call__count_only(enum ap_function function, const __u64 *frame);
 
 /* Returns whether one of an allocator's own functions has made the call. @number is the number of
  * the called function. */
-bool call__is_of_allocator(struct thread *thread, struct call call, const __u64 *frame,
+bool call__is_of_allocator(struct thread *thread, const struct call *call, const __u64 *frame,
 			   __u32 number);
 
 /* Called with --live when the counted function has returned @block, or NULL. Returns @block.
@@ -133,7 +133,7 @@ call__enter(struct call call, const __u64 *frame, __u32 number)
 		return mark_internal;
 	}
 	if (unlikely(own_functions.n_allocating) &&
-	    call__is_of_allocator(thread, call, frame, number)) {
+	    call__is_of_allocator(thread, &call, frame, number)) {
 		counter__add(&thread->shared->functions[call.function].internal, 1);
 		return mark_internal;
 	}

@@ -25,6 +25,8 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 struct own_functions own_functions;
+/* All code of own_functions is between these, which only move apart, and before n does. */
+static __u64 bodies_start = ~0ULL, bodies_end;
 
 /* allocprof keeps the list between measurements; it finds it by this symbol. */
 extern struct own_functions allocprof_functions
@@ -133,6 +135,16 @@ static __u32 find_function(const void *address, const struct interface_function 
 	return OWN_FUNCTIONS;
 }
 
+static void widen_bodies(const struct own_function *function)
+{
+	__u64 start = (__u64)function->address, end = start + function->size;
+
+	if (start < bodies_start)
+		__atomic_store_n(&bodies_start, start, __ATOMIC_RELAXED);
+	if (end > bodies_end)
+		__atomic_store_n(&bodies_end, end, __ATOMIC_RELAXED);
+}
+
 /* Adds a function of which calls come to a stub. Returns its number; OWN_FUNCTIONS: there is no room. */
 static __u32 add_own(const void *address, __u64 size, const struct interface_function *row)
 {
@@ -143,6 +155,7 @@ static __u32 add_own(const void *address, __u64 size, const struct interface_fun
 		return n;
 	}
 	own_functions.list[n] = (struct own_function){ (void *)address, size, row, NULL };
+	widen_bodies(&own_functions.list[n]);
 	__atomic_store_n(&own_functions.n, n + 1, __ATOMIC_RELEASE);
 	return n;
 }
@@ -419,6 +432,7 @@ bool own__take(const struct inside_function *functions, __u64 n)
 			return false;
 		*own = (struct own_function){ (void *)function->address, function->size_bytes, row,
 					      NULL };
+		widen_bodies(own);
 		if (i >= own_functions.n)
 			__atomic_store_n(&own_functions.n, i + 1, __ATOMIC_RELEASE);
 		own_functions.n_allocating = own_functions.n;
@@ -670,6 +684,10 @@ bool own__is_body(__u64 return_address)
 
 	if (return_address - (__u64)__ehdr_start < (__u64)_end - (__u64)__ehdr_start)
 		return true;
+	/* Nearly all calls come from elsewhere. */
+	if (return_address <= __atomic_load_n(&bodies_start, __ATOMIC_RELAXED) ||
+	    return_address > __atomic_load_n(&bodies_end, __ATOMIC_RELAXED))
+		return false;
 	for (__u32 i = 0; i < n; i++) {
 		const struct own_function *function = &own_functions.list[i];
 
