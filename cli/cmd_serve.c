@@ -142,6 +142,7 @@ static int check_serve(struct serve *serve, struct error *error)
 	if (serve->keep_ns < serve->rotate_ns)
 		return error__set(error, -EINVAL, "--keep takes no less than --rotate");
 	serve->store.most = serve->keep_ns / serve->rotate_ns;
+	serve->words.waits = true;
 	/* Live blocks are a part of all answers. */
 	return recorder_words__add(&serve->words, OPT_LIVE, NULL);
 }

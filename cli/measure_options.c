@@ -3,6 +3,7 @@
 #include "measure_options.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 #include "process_set.h"
 #include "pattern.h"
 #include "profile.h"
+#include "recorder.h"
 #include "session_options.h"
 
 /* Resolves the names of -e, once all definitions are known. */
@@ -398,17 +400,46 @@ bool measure__attaches(const struct measure *measure)
 	return measure->pid || measure->all || measure->choice.name || measure->group_option;
 }
 
+/* How long it waits between two looks for processes. A program that begins has its libraries by then. */
+#define LOOK_MS 200
+
+/* Searches for the processes of the choice. For an owner that waits it does so until there are some, and
+ * once more, so that they are no programs that only begin. */
+static int search_processes(struct measure *measure, struct error *error)
+{
+	const struct recorder_owner *owner = measure->owner;
+	bool has_said = false, was_found = false;
+
+	for (;;) {
+		struct error why = { 0 };
+		int err;
+
+		measure->set = process_set__new();
+		err = measure->set ? process_set__search(measure->set, &measure->choice, &why)
+				   : -ENOMEM;
+		if (!owner || !owner->waits || recorder_owner__has_left(owner) ||
+		    (err && err != -ESRCH) || (!err && (was_found || !has_said))) {
+			*error = why;
+			return err;
+		}
+		if (!has_said)
+			message__print("%s; waiting until there is one", why.text);
+		has_said = true;
+		was_found = !err;
+		process_set__free(measure->set);
+		measure->set = NULL;
+		poll(NULL, 0, LOOK_MS);
+	}
+}
+
 int measure__find_processes(struct measure *measure, struct error *error)
 {
 	int err = 0;
 
 	if (!measure__attaches(measure))
 		return 0;
-	if (!measure->set) {
-		measure->set = process_set__new();
-		err = measure->set ? process_set__search(measure->set, &measure->choice, error)
-				   : -ENOMEM;
-	}
+	if (!measure->set)
+		err = search_processes(measure, error);
 	if (err)
 		return err;
 	measure->pid = process_set__first(measure->set);

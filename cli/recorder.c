@@ -169,10 +169,11 @@ static int open_ends(struct recorder *recorder, struct child_ends *ends)
 		       ?: epoll__watch(recorder->epoll, recorder->errors);
 }
 
-static int fork_child(struct recorder *recorder, const struct child_ends *ends, char **argv)
+static int fork_child(struct recorder *recorder, const struct child_ends *ends, char **argv,
+		      bool waits)
 {
 	const struct recorder_owner owner = { getpid(), ends->control, recorder->copy,
-					      recorder->final };
+					      recorder->final, waits };
 
 	fflush(NULL);
 	recorder->pid = fork();
@@ -204,7 +205,7 @@ int recorder__start(const struct recorder_words *words, struct recorder **out, s
 	recorder->copy = recorder->final = -1;
 	err = open_ends(recorder, &ends);
 	if (!err)
-		err = fork_child(recorder, &ends, argv);
+		err = fork_child(recorder, &ends, argv, words->waits);
 	close_fd(&ends.control);
 	close_fd(&ends.errors);
 	if (err) {

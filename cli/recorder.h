@@ -39,6 +39,7 @@ struct recorder;
 struct recorder_words {
 	char **words;
 	size_t n, room;
+	bool waits; /* where no process is of its choice it waits until there is one */
 };
 
 /* Adds the option of record that has @key, with its value @arg or NULL. Returns 0 or -ENOMEM; or
@@ -96,6 +97,7 @@ struct recorder_owner {
 	pid_t pid;
 	int control_fd;	       /* a connected socket, by which the owner asks for copies */
 	int copy_fd, final_fd; /* files for the copies, and for the recording at its end */
+	bool waits;	       /* as of recorder_words */
 };
 
 /* Returns whether the owner waits neither for a copy nor for the recording any more. */

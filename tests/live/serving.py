@@ -16,10 +16,10 @@ OPEN = {"Accept": "application/openmetrics-text; version=1.0.0"}
 class Serve:
     """A server of one process, which has told where it listens."""
 
-    def __init__(self, runner, allocprof, directory, *options, listen="127.0.0.1:0", target=None, env=None):
+    def __init__(self, runner, allocprof, directory, *options, listen="127.0.0.1:0", target=None, env=None, debuginfod=False):
         self.log = directory / "serve.log"
         self.kept = directory / "kept"
-        self.process = runner.start([allocprof, "serve", "--no-debuginfod", "--listen", listen, *(["-p", target] if target else []),
+        self.process = runner.start([allocprof, "serve", *([] if debuginfod else ["--no-debuginfod"]), "--listen", listen, *(["-p", target] if target else []),
                                      *options], env=env, stderr=self.log.open("wb"))
         self.address = wait_until(self.listens, "serve listens")
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import urllib.request
@@ -393,6 +394,89 @@ def test_killed(runner, allocprof, tmp_path, sleeper, which):
             assert "the process that records was ended by a signal: Killed" in serve.said()
     sleeper.ask("alloc 1000")
     sleeper.exit()
+
+
+def test_it_answers_later_each_time(runner, allocprof, tmp_path, sleeper):
+    """The process that answers is started again after twice the time where it ends soon; the recording goes on."""
+    serve = Serve(runner, allocprof, tmp_path, target=sleeper.pid)
+    serve.metrics()
+    for seconds in (1, 2, 4):
+        pid = wait_until(lambda: serve.children().get("allocprof-http"), "a process answers")
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: f"Killed; it is started again in {seconds} s\n" in serve.said(), f"it is started again in {seconds} s")
+    sleeper.ask("keep 7")
+    assert total(serve.metrics(), "live_blocks") == 7
+    serve.end()
+
+
+@pytest.fixture
+def silent_server():
+    """A server of debug files that is asked, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+def look_up_for_ever(runner, allocprof, tmp_path, target, server):
+    """A server in the midst of a look-up of names, for which no time limit is set."""
+    program = tmp_path / "nameless"
+    shutil.copy(target("sleeper"), program)
+    subprocess.run(["strip", "--strip-debug", program], check=True)
+    sleeper = Obedient(runner, [program])
+    serve = Serve(runner, allocprof, tmp_path, "--debuginfod-timeout=3600", target=sleeper.pid, debuginfod=True, env={
+        "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.getsockname()[1]}/", "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+        "DEBUGINFOD_TIMEOUT": "3600", "no_proxy": "*", "SUDO_UID": "", "SUDO_GID": ""})
+    serve.metrics()
+    sleeper.ask("keep 10")
+    connection = http.client.HTTPConnection(serve.address.removeprefix("http://"), timeout=120)
+
+    def is_asked():
+        server.settimeout(0.5)
+        try:
+            return server.accept()[0]
+        except TimeoutError:
+            return None
+
+    # Of a copy that was made just before, the next answer comes without another.
+    time.sleep(1)
+    connection.request("GET", "/metrics")
+    return serve, connection, wait_until(is_asked, "the server of debug files is asked")
+
+
+def test_signal_ends_a_look_up(runner, allocprof, tmp_path, target, silent_server):
+    serve, connection, asked = look_up_for_ever(runner, allocprof, tmp_path, target, silent_server)
+    with asked:
+        serve.end()
+    connection.close()
+
+
+@pytest.mark.slow
+def test_copy_that_does_not_come(runner, allocprof, tmp_path, target, silent_server):
+    """The request is refused after a minute, while names are looked up."""
+    serve, connection, asked = look_up_for_ever(runner, allocprof, tmp_path, target, silent_server)
+    with asked:
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (503, b"the recording has not answered in time\n")
+        assert answer.headers["Retry-After"] == "5"
+        serve.end()
+
+
+def test_name_that_nobody_has_yet(runner, allocprof, tmp_path, target):
+    program = tmp_path / "latecomer39"
+    shutil.copy(target("sleeper"), program)
+    serve = Serve(runner, allocprof, tmp_path, "--name", program.name)
+    wait_until(lambda: f"no process that runs now has the name '{program.name}'; ps -eo pid,ruser,comm,cgroup shows all; "
+               "waiting until there is one\n" in serve.said(), "it waits")
+    sleeper = Obedient(runner, [program])
+    serve.metrics()
+    sleeper.ask("keep 7")
+    wait_until(lambda: total(serve.metrics(), "allocations_total") == 7, "the calls are counted")
+    serve.end()
+
+
+def test_signal_ends_the_wait_for_a_process(runner, allocprof, tmp_path):
+    serve = Serve(runner, allocprof, tmp_path, "--name", "nobody-has-it")
+    wait_until(lambda: "waiting until there is one\n" in serve.said(), "it waits")
+    serve.end()
 
 
 def test_end_of_target(run, runner, allocprof, tmp_path, sleeper):
