@@ -25,7 +25,7 @@ struct remote_code {
 };
 
 /* Finds both addresses in the process's glibc. Fails with -ENOTSUP if it has none, like programs
- * that use musl or are linked statically. */
+ * that use musl or are linked statically; or with -EPROTONOSUPPORT if nothing here is there for this processor. */
 int remote_code__find(pid_t pid, struct remote_code *out);
 
 /* Begins to use the thread @tid, which has stopped. The caller ends that by remote__end(). Fails

@@ -11,7 +11,7 @@
 
 int remote_code__find(pid_t pid, struct remote_code *out)
 {
-	return -EOPNOTSUPP;
+	return -EPROTONOSUPPORT;
 }
 
 int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct remote **out)
