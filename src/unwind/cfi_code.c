@@ -20,11 +20,12 @@
 #define MAX_FUNCTIONS	   (1 << 20)
 
 struct functions {
-	struct cfi_fde *fdes; /* program_size is 0, or OUTERMOST */
+	struct cfi_fde *fdes; /* program_size is 0, OUTERMOST or SIGNAL_RETURN */
 	size_t n, room;
 };
 
-#define OUTERMOST 1
+#define OUTERMOST     1
+#define SIGNAL_RETURN 2
 
 static int add(struct functions *functions, __u64 lo, __u64 hi, __u32 kind)
 {
@@ -144,6 +145,24 @@ static int find_outermost(struct cfi_file *file, const struct cfi_text *text,
 	return err;
 }
 
+/* Adds the code in @text to which signal handlers return. */
+static int find_signal_return(struct cfi_file *file, const struct cfi_text *text,
+			      struct functions *functions)
+{
+	const struct cfi_code_arch *arch = file->code_arch;
+	const __u8 *code =
+		arch->signal_return ? file->bare.code(file, text->vaddr, text->size) : NULL;
+	const __u8 *found =
+		code ? memmem(code, text->size, arch->signal_return, arch->signal_return_bytes)
+		     : NULL;
+	__u64 vaddr;
+
+	if (!found || found == code)
+		return 0;
+	vaddr = text->vaddr + (__u64)(found - code);
+	return add(functions, vaddr - 1, vaddr + arch->signal_return_bytes, SIGNAL_RETURN);
+}
+
 int cfi_bare__find(struct cfi_file *file)
 {
 	_cleanup_(free_ptr) struct cfi_fde *fdes = NULL;
@@ -169,7 +188,8 @@ int cfi_bare__find(struct cfi_file *file)
 		file->bare.n_ends = 0;
 	separate(&functions);
 	for (__u32 i = 0; i < file->text_count && !err && functions.n; i++)
-		err = find_outermost(file, &file->texts[i], &functions);
+		err = find_signal_return(file, &file->texts[i], &functions)
+			      ?: find_outermost(file, &file->texts[i], &functions);
 	/* A named function comes before an outermost frame in it. */
 	separate(&functions);
 	fdes = functions.fdes;
@@ -208,6 +228,8 @@ int cfi_bare__run(const struct cfi_bare *bare, const struct cfi_fde *fde, cfi_ru
 
 	if (fde->program_size == OUTERMOST)
 		return take(ctx, fde->lo, &outermost);
+	if (fde->program_size == SIGNAL_RETURN)
+		return take(ctx, fde->lo, &cfi_code_host.signal_rule);
 	code = bare->code(bare->file, fde->lo, fde->hi - fde->lo);
 	return code ? cfi_code__run(fde->lo, code, fde->hi - fde->lo, take, ctx)
 		    : take(ctx, fde->lo, &none);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The arm64 part of unwind tables: rules for machine code that has no call frame information. */
 #include <stdint.h>
+#include <ucontext.h>
 
 #include "cfi_internal.h"
 
@@ -43,13 +44,28 @@ static bool ends_thread(const __u8 *code, size_t size, size_t at, __u64 vaddr,
 	return false;
 }
 
-/* TODO: switches of Go's runtime. */
+/* Stacks end where Go's runtime switches them. */
 static void find_go_switches(struct cfi_go *go, enum go_runtime which,
 			     const struct go_function *function, const __u8 *bytes, size_t size)
 {
 }
 
+/* mov x8, #139 (rt_sigreturn); svc #0: what __kernel_rt_sigreturn of the vDSO is, and what C libraries have without it. */
+static const __u8 signal_return[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+
+/* Where the interrupted registers are from sp: struct rt_sigframe of arch/arm64/kernel/signal.c. */
+#define INTERRUPTED(name) (128 + (int)offsetof(ucontext_t, uc_mcontext.name))
+
 const struct cfi_code_arch cfi_code_host = {
 	.find_go_switches = find_go_switches,
 	.ends_thread = ends_thread,
+	.signal_return = signal_return,
+	.signal_return_bytes = sizeof(signal_return),
+	.signal_rule = { .cfa = UNWIND_CFA_AT_SP,
+			 .cfa_offset = INTERRUPTED(sp),
+			 .fp_where = UNWIND_AT_SP,
+			 .fp_offset = INTERRUPTED(regs[29]),
+			 .ra_where = UNWIND_AT_SP,
+			 .ra_offset = INTERRUPTED(pc),
+			 .flags = UNWIND_SIGNAL_FRAME | UNWIND_OF_CODE },
 };

@@ -74,6 +74,11 @@ struct cfi_code_arch {
 	 */
 	bool (*ends_thread)(const __u8 *code, size_t size, size_t at, __u64 vaddr,
 			    const struct cfi_bare *bare);
+	/* The code to which signal handlers return, where it has no call frame information, its size, and the rule for it and the
+	 * byte before it, which is looked up as that of a call; NULL: it has such information. */
+	const __u8 *signal_return;
+	size_t signal_return_bytes;
+	struct unwind_rule signal_rule;
 };
 
 extern const struct cfi_code_arch cfi_code_host;
