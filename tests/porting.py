@@ -17,7 +17,7 @@ def main():
     names = processors()
     pattern = re.compile(r"_(%s)(?=[._])" % "|".join(names))
     found = {}
-    for top in ("abi", "bpf", "cli", "src", "tests/unit"):
+    for top in ("abi", "bpf", "cli", "src"):
         for path in sorted((SOURCE / top).rglob("*.[chS]")):
             name = str(path.relative_to(SOURCE))
             if match := pattern.search(name):
