@@ -137,6 +137,12 @@ AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
 	switch (rule->cfa) {
 	case UNWIND_CFA_SP:
 		cfa = sp + rule->cfa_offset;
+		/* A frame pointer does not tell the caller's sp where frames have other things above it,
+		 * but code that calls has its own where it has saved its caller's. */
+		if (AP_HAS_LINK && walk->over_fp && walk->call && rule->fp_where == UNWIND_AT_CFA) {
+			cfa = fp - rule->fp_offset;
+			once = 1;
+		}
 		break;
 	case UNWIND_CFA_FP:
 		cfa = fp + rule->cfa_offset;

@@ -399,7 +399,8 @@ step_simple(struct walker *walker, struct state *state, struct step *step)
 	__u64 cfa, slot;
 	bool by_fp;
 
-	if (unlikely(known->address != state->pc - 1 || !known->simple || !state->call))
+	if (unlikely(known->address != state->pc - 1 || !known->simple || !state->call ||
+		     (AP_HAS_LINK && state->over_fp)))
 		return false;
 	by_fp = known->rule.cfa == UNWIND_CFA_FP;
 	cfa = (by_fp ? state->fp : state->sp) + known->rule.cfa_offset;
