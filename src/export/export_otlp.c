@@ -39,8 +39,6 @@ enum {
 	PROFILE_DURATION_NANO = 4,
 	PROFILE_PERIOD_TYPE = 5,
 	PROFILE_PERIOD = 6,
-	VALUE_TYPE_TYPE = 1,
-	VALUE_TYPE_UNIT = 2,
 	SAMPLE_STACK_INDEX = 1,
 	SAMPLE_ATTRIBUTE_INDICES = 2,
 	SAMPLE_VALUES = 4,
@@ -52,19 +50,9 @@ enum {
 	LINK_SPAN_ID = 2,
 };
 
-#define TYPES 4
-
-static const struct {
-	const char *type, *unit;
-} sample_types[TYPES] = {
-	{ "alloc_objects", "count" },
-	{ "alloc_space", "bytes" },
-	/* The following ones exist only with --live. */
-	{ "inuse_objects", "count" },
-	{ "inuse_space", "bytes" },
-};
+#define TYPES PPROF_SAMPLE_TYPES
 /* The first type of which there is a number at a moment, and none of a span. */
-#define FIRST_GAUGE 2
+#define FIRST_GAUGE PPROF_WITHOUT_LIVE
 
 /* What a sample says beside its stack: as OpenTelemetry's conventions call it, where they have a name. */
 enum attribute {
@@ -345,23 +333,6 @@ static void add_resource(const struct otlp *otlp, const struct profile_process *
 	protobuf__add_message(message, RESOURCE_PROFILES_RESOURCE, &resource);
 }
 
-static int add_value_type(struct otlp *otlp, struct protobuf *profile, unsigned int field,
-			  const char *type, const char *unit)
-{
-	_cleanup_(protobuf__release) struct protobuf message = { 0 };
-	__u64 type_string, unit_string;
-	int err = pprof_tables__string(&otlp->tables, type, &type_string);
-
-	if (!err)
-		err = pprof_tables__string(&otlp->tables, unit, &unit_string);
-	if (err)
-		return err;
-	protobuf__add(&message, VALUE_TYPE_TYPE, type_string);
-	protobuf__add(&message, VALUE_TYPE_UNIT, unit_string);
-	protobuf__add_message(profile, field, &message);
-	return 0;
-}
-
 static void add_sample(const struct otlp_sample *sample, size_t type, struct protobuf *profile)
 {
 	_cleanup_(protobuf__release) struct protobuf message = { 0 }, list = { 0 };
@@ -410,10 +381,11 @@ static int add_profile(struct otlp *otlp, const struct otlp_sample *samples, siz
 	}
 	if (is_empty)
 		return 0;
-	err = add_value_type(otlp, &profile, PROFILE_SAMPLE_TYPE, sample_types[type].type,
-			     sample_types[type].unit);
+	err = pprof_tables__value_type(&otlp->tables, &pprof_sample_types[type], &profile,
+				       PROFILE_SAMPLE_TYPE);
 	if (!err && period)
-		err = add_value_type(otlp, &profile, PROFILE_PERIOD_TYPE, "space", "bytes");
+		err = pprof_tables__value_type(&otlp->tables, &pprof_period_type, &profile,
+					       PROFILE_PERIOD_TYPE);
 	protobuf__add(&profile, PROFILE_PERIOD, period);
 	add_times(otlp->input, type, &profile);
 	protobuf__add_message(scope, SCOPE_PROFILES_PROFILES, &profile);

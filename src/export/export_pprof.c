@@ -30,8 +30,6 @@ enum {
 };
 
 enum {
-	VALUE_TYPE_TYPE = 1,
-	VALUE_TYPE_UNIT = 2,
 	SAMPLE_LOCATION_ID = 1,
 	SAMPLE_VALUE = 2,
 	SAMPLE_LABEL = 3,
@@ -81,16 +79,6 @@ static const struct pprof_fields fields = {
 	.add_to_mapping = add_to_mapping,
 };
 
-static const struct {
-	const char *type, *unit;
-} sample_types[] = {
-	{ "alloc_objects", "count" },
-	{ "alloc_space", "bytes" },
-	/* The following ones exist only with --live. */
-	{ "inuse_objects", "count" },
-	{ "inuse_space", "bytes" },
-};
-
 struct pprof {
 	const struct export_input *input;
 	struct pprof_tables tables;
@@ -111,23 +99,7 @@ static int write_piece(struct protobuf *piece, void *context)
 
 static size_t n_sample_types(const struct pprof *pprof)
 {
-	return export__has_live(pprof->input) ? 4 : 2;
-}
-
-static int add_value_type(struct pprof *pprof, unsigned int field, const char *type,
-			  const char *unit)
-{
-	__u64 type_string, unit_string;
-	int err = pprof_tables__string(&pprof->tables, type, &type_string);
-
-	if (!err)
-		err = pprof_tables__string(&pprof->tables, unit, &unit_string);
-	if (err)
-		return err;
-	protobuf__add(&pprof->inner, VALUE_TYPE_TYPE, type_string);
-	protobuf__add(&pprof->inner, VALUE_TYPE_UNIT, unit_string);
-	protobuf__add_message(&pprof->piece, field, &pprof->inner);
-	return 0;
+	return export__has_live(pprof->input) ? PPROF_SAMPLE_TYPES : PPROF_WITHOUT_LIVE;
 }
 
 /* Returns whether the recording covers a part of the program's run. The profile of a whole run has
@@ -150,14 +122,15 @@ static int write_head(struct pprof *pprof)
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++)
-		err = add_value_type(pprof, PPROF_SAMPLE_TYPE, sample_types[i].type,
-				     sample_types[i].unit);
+		err = pprof_tables__value_type(&pprof->tables, &pprof_sample_types[i],
+					       &pprof->piece, PPROF_SAMPLE_TYPE);
 	if (!err)
-		err = add_value_type(pprof, PPROF_PERIOD_TYPE, "space", "bytes");
+		err = pprof_tables__value_type(&pprof->tables, &pprof_period_type, &pprof->piece,
+					       PPROF_PERIOD_TYPE);
 	if (!err)
-		err = pprof_tables__string(&pprof->tables,
-					   pprof->input->by_default ?: sample_types[n - 1].type,
-					   &by_default);
+		err = pprof_tables__string(
+			&pprof->tables, pprof->input->by_default ?: pprof_sample_types[n - 1].type,
+			&by_default);
 	if (err)
 		return err;
 	protobuf__add(&pprof->piece, PPROF_PERIOD, profile__sample_bytes(profile));

@@ -21,7 +21,17 @@
 enum {
 	LINE_FUNCTION_ID = 1,
 	LINE_LINE = 2,
+	VALUE_TYPE_TYPE = 1,
+	VALUE_TYPE_UNIT = 2,
 };
+
+const struct pprof_value_type pprof_sample_types[] = {
+	{ "alloc_objects", "count" },
+	{ "alloc_space", "bytes" },
+	{ "inuse_objects", "count" },
+	{ "inuse_space", "bytes" },
+};
+const struct pprof_value_type pprof_period_type = { "space", "bytes" };
 
 /* Returns the file with which the command line of an attached process begins, all of whose threads
  * may have begun in the C library; 0: it is in no stack, or the process was not attached to. */
@@ -154,6 +164,23 @@ int pprof_tables__string(struct pprof_tables *tables, const char *text, __u64 *i
 	if (!err)
 		*index = id - 1;
 	return err;
+}
+
+int pprof_tables__value_type(struct pprof_tables *tables, const struct pprof_value_type *type,
+			     struct protobuf *message, unsigned int field)
+{
+	_cleanup_(protobuf__release) struct protobuf inner = { 0 };
+	__u64 type_string, unit_string;
+	int err = pprof_tables__string(tables, type->type, &type_string);
+
+	if (!err)
+		err = pprof_tables__string(tables, type->unit, &unit_string);
+	if (err)
+		return err;
+	protobuf__add(&inner, VALUE_TYPE_TYPE, type_string);
+	protobuf__add(&inner, VALUE_TYPE_UNIT, unit_string);
+	protobuf__add_message(message, field, &inner);
+	return 0;
 }
 
 static bool match_location(const void *owner, __u32 id, const void *key)

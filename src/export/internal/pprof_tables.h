@@ -38,6 +38,15 @@ struct pprof_mapping {
 	bool has_functions, has_files, has_lines, has_inlined;
 };
 
+/* What a number is of; the types of both formats. */
+struct pprof_value_type {
+	const char *type, *unit;
+};
+
+#define PPROF_SAMPLE_TYPES 4
+#define PPROF_WITHOUT_LIVE 2 /* so many of them have recordings without --live */
+extern const struct pprof_value_type pprof_sample_types[PPROF_SAMPLE_TYPES], pprof_period_type;
+
 struct pprof_tables;
 
 /* The fields of a format; 0: it has no such field. */
@@ -74,6 +83,9 @@ int pprof_tables__init(struct pprof_tables *tables, const struct export_input *i
 		       const struct pprof_fields *fields);
 /* Stores pprof's number of @text, which must outlive the tables. Returns 0 or -ENOMEM. */
 int pprof_tables__string(struct pprof_tables *tables, const char *text, __u64 *index);
+/* Adds the type as the field @field of @message. Returns 0 or -ENOMEM. */
+int pprof_tables__value_type(struct pprof_tables *tables, const struct pprof_value_type *type,
+			     struct protobuf *message, unsigned int field);
 /* Calls @each with the ids of the sample's locations, leaf first: a location stands for a frame, of which inlined ones
  * are lines. Returns 0, -ENOMEM or what @each does. */
 int pprof_tables__each_location(struct pprof_tables *tables, const struct export_sample *sample,
