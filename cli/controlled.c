@@ -433,6 +433,9 @@ static void end_dump(struct controlled *controlled)
 				 "--live try again when it is idle, or without --no-hold";
 	if (dump->resets && dump->text[0] != '0')
 		session__lose_forgotten(controlled->session);
+	/* Checkpoints, copies at a peak, which replace each other, and those for an owner are nobody's wish at that moment. */
+	if (dump->text[0] == '0' && dump->path && !dump->is_checkpoint && !dump->is_peak)
+		session__mark_dump(controlled->session, dump->why);
 	if (dump->is_checkpoint) {
 		plan_checkpoint(controlled);
 	} else if (dump->is_peak) {

@@ -214,6 +214,22 @@ static json_object *resident_of(const struct profile *profile)
 	return list;
 }
 
+/* An element is [time, kind, name]. */
+static json_object *marks_of(const struct profile *profile)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < profile->n_marks; i++) {
+		json_object *entry = json_object_new_array();
+
+		json_object_array_add(entry, json__count(profile->marks[i].time_ns));
+		json_object_array_add(entry, json__string(mark_kind__name(profile->marks[i].kind)));
+		json_object_array_add(entry, json__string(profile->marks[i].name));
+		json_object_array_add(list, entry);
+	}
+	return list;
+}
+
 /* Returns the node that the stacks have in common that are charged to @function (an index + 1) and
  * have any of @cost: that of the function, if they all come to it the same way. */
 static __u32 common_node(const struct page_recording *recording, __u32 function, enum cost cost)
@@ -333,6 +349,7 @@ static json_object *page_recording__meta(const struct page_recording *recording,
 		  recording->filtered->peak_bytes ? json__count(recording->filtered->peak_bytes)
 						  : NULL);
 	json__add(object, "resident", resident_of(profile));
+	json__add(object, "marks", marks_of(profile));
 	json__add(object, "residentParts",
 		  json__rss_samples(profile->rss_samples, profile->n_rss_samples));
 	json__add(object, "isComplete",

@@ -69,6 +69,7 @@ union table_row {
 	struct data_heap_row heap;
 	struct data_group_row group;
 	struct data_arguments_row arguments;
+	struct data_mark_row mark;
 	struct data_size_class_row size_class;
 	struct data_mapping_row mapping;
 };
@@ -609,6 +610,15 @@ static int add_arguments(struct data_reader *reader, const union table_row *row)
 	return profile__set_arguments(reader->profile, row->arguments.process, row->arguments.text);
 }
 
+static int add_mark(struct data_reader *reader, const union table_row *row)
+{
+	int kind = mark_kind__by_name(row->mark.kind);
+
+	return kind < 0 ? -EINVAL
+			: profile__add_mark(reader->profile, row->mark.time_ns, kind,
+					    row->mark.name);
+}
+
 static int add_heap(struct data_reader *reader, const union table_row *row)
 {
 	struct profile_heap heap = row->heap.heap;
@@ -690,6 +700,7 @@ int data_reader__read_tables(struct data_reader *reader, const char **table)
 		{ "resident", add_resident },
 		{ "rss", add_rss },
 		{ "rss_samples", add_rss_sample },
+		{ "marks", add_mark },
 		{ "heaps", add_heap },
 		{ "size_classes", add_size_class },
 		{ "rounding", add_rounding },

@@ -430,6 +430,19 @@ static int write_arguments(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static int write_marks(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(data_insert__release) struct data_insert marks = { db, "marks" };
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_marks && !err; i++)
+		err = data_insert__row(
+			&marks, &(struct data_mark_row){ profile->marks[i].time_ns,
+							 mark_kind__name(profile->marks[i].kind),
+							 profile->marks[i].name });
+	return err;
+}
+
 /* Writes the tables of names. */
 static int write_names(sqlite3 *db, const struct profile *profile)
 {
@@ -452,7 +465,7 @@ static int write_all(sqlite3 *db, const struct profile *profile)
 		write_names,	write_ledger,	write_runs,	 write_frames, write_counts,
 		write_blocks,	write_samples,	write_lifetimes, write_gaps,   write_ends,
 		write_resident, write_rounding, write_rss,	 write_heaps,  write_reach,
-		write_mappings, write_groups,	write_arguments,
+		write_mappings, write_groups,	write_arguments, write_marks,
 	};
 	char application_id[64];
 	int err;

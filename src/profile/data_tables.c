@@ -99,6 +99,9 @@ COLUMNS(reach) = {
 #define ROW struct data_rss_row
 COLUMNS(rss) = { NUMBER_AT(process, rss.process), NAME(kind), NUMBER_AT(bytes, rss.size_bytes), { 0 } };
 #undef ROW
+#define ROW struct data_mark_row
+COLUMNS(marks) = { NUMBER(time_ns), NAME(kind), NAME(name), { 0 } };
+#undef ROW
 #define ROW struct profile_rss_sample
 #define PART(name, kind) NUMBER_AT(name, bytes[kind])
 COLUMNS(rss_samples) = {
@@ -299,6 +302,10 @@ const struct data_table data_tables[] = {
 	  "made (ctl dump, --dump-at, checkpoints), and at its end. time_ns is since the start. Processes could change the memory for torn_ms "
 	  "milliseconds while it was read, 0 if they did not.",
 	  .columns = rss_samples, .key = "time_ns", .may_lack = true },
+	{ "marks",
+	  "What happened to a recording of one run while it went on, the first 1,000 of it: dump, where a copy was written by ctl dump, "
+	  "or at a limit of --dump-at, which name is; stop and start by ctl, and start at the end of --delay. time_ns is since the start.",
+	  .columns = marks, .key = "time_ns, kind", .may_lack = true },
 	{ "heaps",
 	  "With record --resident: what heaps have of the resident memory of a process at its end, or that of the recording. kind is main "
 	  "(of glibc, by brk), brk (of another allocator there), arena (of glibc for threads, by the address of its "

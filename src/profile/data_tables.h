@@ -79,6 +79,10 @@ struct data_arguments_row {
 	__u32 process;
 	const char *text;
 };
+struct data_mark_row {
+	__u64 time_ns;
+	const char *kind, *name;
+};
 struct data_size_class_row {
 	struct profile_size_class sizes;
 	const char *rule;

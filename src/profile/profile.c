@@ -127,6 +127,9 @@ void profile__free(struct profile *profile)
 	free(profile->timeline);
 	free(profile->rss);
 	free(profile->rss_samples);
+	for (size_t i = 0; i < profile->n_marks; i++)
+		free(profile->marks[i].name);
+	free(profile->marks);
 	free(profile->heaps);
 	free(profile->size_classes);
 	free(profile->mappings);

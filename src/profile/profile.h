@@ -259,6 +259,20 @@ struct profile_rss_sample {
 	__u64 bytes[RSS_KINDS];
 };
 
+/* What happened to a recording of one run while it went on. */
+enum mark_kind {
+	MARK_DUMP,  /* a copy was written: its limit of --dump-at, or nothing */
+	MARK_STOP,  /* `allocprof ctl stop`: from here on nothing counts */
+	MARK_START, /* `allocprof ctl start` */
+	MARK_KINDS,
+};
+
+struct profile_mark {
+	__u64 time_ns; /* since the start of the recording */
+	enum mark_kind kind;
+	char *name; /* owned; "": none */
+};
+
 /* Heaps are told apart by what their addresses say. */
 enum heap_kind {
 	HEAP_MAIN,   /* of glibc, in the memory of brk(2) */
@@ -376,6 +390,8 @@ struct profile {
 	size_t n_rss;
 	struct profile_rss_sample *rss_samples; /* by ascending time */
 	size_t n_rss_samples;
+	struct profile_mark *marks; /* by time */
+	size_t n_marks;
 	struct profile_heap *heaps; /* by ascending process */
 	size_t n_heaps;
 	struct profile_size_class *size_classes;
@@ -493,6 +509,12 @@ const char *size_rule__name(enum size_rule rule);
 int size_rule__by_name(const char *name);
 /* Adds a sample, which must be later than the last one, or fails with -EINVAL; or with -ENOMEM. */
 int profile__add_rss_sample(struct profile *profile, const struct profile_rss_sample *sample);
+/* Adds a mark, which must not be earlier than the last one, or fails with -EINVAL; or with -ENOMEM. */
+int profile__add_mark(struct profile *profile, __u64 time_ns, enum mark_kind kind,
+		      const char *name);
+const char *mark_kind__name(enum mark_kind kind);
+/* Returns -1 if no kind has that name. */
+int mark_kind__by_name(const char *name);
 /* Sums up the parts of all processes. */
 void profile__add_up_rss(const struct profile *profile, __u64 bytes[RSS_KINDS]);
 /* Returns the sum of a sample's parts. */

@@ -359,6 +359,42 @@ int profile__add_rss_sample(struct profile *profile, const struct profile_rss_sa
 	return err;
 }
 
+static const char *const mark_kinds[MARK_KINDS] = {
+	[MARK_DUMP] = "dump",
+	[MARK_STOP] = "stop",
+	[MARK_START] = "start",
+};
+
+const char *mark_kind__name(enum mark_kind kind)
+{
+	return mark_kinds[kind];
+}
+
+int mark_kind__by_name(const char *name)
+{
+	for (int kind = 0; kind < MARK_KINDS; kind++)
+		if (!strcmp(mark_kinds[kind], name))
+			return kind;
+	return -1;
+}
+
+int profile__add_mark(struct profile *profile, __u64 time_ns, enum mark_kind kind, const char *name)
+{
+	size_t n = profile->n_marks;
+	char *copy;
+	int err;
+
+	if (n && profile->marks[n - 1].time_ns > time_ns)
+		return -EINVAL;
+	err = profile_index__reserve(&profile->marks, &profile->index->marks_room, n,
+				     sizeof(*profile->marks));
+	copy = err ? NULL : strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	profile->marks[profile->n_marks++] = (struct profile_mark){ time_ns, kind, copy };
+	return 0;
+}
+
 void profile__add_up_rss(const struct profile *profile, __u64 bytes[RSS_KINDS])
 {
 	memset(bytes, 0, RSS_KINDS * sizeof(*bytes));

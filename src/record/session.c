@@ -413,7 +413,7 @@ int session__finish(struct session *session, struct error *error)
 	if (!err)
 		err = session__complete_profile(session);
 	if (!err)
-		err = session__add_rss_samples(session);
+		err = session__add_rss_samples(session) ?: session__add_marks(session);
 	if (!err && !session->is_snapshot)
 		tell_files(session);
 	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
@@ -472,6 +472,9 @@ void session__close(struct session *session)
 	resident_memory__free(session->options.resident_memory);
 	reach__free(session->options.reach);
 	free(session->rss_samples);
+	for (size_t i = 0; i < session->marks.n; i++)
+		free(session->marks.list[i].name);
+	free(session->marks.list);
 	profile__free(session->profile);
 	target__close(&session->target);
 	attached__release(&session->attached);

@@ -127,6 +127,8 @@ int session__reset(struct session *session, struct error *error);
  * next profile.
  */
 int session__cut(struct session *session, struct error *error);
+/* Notes that a copy of the recording was written, of the moment of the last session__cut(). @why: as below, or "". */
+void session__mark_dump(struct session *session, const char *why);
 /* @why: the limit that was reached (record --dump-at), which the profile keeps, or NULL. */
 void session__become_snapshot(struct session *session, bool may_be_torn, const char *why);
 /* Holds all followed processes (hold.h) until session__let_go(), so that a cut with --live

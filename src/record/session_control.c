@@ -8,11 +8,52 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "clock.h"
 #include "error.h"
 #include "hold.h"
 #include "profile.h"
 #include "reach.h"
+
+/* So many are kept. */
+#define MOST_MARKS 1000
+
+/* Without memory for it the recording lacks the mark. */
+static void add_mark(struct session *session, __u64 at_ns, enum mark_kind kind, const char *name)
+{
+	struct session_marks *marks = &session->marks;
+	__u64 start_ns = session->since_ns ? session->since_ns : session->target.start_ns;
+	char *copy;
+
+	if (marks->n == MOST_MARKS || at_ns < start_ns || !session->options.stacks ||
+	    array__reserve(&marks->list, &marks->room, marks->n + 1, sizeof(*marks->list)))
+		return;
+	copy = strdup(name);
+	if (copy)
+		marks->list[marks->n++] = (struct profile_mark){ at_ns - start_ns, kind, copy };
+}
+
+void session__mark_dump(struct session *session, const char *why)
+{
+	add_mark(session, session->cut_ns, MARK_DUMP, why);
+}
+
+int session__add_marks(struct session *session)
+{
+	const struct session_marks *marks = &session->marks;
+	int err = 0;
+
+	for (size_t i = 0; i < marks->n && !err; i++)
+		err = profile__add_mark(session->profile, marks->list[i].time_ns,
+					marks->list[i].kind, marks->list[i].name);
+	return err;
+}
+
+static void forget_marks(struct session_marks *marks)
+{
+	while (marks->n)
+		free(marks->list[--marks->n].name);
+}
 
 int session__open_gate(struct session *session, bool open)
 {
@@ -20,6 +61,11 @@ int session__open_gate(struct session *session, bool open)
 
 	if (session->is_gate_open && !open)
 		session->marks.stops++;
+	/* Most recordings count from their beginning on. */
+	if (session->is_gate_open != open &&
+	    (session->marks.stops || session->options.window.paused ||
+	     session->options.window.delay_ns))
+		add_mark(session, clock__now_ns(), open ? MARK_START : MARK_STOP, "");
 	if (session->is_gate_open != open)
 		session->gate_realtime_ns = clock__ns(CLOCK_REALTIME);
 	session->opens_at_ns = 0;
@@ -177,6 +223,7 @@ static void begin_anew(struct session *session)
 	session->since_ns = session->cut_ns;
 	session->start_realtime_ns = clock__ns(CLOCK_REALTIME);
 	session->marks.resets++;
+	forget_marks(&session->marks);
 }
 
 void session__forget(struct session *session)

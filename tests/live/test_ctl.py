@@ -108,6 +108,7 @@ def test_start_and_stop(controlled, command, live):
         assert (recording.meta["window_paused"], recording.meta["stops"]) == ("1", "2")
         if live:
             assert (recording.ledger["frees"], recording.ledger["frees_unknown"]) == (80, 0)
+        assert [kind for kind, in recording.sql("SELECT kind FROM marks ORDER BY time_ns")] == ["start", "stop", "start", "stop"]
     else:
         assert read_report(one.output)["deallocations"] == 80
 

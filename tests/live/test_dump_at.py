@@ -123,6 +123,11 @@ def test_reached(limited, limit):
     assert 40 < kept(one.copy(2)) <= 68
     whole = one.end()
     assert one.copies() == [1, 2] and kept(whole) == 68 and "dump_at" not in whole.meta
+    # A copy has those before it.
+    marks = whole.sql("SELECT time_ns, kind, name FROM marks ORDER BY time_ns")
+    assert [mark[1:] for mark in marks] == [("dump", limit)] * 2
+    assert 0 < marks[0][0] < marks[1][0] < float(whole.meta["elapsed_seconds"]) * 1e9
+    assert first.sql("SELECT * FROM marks") == [] and one.copy(2).sql("SELECT time_ns, kind, name FROM marks") == marks[:1]
 
 
 @pytest.mark.engines("uprobe", "preload")

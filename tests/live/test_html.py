@@ -1106,6 +1106,28 @@ def test_keyboard_alone(page, recorded, written, said):
     assert browser.evaluate("document.querySelector('#panel-leaks').hidden") is False
 
 
+def test_marks(page, recorded, written, tmp_path):
+    """What happened to the recording is a list of buttons below the time line, which choose its moments; names are text."""
+    data = tmp_path / "marked.data"
+    data.write_bytes(recorded("study").read_bytes())
+    with sqlite3.connect(data) as database:
+        (end_ns,), = database.execute("SELECT CAST(value * 1e9 AS INTEGER) FROM meta WHERE key = 'elapsed_seconds'")
+        database.executemany("INSERT INTO marks VALUES (?, ?, ?)", [
+            (end_ns // 4, "dump", "rss=<b>2G</b>"), (end_ns // 2, "stop", ""), (end_ns // 2 + 1, "start", "")])
+        data_digest.renew(database)
+    shown = page(written(data))
+    browser = shown.browser
+    texts = browser.texts("#marks button")
+    assert [text.split(": ")[1] for text in texts] == ["copy at rss=<b>2G</b>", "stopped", "started"]
+    browser.evaluate("document.querySelector('#marks button').focus()")
+    browser.keys("Enter")
+    # A moment is where an epoch begins.
+    epoch_ns = int(dict(database.execute("SELECT key, value FROM meta"))["epoch_ns"])
+    assert browser.evaluate("location.hash") == f"#at={round(end_ns // 4 / epoch_ns)}" and shown.title().startswith("At ")
+    plain = page(written(recorded("study")))
+    assert plain.browser.evaluate("document.querySelector('#marks').hidden")
+
+
 def test_buttons_by_keyboard(page, recorded, written, said):
     """Those that Tab comes to are pressed by Enter and by Space, as others are by a click."""
     report = said("report", recorded("study"))

@@ -19,7 +19,7 @@ import { readSource, SourcePanel } from "./source.js";
 import { readState, writeState } from "./state.js";
 import { themeButton } from "./theme.js";
 import { ThreadPanel } from "./threads.js";
-import { TimeLine } from "./timeline.js";
+import { nameOfMark, TimeLine } from "./timeline.js";
 import { kinds, readTrie } from "./trie.js";
 
 /** Processes that are listed by number; more of them by name. */
@@ -136,6 +136,8 @@ class ReportPage {
 			byId("timeline-help").prepend("Triangles are copies of the recording; the table Resident memory has what each found. ");
 		if (this.hasBase)
 			byId("timeline-help").prepend(`The dotted line is ${showName(this.before.meta.file)}, at the same times. `);
+		byId("marks").append(...this.markButtons());
+		byId("marks").hidden = !byId("marks").childElementCount;
 		byId("choose-all").addEventListener("click", () => this.chooseAll(momentCards.has(this.card.all) ? "allocated" : this.card.all));
 		byId("choose-end").addEventListener("click", () => this.chooseAll("live"));
 		byId("choose-peak").addEventListener("click", () => {
@@ -149,6 +151,13 @@ class ReportPage {
 			byId("timeline-help").hidden = !byId("timeline-help").hidden;
 			target.setAttribute("aria-expanded", String(!byId("timeline-help").hidden));
 		});
+	}
+
+	/** A button for each mark of the time line, which chooses its moment. */
+	markButtons() {
+		return this.after.meta.marks.map(([timeNs, kind, name]) => element("li", {}, element("button.mark", {
+			type: "button", click: () => this.choose({ kind: "moment", point: pointAt(this.after, timeNs) }),
+		}, `${formatTime(timeNs, this.after.epochNs, this.after.endNs)}: ${nameOfMark(kind, name)}`)));
 	}
 
 	chooseAll(card) {

@@ -5,6 +5,7 @@ import { formatTime, timeTicks, valueTicks } from "./axis.js";
 import { hatchOf, paintBands } from "./band_paint.js";
 import { formatValue } from "./format.js";
 import { highestPoint, pointAt, timeOfPoint } from "./moments.js";
+import { showName } from "./names.js";
 
 const chartHeight = 136;
 const stripHeight = 34;
@@ -18,6 +19,11 @@ const mostResident = 4;
 const markSize = 5;
 /** The line of resident memory has a gap where the next sample is so many usual distances away. */
 const longestPause = 8;
+const markTitles = { dump: "copy", stop: "stopped", start: "started" };
+
+export function nameOfMark(kind, name) {
+	return showName(name ? `${markTitles[kind]} at ${name}` : markTitles[kind]);
+}
 
 export class TimeLine {
 	/**
@@ -263,6 +269,7 @@ export class TimeLine {
 		this.drawPeak();
 		this.drawStrip();
 		this.drawCopies();
+		this.drawMarks();
 		this.keep();
 		this.drawCursors();
 	}
@@ -444,6 +451,32 @@ export class TimeLine {
 			context.lineTo(x - markSize, bottom + markSize);
 			context.lineTo(x + markSize, bottom + markSize);
 			context.fill();
+		}
+	}
+
+	/** What happened to the recording, with its name where there is room; all names stand in a list, too. */
+	drawMarks() {
+		const { context } = this;
+		let until = -Infinity;
+		context.strokeStyle = context.fillStyle = this.colour("--ink");
+		context.lineWidth = 1;
+		context.textAlign = "left";
+		for (const [time, kind, name] of this.recording.meta.marks) {
+			const x = Math.round(this.x(time)) + 0.5;
+			const text = nameOfMark(kind, name);
+			const { width } = context.measureText(text);
+			context.setLineDash([1, 2]);
+			line(context, x, 0, x, chartHeight + stripHeight);
+			context.setLineDash([]);
+			if (x < until || x + width + 4 > gutter + this.chartWidth)
+				continue;
+			context.strokeStyle = this.colour("--paper");
+			context.lineWidth = 4;
+			context.strokeText(text, x + 4, 11);
+			context.strokeStyle = context.fillStyle = this.colour("--ink");
+			context.lineWidth = 1;
+			context.fillText(text, x + 4, 11);
+			until = x + width + 8;
 		}
 	}
 

@@ -15,8 +15,8 @@ struct profile_index {
 		gaps;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
 		stacks_room, counts_room, samples_room, timeline_room, rss_room, rss_samples_room,
-		heaps_room, size_classes_room, mappings_room, meta_room, ledger_room, runs_room,
-		gaps_room;
+		marks_room, heaps_room, size_classes_room, mappings_room, meta_room, ledger_room,
+		runs_room, gaps_room;
 	size_t n_closed; /* how many of the first counts are in no table */
 	/* Indexed by the count's id - 1: index + 1 in the profile's samples; 0: none. */
 	__u32 *samples_of;

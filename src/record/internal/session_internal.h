@@ -18,6 +18,9 @@ struct session_marks {
 	__u64 resets;
 	bool is_dump;	     /* the recording went on after this profile was written */
 	const char *dump_at; /* the limit that was reached then; NULL: none */
+	/* When copies were written, and the gate was opened or closed. */
+	struct profile_mark *list;
+	size_t n, room;
 };
 
 #define SESSION_MAX_ENGINES 2
@@ -146,6 +149,8 @@ int session__attend_memory(struct session *session);
 int session__read_memory(struct session *session);
 /* Adds the samples of resident memory to the completed profile, and that of its end. */
 int session__add_rss_samples(struct session *session);
+/* Adds what happened so far to the profile. */
+int session__add_marks(struct session *session);
 
 /* Completes the profile. To be called when the engines have finished. Fails with -ENOMEM. */
 int session__complete_profile(struct session *session);
