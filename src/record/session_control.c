@@ -23,14 +23,20 @@ static void add_mark(struct session *session, __u64 at_ns, enum mark_kind kind, 
 {
 	struct session_marks *marks = &session->marks;
 	__u64 start_ns = session->since_ns ? session->since_ns : session->target.start_ns;
+	size_t at = marks->n;
 	char *copy;
 
 	if (marks->n == MOST_MARKS || at_ns < start_ns || !session->options.stacks ||
 	    array__reserve(&marks->list, &marks->room, marks->n + 1, sizeof(*marks->list)))
 		return;
 	copy = strdup(name);
-	if (copy)
-		marks->list[marks->n++] = (struct profile_mark){ at_ns - start_ns, kind, copy };
+	if (!copy)
+		return;
+	/* A copy is noted when it is written, which may be after a stop that came later than its moment. */
+	for (; at && marks->list[at - 1].time_ns > at_ns - start_ns; at--)
+		marks->list[at] = marks->list[at - 1];
+	marks->list[at] = (struct profile_mark){ at_ns - start_ns, kind, copy };
+	marks->n++;
 }
 
 void session__mark_dump(struct session *session, const char *why)
