@@ -74,7 +74,7 @@ __u64 remote__variables_end(__u64 data)
 
 int remote__position(pid_t tid, __u64 *code, __u64 *stack)
 {
-	struct user_regs_struct registers;
+	struct user_regs_struct registers = { 0 };
 
 	if (read_set(tid, NT_PRSTATUS, &registers, sizeof(registers)) < 0)
 		return -ESRCH;
