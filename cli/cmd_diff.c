@@ -100,7 +100,7 @@ static int parse_depth(const char *text, struct diff_options *options, struct er
 	return 0;
 }
 
-static int check_options(const struct diff_command *options, struct error *error)
+static int check_options(struct diff_command *options, struct error *error)
 {
 	int err = filter__check_options(&options->data.choice.filter.options, options->diff.cost,
 					error);
@@ -110,6 +110,7 @@ static int check_options(const struct diff_command *options, struct error *error
 	if (filter__names_stacks(&options->data.choice.filter.options))
 		return error__set(error, -EINVAL,
 				  "stack numbers differ between files; give --through or --module");
+	view_choice__show_types_alone(&options->data.choice.view);
 	if (options->n_inputs < DIFF_SIDES)
 		return error__set(error, -EINVAL,
 				  "two data files are compared; write allocprof diff BEFORE AFTER");

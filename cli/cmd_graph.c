@@ -37,6 +37,7 @@ static const struct argp_option graph_options[] = {
 	DATA_OPTION_STRICT,
 	DATA_OPTION_NO_PAGER,
 	VIEW_FRAME_OPTIONS,
+	{ "by", OPT_BY, "type", 0, "Give bands to the types of blocks, in place of stacks", 2 },
 	FILTER_OPTIONS,
 	{ 0 },
 };
@@ -131,6 +132,12 @@ static int check_options(struct graph_options *options, struct error *error)
 	if (options->data.choice.filter.all_runs)
 		return error__set(error, -EINVAL,
 				  "the time line shows one run; choose it with --run");
+	if (options->data.choice.view.by_process || options->data.choice.view.by_thread)
+		return error__set(
+			error, -EINVAL,
+			"bands are stacks or, with --by=type, types; --series has others, as of "
+			"threads");
+	view_choice__show_types_alone(&options->data.choice.view);
 	if (options->choice.n && options->top_is_given)
 		return error__set(
 			error, -EINVAL,

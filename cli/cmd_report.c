@@ -168,6 +168,8 @@ static int check_options(struct report_options *options, struct error *error)
 
 	if (err)
 		return err;
+	if (!options->tree && !options->bottom_up)
+		view_choice__show_types_alone(&options->data.choice.view);
 	if (options->tree && options->bottom_up)
 		return error__set(error, -EINVAL,
 				  "--tree and --bottom-up are two reports; leave one out");

@@ -116,7 +116,7 @@ static bool set_words(struct value *value, const char *name, const char *argumen
 	}
 	if (!strcmp(name, "by")) {
 		value->kind = KIND_LIST;
-		add_word(value, "process pid arguments cgroup thread");
+		add_word(value, "process pid arguments cgroup thread type");
 		return true;
 	}
 	return false;

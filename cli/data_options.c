@@ -49,11 +49,13 @@ static int parse_by(struct view_choice *choice, const char *list, struct error *
 			choice->by_process = choice->by_group = true;
 		} else if (len == strlen("arguments") && !strncmp(list, "arguments", len)) {
 			choice->by_process = choice->by_arguments = true;
+		} else if (len == strlen("type") && !strncmp(list, "type", len)) {
+			choice->options.types = STACK_TYPES_OUTERMOST;
 		} else {
 			return error__set(
 				error, -EINVAL,
-				"unknown root '%.*s'; --by takes process, pid, arguments, cgroup or thread, or thread and "
-				"one of these with a comma",
+				"unknown root '%.*s'; --by takes process, pid, arguments, cgroup, thread or type, "
+				"or several of these with commas",
 				(int)len, list);
 		}
 		if (choice->by_pid + choice->by_group + choice->by_arguments > 1)
@@ -91,6 +93,12 @@ int view_choice__parse(struct view_choice *choice, int key, char *arg, struct er
 	default:
 		return OPTIONS_UNKNOWN;
 	}
+}
+
+void view_choice__show_types_alone(struct view_choice *choice)
+{
+	if (choice->options.types != STACK_TYPES_NONE)
+		choice->options.types = STACK_TYPES_ONLY;
 }
 
 int view_choice__check_no_comm(const struct view_choice *choice, bool no_comm, struct error *error)

@@ -40,7 +40,8 @@ enum {
 #define VIEW_OPTIONS(by_default) \
 	VIEW_FRAME_OPTIONS, \
 	{ "by", OPT_BY, "LIST", 0, "Begin stacks with the names of these: process, pid (its name and " \
-	  "number), arguments, cgroup (container or unit) or thread, or two with a comma (default: " by_default ")", 2 }
+	  "number), arguments, cgroup (container or unit), thread, type of the blocks, or several with " \
+	  "commas (default: " by_default ")", 2 }
 /* clang-format on */
 
 /* How stacks are shown. Zeroed it is the default. The caller owns the strings. */
@@ -56,6 +57,9 @@ struct view_choice {
 
 /* Parses an option of VIEW_OPTIONS. Returns 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
 int view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error);
+
+/* If stacks are to begin with types, shows these without the stacks below them. */
+void view_choice__show_types_alone(struct view_choice *choice);
 
 /* Checks that @no_comm, the option --no-comm, is not given beside --by=process. Returns 0, or
  * -EINVAL with @error set. */

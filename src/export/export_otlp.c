@@ -58,6 +58,7 @@ enum {
 enum attribute {
 	ATTRIBUTE_THREAD,
 	ATTRIBUTE_FUNCTION,
+	ATTRIBUTE_TYPE,
 	ATTRIBUTE_INCOMPLETE,
 	ATTRIBUTES,
 	ATTRIBUTE_BUILD_ID = ATTRIBUTES, /* of a file */
@@ -66,6 +67,7 @@ enum attribute {
 static const char *const attribute_keys[] = {
 	[ATTRIBUTE_THREAD] = "thread.name",
 	[ATTRIBUTE_FUNCTION] = "allocprof.function",
+	[ATTRIBUTE_TYPE] = "allocprof.type",
 	[ATTRIBUTE_INCOMPLETE] = "allocprof.incomplete",
 	[ATTRIBUTE_BUILD_ID] = "process.executable.build_id.gnu",
 };
@@ -227,6 +229,9 @@ static int make_sample(struct otlp *otlp, const struct export_sample *from, stru
 	if (!err)
 		err = add_attribute(otlp, ATTRIBUTE_FUNCTION, from->function,
 				    &to->attributes[ATTRIBUTE_FUNCTION]);
+	if (!err)
+		err = add_attribute(otlp, ATTRIBUTE_TYPE, from->type,
+				    &to->attributes[ATTRIBUTE_TYPE]);
 	return err ? err
 		   : add_attribute(otlp, ATTRIBUTE_INCOMPLETE, from->end,
 				   &to->attributes[ATTRIBUTE_INCOMPLETE]);

@@ -198,6 +198,8 @@ static int add_labels(struct pprof *pprof, const struct export_sample *sample)
 		err = add_label(pprof, "thread", sample->thread, 0);
 	if (!err)
 		err = add_label(pprof, "function", sample->function, 0);
+	if (!err && sample->type)
+		err = add_label(pprof, "type", sample->type, 0);
 	if (!err && sample->end)
 		err = add_label(pprof, "incomplete", sample->end, 0);
 	return err;

@@ -66,6 +66,7 @@ bool export__next(const struct export_input *input, size_t *at, struct export_sa
 			.thread = profile->threads[count->thread - 1].name,
 			.function =
 				definition_names__function(&profile->definitions, count->function),
+			.type = stack_view__type(view, count->stack),
 			.end = end == AP_END_COMPLETE ? NULL : profile__stack_end_name(end),
 		};
 		sample->labels = stack_view__frames(view, count->stack, &sample->n_frames);

@@ -113,3 +113,24 @@ void shell_word__print(const char *word, FILE *to)
 	}
 	fputc('\'', to);
 }
+
+bool text__matches(const char *pattern, const char *text)
+{
+	const char *star = NULL, *retry = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			retry = text;
+		} else if (*pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star + 1;
+			text = ++retry;
+		} else {
+			return false;
+		}
+	}
+	return !pattern[strspn(pattern, "*")];
+}

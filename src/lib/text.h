@@ -36,4 +36,7 @@ struct plural_text plural__of(const char *sentence, __u64 n);
 /* Writes @word as one word of a shell command, quoted if necessary. */
 void shell_word__print(const char *word, FILE *to);
 
+/* Returns whether @text matches @pattern, in which '*' matches any text. */
+bool text__matches(const char *pattern, const char *text);
+
 #endif

@@ -62,8 +62,8 @@ static int get_frames(struct stack_groups *groups, const struct stack_view *view
 	group->frames = frames;
 	group->n_frames = n;
 	group->n_seen = n;
-	group->end = stack->end;
-	if (has_outermost(stack) && n)
+	group->end = view->shown_types == STACK_TYPES_ONLY ? AP_END_COMPLETE : stack->end;
+	if (view->shown_types == STACK_TYPES_ONLY || (has_outermost(stack) && n))
 		return 0;
 	err = label_end(groups, stack->end, ends);
 	if (!err)
@@ -76,6 +76,11 @@ static int get_frames(struct stack_groups *groups, const struct stack_view *view
 		return -ENOMEM;
 	memcpy(longer, frames, n * sizeof(*longer));
 	longer[n] = ends[stack->end];
+	/* The type stays the outermost one. */
+	if (view->shown_types == STACK_TYPES_OUTERMOST) {
+		longer[n] = frames[n - 1];
+		longer[n - 1] = ends[stack->end];
+	}
 	groups->chunks[groups->n_chunks++] = longer;
 	group->frames = longer;
 	group->n_frames = n + 1;
@@ -190,6 +195,7 @@ static int build(struct stack_groups *groups, const struct profile *profile,
 	if (view->n_labels)
 		memcpy(groups->labels, view->labels, view->n_labels * sizeof(*groups->labels));
 	groups->n_labels = groups->n_view_labels = view->n_labels;
+	groups->view = view;
 	for (int i = 0; i < AP_STACK_ENDS; i++)
 		ends[i] = NO_LABEL;
 	for (size_t i = 0; i < profile->n_stacks && !err; i++)

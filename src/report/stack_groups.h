@@ -28,9 +28,10 @@ struct stack_groups {
 	size_t n_labels, n_view_labels, n_end_labels, labels_room;
 	struct stack_group *groups;
 	size_t n_groups, groups_room;
-	__u32 *by_stack;   /* group of each stack, by its id - 1 */
-	bool *lacks_table; /* by module's id - 1: it has no unwind table */
-	__u32 **chunks;	   /* memory of frames that are not the view's */
+	__u32 *by_stack;	       /* group of each stack, by its id - 1 */
+	const struct stack_view *view; /* not owned */
+	bool *lacks_table;	       /* by module's id - 1: it has no unwind table */
+	__u32 **chunks;		       /* memory of frames that are not the view's */
 	size_t n_chunks, chunks_room;
 	struct hash_table index; /* groups: index + 1 */
 	__u64 seed;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "block_type.h"
 #include "cleanup.h"
 #include "hash_table.h"
 #include "path.h"
@@ -40,8 +41,8 @@ char *js_tier__remove(const char *name)
 
 /* A line of a frame, and the label that shows it. */
 struct view_location {
-	__u32 label;
-	bool is_wrapper, is_library;
+	__u32 label, function;
+	bool is_wrapper, is_library, has_lines;
 };
 
 struct builder {
@@ -54,6 +55,11 @@ struct builder {
 	struct view_location *locations;
 	size_t n_locations;
 	size_t *starts; /* by frame's id - 1: index of its first location; one more ends the last */
+	struct block_types *types;
+	struct hash_table type_index; /* of names of types: index + 1 */
+	size_t type_names_room;
+	struct block_type_frame *type_frames; /* of the stack whose type is looked up */
+	size_t type_frames_room;
 };
 
 static bool match_label(const void *owner, __u32 id, const void *key)
@@ -161,6 +167,8 @@ static void look_up(const struct builder *builder, const struct profile_frame *f
 	module = frame->module ? profile->modules[frame->module - 1].path : NULL;
 	location->is_wrapper = wrappers__hides(wrappers, name, module);
 	location->is_library = wrappers__folds(wrappers, name, module);
+	location->function = line->function;
+	location->has_lines = line->file;
 }
 
 static int add_line(struct builder *builder, const struct profile_frame *frame,
@@ -275,26 +283,131 @@ static size_t add_stack(const struct builder *builder, const struct profile_stac
 	return n;
 }
 
+static bool match_type(const void *owner, __u32 id, const void *key)
+{
+	return !strcmp(((const struct stack_view *)owner)->type_names[id - 1].name, key);
+}
+
+/* Adds the name of a type, or of the program's own function where the type is not known. */
+static int add_type_name(struct builder *builder, const char *type, const struct view_location *own,
+			 __u32 *at)
+{
+	struct stack_view *view = builder->view;
+	_cleanup_(free_ptr) char *name = NULL;
+	__u64 hash;
+	int err;
+
+	if (type)
+		name = strdup(type);
+	else if (asprintf(&name, "[in %s]", own ? view->labels[own->label].text : "unknown") < 0)
+		name = NULL;
+	if (!name || array__reserve(&view->type_names, &builder->type_names_room,
+				    view->n_type_names + 1, sizeof(*view->type_names)))
+		return -ENOMEM;
+	hash = hash_string(builder->seed, name);
+	*at = hash_table__find(&builder->type_index, hash, match_type, view, name);
+	if (*at) {
+		--*at;
+		return 0;
+	}
+	err = hash_table__insert(&builder->type_index, hash, view->n_type_names + 1);
+	if (err)
+		return err;
+	*at = view->n_type_names;
+	view->type_names[view->n_type_names++] = (struct stack_type){ name, type };
+	name = NULL;
+	return 0;
+}
+
+/* Looks up the type of what @stack allocates: what functions of libraries between the program and the allocator say. */
+static int add_type(struct builder *builder, const struct profile_stack *stack)
+{
+	const struct view_location *own = NULL;
+	const char *type;
+	size_t n = 0;
+	int err;
+
+	for (__u32 i = 0; i < stack->n_frames && !own; i++) {
+		size_t at = builder->starts[stack->frames[i] - 1];
+
+		for (; at < builder->starts[stack->frames[i]] && !own; at++) {
+			const struct view_location *location = &builder->locations[at];
+
+			if (!location->is_wrapper && !location->is_library) {
+				own = location;
+				break;
+			}
+			if (array__reserve(&builder->type_frames, &builder->type_frames_room, n + 1,
+					   sizeof(*builder->type_frames)))
+				return -ENOMEM;
+			builder->type_frames[n++] =
+				(struct block_type_frame){ location->function,
+							   location->has_lines };
+		}
+	}
+	err = block_types__of_stack(builder->types, builder->type_frames, n, &type);
+	return err ?: add_type_name(builder, type, own, &builder->view->types[stack->id - 1]);
+}
+
+static int add_types(struct builder *builder)
+{
+	const struct profile *profile = builder->profile;
+	int err = 0;
+
+	builder->types = block_types__new(profile);
+	builder->view->types = calloc(profile->n_stacks + 1, sizeof(*builder->view->types));
+	if (!builder->types || !builder->view->types)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_stacks && !err; i++)
+		err = add_type(builder, &profile->stacks[i]);
+	return err;
+}
+
+/* Makes labels of the types if they are to be shown. */
+static int label_types(struct builder *builder, __u32 *labels)
+{
+	const struct stack_view *view = builder->view;
+	int err = 0;
+
+	for (size_t i = 0; view->shown_types != STACK_TYPES_NONE && i < view->n_type_names && !err;
+	     i++)
+		err = add_label(builder,
+				&(struct stack_label){ .text = strdup(view->type_names[i].name) },
+				&labels[i]);
+	return err;
+}
+
 static int add_stacks(struct builder *builder)
 {
 	const struct profile *profile = builder->profile;
 	struct stack_view *view = builder->view;
+	_cleanup_(free_ptr) __u32 *labels = calloc(view->n_type_names + 1, sizeof(*labels));
 	size_t n = 0;
+	int err;
 
 	for (size_t i = 0; i < profile->n_stacks; i++)
-		n += count_locations(builder, &profile->stacks[i]);
+		n += count_locations(builder, &profile->stacks[i]) + 1;
 	view->frames = calloc(n + 1, sizeof(*view->frames));
 	view->starts = calloc(profile->n_stacks + 1, sizeof(*view->starts));
 	if (view->locations)
 		view->frame_locations = calloc(n + 1, sizeof(*view->frame_locations));
-	if (!view->frames || !view->starts || (view->locations && !view->frame_locations))
+	if (!labels || !view->frames || !view->starts ||
+	    (view->locations && !view->frame_locations))
 		return -ENOMEM;
+	view->shown_types = builder->options->types;
+	err = label_types(builder, labels);
+	if (err)
+		return err;
 	for (size_t i = 0; i < profile->n_stacks; i++) {
 		size_t start = view->starts[i];
 
 		view->starts[i + 1] =
 			start + add_stack(builder, &profile->stacks[i], view->frames + start,
 					  view->locations ? view->frame_locations + start : NULL);
+		if (view->shown_types == STACK_TYPES_ONLY)
+			view->starts[i + 1] = start;
+		if (view->shown_types != STACK_TYPES_NONE)
+			view->frames[view->starts[i + 1]++] = labels[view->types[i]];
 	}
 	return 0;
 }
@@ -309,8 +422,13 @@ int stack_view__new(const struct profile *profile, const struct stack_view_optio
 	if (builder.view)
 		err = add_frames(&builder);
 	if (!err)
+		err = add_types(&builder);
+	if (!err)
 		err = add_stacks(&builder);
 	hash_table__release(&builder.index);
+	block_types__free(builder.types);
+	hash_table__release(&builder.type_index);
+	free(builder.type_frames);
 	free(builder.locations);
 	free(builder.starts);
 	if (err)
@@ -331,7 +449,18 @@ void stack_view__free(struct stack_view *view)
 	free(view->starts);
 	free(view->locations);
 	free(view->frame_locations);
+	for (size_t i = 0; i < view->n_type_names; i++)
+		free(view->type_names[i].name);
+	free(view->type_names);
+	free(view->types);
 	free(view);
+}
+
+const char *stack_view__type(const struct stack_view *view, __u32 stack)
+{
+	const struct stack_type *type = &view->type_names[view->types[stack - 1]];
+
+	return type->is_known ? type->name : NULL;
 }
 
 const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames)

@@ -11,6 +11,13 @@
 struct profile;
 struct wrappers;
 
+/* Whether stacks begin with the type of the blocks that they allocate. */
+enum stack_types {
+	STACK_TYPES_NONE,
+	STACK_TYPES_OUTERMOST, /* it is the outermost frame */
+	STACK_TYPES_ONLY,      /* it is the only one */
+};
+
 enum stack_names {
 	STACK_NAMES_SIMPLE, /* names without parameters and default arguments */
 	STACK_NAMES_FULL,   /* names with parameters and all template arguments */
@@ -30,7 +37,8 @@ struct stack_view_options {
 	 */
 	const struct wrappers *wrappers;
 	bool all_frames;     /* print wrappers, too */
-	bool with_locations; /* fill stack_view.locations */
+	bool with_locations; /* fill stack_view.locations; a type has that with index 0 */
+	enum stack_types types;
 };
 
 /* The text for a frame, or for a function inlined into it. */
@@ -55,6 +63,12 @@ struct stack_location {
 	__u32 label; /* index of the label */
 };
 
+/* The type of blocks. */
+struct stack_type {
+	char *name; /* "[in FUNCTION]" if it is not known; owned */
+	bool is_known;
+};
+
 /* The view. Labels differ in more than the function. Fields may be read freely. */
 struct stack_view {
 	struct stack_label *labels;
@@ -66,6 +80,11 @@ struct stack_view {
 	struct stack_location *locations;
 	size_t n_locations;
 	__u32 *frame_locations; /* parallel to @frames: indexes of locations */
+	/* The types of blocks; and by stack's id - 1, the index of that of what the stack allocates. */
+	struct stack_type *type_names;
+	size_t n_type_names;
+	__u32 *types;
+	enum stack_types shown_types;
 };
 
 /* Makes a view that shows @profile's stacks as they are now. Returns 0 or -ENOMEM. */
@@ -73,6 +92,8 @@ int stack_view__new(const struct profile *profile, const struct stack_view_optio
 		    struct stack_view **out);
 void stack_view__free(struct stack_view *view);
 
+/* Returns the type of the blocks that stack @stack allocates; NULL: it is not known. */
+const char *stack_view__type(const struct stack_view *view, __u32 stack);
 /* Returns the labels of stack @stack as indexes, innermost first. */
 const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames);
 /* Returns the same frames, as indexes into the locations of a view with_locations. */

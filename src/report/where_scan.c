@@ -28,6 +28,7 @@ const char *const where_columns[] = {
 	[WHERE_STACK] = "stack",
 	[WHERE_CALLER] = "caller",
 	[WHERE_MODULE] = "module",
+	[WHERE_TYPE] = "type",
 	[WHERE_SIZE] = "size",
 	[WHERE_ALLOCATIONS] = "allocations",
 	[WHERE_LEAKED] = "leaked",
@@ -305,10 +306,11 @@ static int connect_table(sqlite3 *db, void *context, int n, const char *const *w
 
 	for (int i = 0; i < WHERE_COLUMNS; i++) {
 		size_t len = strlen(sql);
-		bool is_text = WHERE_BIT(i) & (WHERE_BIT(WHERE_THREAD) | WHERE_BIT(WHERE_PROCESS) |
-					       WHERE_BIT(WHERE_ARGUMENTS) |
-					       WHERE_BIT(WHERE_CGROUP) | WHERE_BIT(WHERE_FUNCTION) |
-					       WHERE_BIT(WHERE_CALLER) | WHERE_BIT(WHERE_MODULE));
+		bool is_text =
+			WHERE_BIT(i) & (WHERE_BIT(WHERE_THREAD) | WHERE_BIT(WHERE_PROCESS) |
+					WHERE_BIT(WHERE_ARGUMENTS) | WHERE_BIT(WHERE_CGROUP) |
+					WHERE_BIT(WHERE_FUNCTION) | WHERE_BIT(WHERE_CALLER) |
+					WHERE_BIT(WHERE_MODULE) | WHERE_BIT(WHERE_TYPE));
 
 		snprintf(sql + len, sizeof(sql) - len, "%s%s %s", i ? ", " : "", where_columns[i],
 			 is_text ? "TEXT" : "NUMERIC");
@@ -439,7 +441,9 @@ static void set_group(const struct where_scan *scan, sqlite3_context *context,
 		sqlite3_result_int64(context, group->id);
 	else if (column == WHERE_CALLER)
 		set_text(context, label->text);
-	else if (label->module)
+	else if (column == WHERE_TYPE && stack_view__type(groups->view, scan->stack))
+		set_text(context, stack_view__type(groups->view, scan->stack));
+	else if (column == WHERE_MODULE && label->module)
 		set_text(context, profile_module__basename(
 					  &scan->data->profile->modules[label->module - 1]));
 }
@@ -499,6 +503,7 @@ static int get_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int
 	case WHERE_STACK:
 	case WHERE_CALLER:
 	case WHERE_MODULE:
+	case WHERE_TYPE:
 		set_group(scan, context, column);
 		break;
 	case WHERE_SIZE:

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "file.h"
 #include "path.h"
+#include "text.h"
 #include "wrappers_data.h"
 
 #define MAX_FILE_SIZE (1UL << 20)
@@ -32,28 +33,6 @@ struct wrappers {
 	struct wrapper_pattern *patterns;
 	size_t n_patterns, patterns_room;
 };
-
-/* Returns whether @text matches @pattern, in which '*' matches any text. */
-static bool matches(const char *pattern, const char *text)
-{
-	const char *star = NULL, *retry = NULL;
-
-	while (*text) {
-		if (*pattern == '*') {
-			star = pattern++;
-			retry = text;
-		} else if (*pattern == *text) {
-			pattern++;
-			text++;
-		} else if (star) {
-			pattern = star + 1;
-			text = ++retry;
-		} else {
-			return false;
-		}
-	}
-	return !pattern[strspn(pattern, "*")];
-}
 
 static int add_pattern(struct wrappers *wrappers, const struct wrapper_pattern *pattern)
 {
@@ -221,8 +200,8 @@ static bool is_listed(const struct wrappers *wrappers, bool folds, const char *n
 	for (size_t i = wrappers->n_patterns; i; i--) {
 		const struct wrapper_pattern *pattern = &wrappers->patterns[i - 1];
 
-		if (pattern->folds == folds && matches(pattern->name, name) &&
-		    (!pattern->module || matches(pattern->module, module)))
+		if (pattern->folds == folds && text__matches(pattern->name, name) &&
+		    (!pattern->module || text__matches(pattern->module, module)))
 			return !pattern->shows;
 	}
 	return false;

@@ -36,6 +36,7 @@ struct export_sample {
 	const struct profile_process *process;
 	const char *thread;
 	const char *function; /* function of the allocator */
+	const char *type;     /* type of the blocks, or NULL */
 	const char *end;      /* why the stack is incomplete, or NULL */
 	/* Locations and labels, innermost first; none if not even the caller is known. */
 	const __u32 *locations; /* indexes of the view's locations; NULL if it has none */

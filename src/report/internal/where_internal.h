@@ -29,6 +29,7 @@ enum where_column {
 	WHERE_STACK,
 	WHERE_CALLER,
 	WHERE_MODULE,
+	WHERE_TYPE,
 	WHERE_SIZE,
 	WHERE_ALLOCATIONS,
 	WHERE_LEAKED,
@@ -45,7 +46,8 @@ enum where_column {
 
 #define WHERE_BIT(column) (1U << (column))
 #define WHERE_GROUP_COLUMNS                                                                        \
-	(WHERE_BIT(WHERE_STACK) | WHERE_BIT(WHERE_CALLER) | WHERE_BIT(WHERE_MODULE))
+	(WHERE_BIT(WHERE_STACK) | WHERE_BIT(WHERE_CALLER) | WHERE_BIT(WHERE_MODULE) |              \
+	 WHERE_BIT(WHERE_TYPE))
 #define WHERE_FATE_COLUMNS                                                                         \
 	(WHERE_BIT(WHERE_LEAKED) | WHERE_BIT(WHERE_ALIVE) | WHERE_BIT(WHERE_FREED))
 #define WHERE_BIRTH_COLUMNS  (WHERE_BIT(WHERE_AGE) | WHERE_BIT(WHERE_ALLOCATED_AT))
