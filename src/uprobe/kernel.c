@@ -76,8 +76,9 @@ static bool bpf_works(void)
 }
 
 /* Returns whether fentry works for @function: not every kernel with BPF supports it
- * (CONFIG_FUNCTION_TRACER). Loading a program is proof enough; if it were attached, detaching it
- * would wait for all tasks. */
+ * (CONFIG_FUNCTION_TRACER, and calls from traced functions to a program, which arm64 has since Linux
+ * 6.4). Loading a program is proof enough where there are such calls; if it were attached, detaching
+ * it would wait for all tasks. */
 static bool fentry_works(const struct kernel_types *types, const char *function)
 {
 	const struct bpf_insn instructions[] = {
@@ -89,7 +90,7 @@ static bool fentry_works(const struct kernel_types *types, const char *function)
 		    .attach_btf_id = id);
 	_cleanup_(close_fd) int program = -1;
 
-	if (!id)
+	if (!id || !kernel_types__function(types, "register_ftrace_direct"))
 		return false;
 	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "probe_fentry", "GPL", instructions, 2,
 				&options);
