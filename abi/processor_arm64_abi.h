@@ -8,6 +8,10 @@
 /* The size of the largest pages that a kernel may have. */
 #define AP_MOST_PAGE 65536
 
+/* The function of the kernel without which programs at traced functions load and cannot be attached, as before
+ * Linux 6.4. */
+#define AP_FENTRY_FUNCTION "register_ftrace_direct"
+
 /* Registers of a hit in DWARF numbering (DWARF for the Arm 64-bit architecture, 4.1): x0 to x30 and
  * sp; the last one is the pc of the hit. */
 #define AP_DUMP_REGISTERS 33

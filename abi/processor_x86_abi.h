@@ -16,6 +16,10 @@
 #define AP_HAS_LINK	      0
 #define AP_SIGNAL_LINK_OFFSET 0
 
+/* The function of the kernel without which programs at traced functions load and cannot be attached; NULL:
+ * where they cannot be attached, they do not load. */
+#define AP_FENTRY_FUNCTION NULL
+
 /* The code to which signal handlers return has call frame information. */
 #define AP_IS_SIGNAL_RETURN(code) 0
 #define AP_SIGNAL_FP_OFFSET	  0

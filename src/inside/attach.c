@@ -118,9 +118,11 @@ static __u64 find_tid_offset(void)
 {
 	__u32 tid = sys__tid();
 	struct pthread_copy copy;
-	__s64 first = copy_pthread(&copy);
+	__s64 first = copy_pthread(&copy), known = (PTHREAD_TID - PTHREAD_BEGIN) / sizeof(__u64);
 	__u64 any = 0;
 
+	if (PTHREAD_TID && first <= known && (__u32)copy.words[known] == tid)
+		return PTHREAD_TID;
 	for (__s64 i = first; i < PTHREAD_WORDS; i++) {
 		const __u64 *word = &copy.words[i];
 

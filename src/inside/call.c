@@ -163,20 +163,20 @@ static bool is_within_last(const struct last_call *last, const __u64 *frame)
 
 /* Returns whether one of an allocator's own functions has made the call. @number is the number of
  * the called function. */
-bool call__is_of_allocator(struct thread *thread, const struct call *call, const __u64 *frame,
-			   __u32 number)
+bool call__is_of_allocator(struct thread *thread, enum ap_function function, __u64 size,
+			   __u64 pointer, const __u64 *frame, __u32 number)
 {
 	struct last_call *last = &thread->last_call;
-	bool is_jump = last->sp == frame__sp(frame) && last->return_address == frame[1] &&
-		       last->function != number && last->pointer == call->pointer &&
-		       (AP_FREEING >> call->function & 1 ||
-			(__s64)(last->size_bytes - call->size) <= JUMP_BYTES_LOST);
+	bool is_jump =
+		last->sp == frame__sp(frame) && last->return_address == frame[1] &&
+		last->function != number && last->pointer == pointer &&
+		(AP_FREEING >> function & 1 || (__s64)(last->size_bytes - size) <= JUMP_BYTES_LOST);
 
 	if (own__is_body(frame[1]) || (own__is_inner(frame[1]) && is_within_last(last, frame)))
 		return true;
 	/* When a loop calls such a chain of functions again, its first function is called again,
 	 * and its number must still be the one in @last. */
-	*last = (struct last_call){ frame__sp(frame), frame[1], call->pointer, call->size,
+	*last = (struct last_call){ frame__sp(frame), frame[1], pointer, size,
 				    is_jump ? last->function : number };
 	return is_jump;
 }

@@ -46,9 +46,10 @@ struct live_mark call__enter_within(struct thread *thread, struct call call, con
 void call__count_only(enum ap_function function, const __u64 *frame);
 
 /* Returns whether one of an allocator's own functions has made the call. @number is the number of
- * the called function. */
-bool call__is_of_allocator(struct thread *thread, const struct call *call, const __u64 *frame,
-			   __u32 number);
+ * the called function. The arguments are in registers: if a struct call had an address, its constants would be
+ * in memory also where no allocator has functions of its own. */
+bool call__is_of_allocator(struct thread *thread, enum ap_function function, __u64 size,
+			   __u64 pointer, const __u64 *frame, __u32 number);
 
 /* Called with --live when the counted function has returned @block, or NULL. Returns @block.
  * @frame is that of the called function, here and in the next function. */
@@ -133,7 +134,7 @@ call__enter(struct call call, const __u64 *frame, __u32 number)
 		return mark_internal;
 	}
 	if (unlikely(own_functions.n_allocating) &&
-	    call__is_of_allocator(thread, &call, frame, number)) {
+	    call__is_of_allocator(thread, call.function, call.size, call.pointer, frame, number)) {
 		counter__add(&thread->shared->functions[call.function].internal, 1);
 		return mark_internal;
 	}

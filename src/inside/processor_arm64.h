@@ -122,6 +122,8 @@ static inline __u32 processor__thread_word(__u64 offset)
  * in no known place; it follows two pointers to other threads. */
 #define PTHREAD_BEGIN -0x900LL
 #define PTHREAD_END   0LL
+/* Where the thread's number is in most builds of glibc; 0: it is searched. */
+#define PTHREAD_TID 0LL
 
 /* Asks the kernel, which refuses other addresses than those of pages. */
 static inline __u64 page_bytes(void)

@@ -94,6 +94,9 @@ static inline __u32 processor__thread_word(__u64 offset)
  * other threads there: the thread's number. */
 #define PTHREAD_BEGIN 0LL
 #define PTHREAD_END   0x700LL
+/* Where the thread's number is in most builds of glibc. Words before it may be as small, such as that which is 1 in a process
+ * with threads. */
+#define PTHREAD_TID 0x2d0LL
 
 static inline __u64 page_bytes(void)
 {

@@ -18,6 +18,7 @@
 #include "confinement.h"
 #include "error.h"
 #include "kernel_types.h"
+#include "processor_abi.h"
 #include "tracepoints.h"
 #include "user.h"
 
@@ -88,9 +89,10 @@ static bool fentry_works(const struct kernel_types *types, const char *function)
 	__u32 id = kernel_types__function(types, function);
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
 		    .attach_btf_id = id);
+	const char *needed = AP_FENTRY_FUNCTION;
 	_cleanup_(close_fd) int program = -1;
 
-	if (!id || !kernel_types__function(types, "register_ftrace_direct"))
+	if (!id || (needed && !kernel_types__function(types, needed)))
 		return false;
 	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "probe_fentry", "GPL", instructions, 2,
 				&options);
