@@ -12,10 +12,10 @@ def options(suite, directory, architecture=None):
     Options by which apt uses the lists of @suite, which it reads into @directory, for @architecture or the machine's own.
     LookupError says why it cannot.
     """
-    targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"],
+    targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(ORIGIN)", "Created-By: Packages"],
                              check=True, capture_output=True, text=True).stdout.splitlines()
     own = platform.freedesktop_os_release().get("VERSION_CODENAME")
-    archive = next((line.split()[0] for line in targets if line.split()[1:] == [own]), None)
+    archive = next((line.split()[0] for line in targets if line.split()[1:] == [own, "Debian"]), None)
     if not archive:
         raise LookupError(f"apt's sources do not say where {own} comes from")
     for name in ("lists/partial", "archives/partial"):
