@@ -8,9 +8,12 @@
 #include "error.h"
 #include "event_chart.h"
 #include "filter.h"
+#include "message.h"
+#include "number.h"
 #include "page.h"
 #include "page_sides.h"
 #include "path.h"
+#include "text.h"
 
 enum {
 	OPT_COST = 256,
@@ -186,6 +189,10 @@ static int make_chart(struct flamegraph_command *options, const struct page_trie
 
 	if (err)
 		return err;
+	if (calls.unknown)
+		message__print("%s %s not drawn, of calls that the data file does not have",
+			       number__count(calls.unknown).text,
+			       plural__of("block{ is|s are}", calls.unknown).text);
 	err = page_sides__make_chart(&options->sides, how, &calls, &options->chart, error);
 	event_chart__release(&calls);
 	return err;

@@ -175,7 +175,7 @@ static void print_notes(const struct report_output *output)
 			"\n%s %s of calls that the data file does not have, so that nothing selects "
 			"them\n",
 			number__count(blocks->unknown).text,
-			plural__of("more block{| is|s are}", blocks->unknown).text);
+			plural__of("more block{ is|s are}", blocks->unknown).text);
 }
 
 void report_output__blocks(const struct report_output *output)

@@ -121,6 +121,11 @@ bool report_output__selects_blocks(const struct report_output *output)
 	return filter__selects_blocks(output->filter);
 }
 
+static bool shows_types(const struct report_output *output)
+{
+	return output->groups->view->shown_types == STACK_TYPES_ONLY;
+}
+
 static bool is_about_live(const struct report_output *output)
 {
 	const struct filter_options *options = output->filter;
@@ -387,7 +392,7 @@ void report_output__title(const struct report_output *output)
 	fprintf(to, " in %s %s", number__count(blocks).text, plural__of(unit, blocks).text);
 	print_margin(output, cost__estimate(output->cost, &report->total), false, blocks);
 	fprintf(to, " of %s %s", number__count(report->n_entries).text,
-		plural__of("stack{|s}", report->n_entries).text);
+		plural__of(shows_types(output) ? "row{|s}" : "stack{|s}", report->n_entries).text);
 	if (part < all)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
@@ -521,7 +526,8 @@ static void fill_row(const struct report_output *output, const struct report_ent
 	row->n = 0;
 	/* The id has the form that --stack takes. */
 	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);
-	add_cell(row, "stack", id, COLOUR_NONE);
+	if (!shows_types(output))
+		add_cell(row, "stack", id, COLOUR_NONE);
 	add_cell(row, "share", number__share(part, all), share_colour(part, all));
 	if (output->resident) {
 		add_resident(output, row, entry);
@@ -637,7 +643,7 @@ static void print_rest(const struct report_output *output, size_t shown)
 	for (size_t i = shown; i < report->n_entries; i++)
 		rest = profile__add_up(rest, cost__of(output->cost, &report->entries[i].selected));
 	fprintf(output->terminal.to, "\n%s %s, %s of all %s; %s too\n", number__count(more).text,
-		plural__of("more stack{|s}", more).text,
+		plural__of(shows_types(output) ? "more row{|s}" : "more stack{|s}", more).text,
 		number__share(rest, cost__of(output->cost, &report->whole)).text, name_unit(output),
 		plural__of("--top=0 prints {it|them}", more).text);
 }

@@ -11,22 +11,28 @@
 #include "profile.h"
 #include "text.h"
 #include "types_data.h"
+#include "wrappers.h"
 
 struct type_rule {
 	const char *pattern; /* within the text */
 	bool of_argument; /* the type is the first template argument of the function; else its class */
 	bool is_sure;
+	bool ends; /* it calls code of the program */
 };
 
 /* What a function of a library says of the blocks that it allocates. */
 struct function_type {
 	char *text;	     /* NULL: nothing */
 	bool has_parameters; /* its arguments are not known */
-	bool is_sure, is_known;
+	bool is_sure;
+	bool is_wrapper; /* it only asks for memory */
+	bool ends;	 /* it is the program's, or calls that */
+	bool is_known;
 };
 
 struct block_types {
 	const struct profile *profile;
+	struct wrappers *wrappers;	 /* the built-in list: users' own do not change types */
 	struct function_type *functions; /* by id - 1; filled when they are asked for */
 	char *text;			 /* of the rules */
 	struct type_rule *rules;
@@ -35,9 +41,11 @@ struct block_types {
 
 static int add_rule(struct block_types *types, char *line)
 {
-	struct type_rule rule = { .of_argument = *line == '=', .is_sure = *line == '+' };
+	struct type_rule rule = { .of_argument = *line == '=',
+				  .is_sure = *line == '+',
+				  .ends = *line == '!' };
 
-	rule.pattern = line + (rule.of_argument || rule.is_sure);
+	rule.pattern = line + (rule.of_argument || rule.is_sure || rule.ends);
 	if (!*line || *line == '#')
 		return 0;
 	if (array__reserve(&types->rules, &types->room, types->n + 1, sizeof(rule)))
@@ -59,6 +67,8 @@ struct block_types *block_types__new(const struct profile *profile)
 	types->text = rest = strdup(TYPES_DATA);
 	while (rest && !err && (line = strsep(&rest, "\n")))
 		err = add_rule(types, line);
+	if (!err)
+		err = wrappers__load_builtin(&types->wrappers);
 	if (types->text && types->functions && !err)
 		return types;
 	block_types__free(types);
@@ -72,6 +82,7 @@ void block_types__free(struct block_types *types)
 	for (size_t i = 0; types->functions && i < types->profile->n_functions; i++)
 		free(types->functions[i].text);
 	free(types->functions);
+	wrappers__free(types->wrappers);
 	free(types->text);
 	free(types->rules);
 	free(types);
@@ -134,22 +145,37 @@ static size_t part_size(const char *name, size_t at, size_t end)
 	return (i < end ? i : end) - at;
 }
 
-/* Returns the class within "<alloc::vec::Vec<u8> as core::clone::Clone>", of which @size is the size. */
-static struct part implementor_of(const char *name, size_t size)
+/* Finds the class within "<alloc::vec::Vec<u8> as core::clone::Clone>", of which @size is the size, and the trait, if there
+ * is one. */
+static struct part implementor_of(const char *name, size_t size, struct part *trait)
 {
 	struct part part = { name + 1, size - 2 };
+	size_t depth = 0;
 
+	*trait = (struct part){ 0 };
 	for (size_t i = 1; i + 1 < size; i++) {
-		size_t inner = is_opening(name[i]) ? bracketed_size(name, i, size - 1) : 0;
-
-		if (inner)
-			i += inner - 1;
-		else if (!strncmp(name + i, " as ", 4)) {
-			part.size = i - 1;
-			break;
-		}
+		depth += is_opening(name[i]);
+		depth -= depth && is_closing(name, i);
+		if (depth || strncmp(name + i, " as ", 4) != 0)
+			continue;
+		*trait = (struct part){ name + i + 4, size - 1 - (i + 4) };
+		part.size = i - 1;
+		break;
 	}
 	return part;
+}
+
+/* Returns whether the trait is one of Rust's libraries: functions of other traits are the program's, whatever implements
+ * them. */
+static bool is_library_trait(struct part trait)
+{
+	static const char *const crates[] = { "alloc::", "core::", "std::", "hashbrown::", "<" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(crates); i++)
+		if (trait.size >= strlen(crates[i]) &&
+		    !strncmp(trait.text, crates[i], strlen(crates[i])))
+			return true;
+	return !trait.size;
 }
 
 /* Returns the rule of a class or a function; NULL: none has it. */
@@ -159,7 +185,7 @@ static const struct type_rule *rule_of(const struct block_types *types, struct p
 	_cleanup_(free_ptr) char *text = strndup(part.text, part.size);
 
 	for (size_t i = 0; text && i < types->n; i++)
-		if (types->rules[i].of_argument == of_argument &&
+		if (types->rules[i].of_argument == of_argument && !types->rules[i].ends &&
 		    text__matches(types->rules[i].pattern, text))
 			return &types->rules[i];
 	return NULL;
@@ -188,7 +214,7 @@ static bool has_parameters(const char *type)
 	if (!strncmp(type, "std::", 5) && strncmp(type, "std::collections::", 18))
 		return false;
 	for (const char *at = type + 1; type[0] && at[0] && at[1]; at++)
-		if (isupper(at[0]) && strchr("<, &", at[-1]) && strchr(">,", at[1]))
+		if (isupper(at[0]) && strchr("<, &[(", at[-1]) && strchr(">,]);", at[1]))
 			return true;
 	return false;
 }
@@ -212,39 +238,54 @@ static bool keeps_contents_in(const char *outer, const char *inner)
 		{ "alloc::vec::Vec<T*", "alloc::string::String" },
 		{ "std::ffi::os_str::OsString", "std::path::PathBuf" },
 		{ "alloc::vec::Vec<*", "alloc::collections::binary_heap::*" },
-		{ "alloc::boxed::Box<alloc::rc::*", "alloc::rc::Rc<*" },
-		{ "alloc::boxed::Box<alloc::sync::*", "alloc::sync::Arc<*" },
-		{ "alloc::boxed::Box<alloc::collections::*", "alloc::collections::*" },
+		{ "alloc::boxed::Box<alloc::rc::RcBox<*", "alloc::rc::Rc<*" },
+		{ "alloc::boxed::Box<alloc::rc::RcInner<*", "alloc::rc::Rc<*" },
+		{ "alloc::boxed::Box<alloc::sync::ArcInner<*", "alloc::sync::Arc<*" },
+		{ "alloc::boxed::Box<alloc::collections::btree::node::*",
+		  "alloc::collections::btree::*" },
+		{ "alloc::boxed::Box<alloc::collections::linked_list::Node<*",
+		  "alloc::collections::linked_list::*" },
 		{ "hashbrown::*", "std::collections::*" },
 		{ "hashbrown::map::*", "hashbrown::set::*" },
 		{ "alloc::collections::btree::map::*", "alloc::collections::btree::set::*" },
 		{ "std::collections::hash::map::*", "std::collections::hash::set::*" },
 	};
 
+	const char *of_inner = strchr(inner, '<'), *of_outer = strchr(outer, '<');
+
+	/* A heap of vectors is not one of these. */
+	if (!strncmp(inner, "alloc::vec::", 12) && of_outer &&
+	    strcmp(of_inner ?: "", of_outer) != 0)
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
 		if (text__matches(pairs[i].inner, inner) && text__matches(pairs[i].outer, outer))
 			return true;
 	return false;
 }
 
-/* Finds the rule and the type that the scoped @name says: the outermost scope with a rule decides. */
-static const struct type_rule *find_type(const struct block_types *types, const char *name,
-					 struct part *type)
-{
-	size_t end = strlen(name);
+/* Names with more parts are no names of such functions. */
+#define MOST_PARTS 24
 
-	for (size_t at = 0; at < end;) {
+/* Finds the rule and the type that the scoped @name says: the outermost scope with a rule decides. *@is_own: it is a function
+ * of the program's, and *@is_template: it has template arguments of its own. */
+static const struct type_rule *find_type(const struct block_types *types, const char *name,
+					 struct part *type, bool *is_own, bool *is_template)
+{
+	size_t end = strlen(name), at = 0;
+
+	for (int n = 0; at < end && n < MOST_PARTS; n++) {
 		size_t size = part_size(name, at, end);
-		struct part whole = { name, at + size };
+		struct part whole = { name, at + size }, trait = { 0 };
 		const struct type_rule *rule;
 
 		*type = whole;
 		if (!at && *name == '<') {
-			*type = implementor_of(name, size);
-			return rule_of(types, *type, false);
+			*type = implementor_of(name, size, &trait);
+			*is_own = !is_library_trait(trait);
 		}
-		rule = rule_of(types, whole, false);
-		if (rule)
+		*is_template = strchr(name + whole.size, '<');
+		rule = rule_of(types, *type, false);
+		if (rule || trait.size)
 			return rule;
 		*type = argument_of(whole);
 		rule = rule_of(types, whole, true);
@@ -253,6 +294,14 @@ static const struct type_rule *find_type(const struct block_types *types, const 
 		at += size + 2;
 	}
 	return NULL;
+}
+
+static bool ends_search(const struct block_types *types, const char *name)
+{
+	for (size_t i = 0; i < types->n; i++)
+		if (types->rules[i].ends && text__matches(types->rules[i].pattern, name))
+			return true;
+	return false;
 }
 
 /* Names of the symbol table have "int ()" for the "int()" of debug information. */
@@ -269,47 +318,83 @@ static void remove_gaps(char *type)
 static int type_of_function(struct block_types *types, __u32 id, const struct function_type **out)
 {
 	struct function_type *function = &types->functions[id - 1];
+	const char *name = types->profile->functions[id - 1].name;
+	bool is_own = false, is_template = false;
 	const struct type_rule *rule;
 	struct part type = { 0 };
 
 	*out = function;
 	if (function->is_known)
 		return 0;
-	rule = find_type(types, types->profile->functions[id - 1].name, &type);
-	if (rule && type.size) {
+	function->is_wrapper = wrappers__hides(types->wrappers, name, NULL);
+	rule = find_type(types, name, &type, &is_own, &is_template);
+	function->ends = is_own || ends_search(types, name) ||
+			 (!function->is_wrapper && !wrappers__folds(types->wrappers, name, NULL));
+	if (rule && type.size && !function->ends) {
 		function->text = strndup(type.text, type.size);
 		if (!function->text)
 			return -ENOMEM;
 		remove_gaps(function->text);
-		function->is_sure = rule->is_sure;
+		function->is_sure = rule->is_sure && !is_template;
 		function->has_parameters = has_parameters(function->text);
 	}
 	function->is_known = true;
 	return 0;
 }
 
-int block_types__of_stack(struct block_types *types, const struct block_type_frame *frames,
-			  size_t n, const char **type)
+/* What the functions of a stack have said so far. */
+struct type_search {
+	const struct function_type *found;
+	bool is_over;
+};
+
+static int ask_function(struct block_types *types, struct type_search *search, __u32 id,
+			bool has_lines)
 {
-	const struct function_type *found = NULL, *function;
+	const struct function_type *function = NULL;
+	int err = id ? type_of_function(types, id, &function) : 0;
 
-	for (size_t i = 0; i < n; i++) {
-		int err = frames[i].function
-				  ? type_of_function(types, frames[i].function, &function)
-				  : 0;
+	/* Code of the program may be inlined, unseen, where there are no lines. */
+	search->is_over = err || !function || function->ends ||
+			  (!has_lines && !function->is_wrapper && !function->is_sure);
+	if (search->is_over || !function->text)
+		return err;
+	if (search->found && strcmp(search->found->text, function->text) != 0 &&
+	    !keeps_contents_in(function->text, search->found->text))
+		search->is_over = true;
+	else
+		search->found = function;
+	return 0;
+}
 
-		if (err)
-			return err;
-		if (!frames[i].function || !function->text)
-			continue;
-		/* Code of the program may be inlined there unseen. */
-		if (!frames[i].has_lines && !function->is_sure)
-			break;
-		if (found && strcmp(found->text, function->text) != 0 &&
-		    !keeps_contents_in(function->text, found->text))
-			break;
-		found = function;
+/* Returns whether the frame is of a C++ library, into which no code of the program is inlined. */
+static bool is_of_library(const struct profile *profile, const struct profile_frame *frame)
+{
+	const char *name =
+		frame->module ? profile_module__basename(&profile->modules[frame->module - 1]) : "";
+
+	return !strncmp(name, "libstdc++.so", 12) || !strncmp(name, "libc++.so", 9);
+}
+
+int block_types__of_stack(struct block_types *types, const struct profile_stack *stack,
+			  const char **type)
+{
+	const struct profile *profile = types->profile;
+	struct type_search search = { 0 };
+	int err = 0;
+
+	for (__u32 i = 0; i < stack->n_frames && !search.is_over && !err; i++) {
+		const struct profile_frame *frame = &profile->frames[stack->frames[i] - 1];
+
+		bool is_library = is_of_library(profile, frame);
+
+		search.is_over = !frame->n_lines;
+		for (__u32 j = 0; j < frame->n_lines && !search.is_over && !err; j++)
+			err = ask_function(types, &search, frame->lines[j].function,
+					   frame->lines[j].file || is_library);
 	}
-	*type = found && !found->has_parameters ? found->text : NULL;
+	if (err)
+		return err;
+	*type = search.found && !search.found->has_parameters ? search.found->text : NULL;
 	return 0;
 }

@@ -17,7 +17,8 @@
 
 #define COLUMNS (WHERE_BIT(WHERE_THREAD) | WHERE_BIT(WHERE_SIZE))
 /* The expression is one in brackets, as filter_where__parse() has found out. */
-#define SQL "WITH block (size, thread) AS (SELECT ?1, ?2) SELECT 1 FROM block WHERE (%s\n)"
+#define SQL                                                                                        \
+	"WITH block (size, thread) AS (SELECT CAST(?1 AS NUMERIC), CAST(?2 AS TEXT)) SELECT 1 FROM block WHERE (%s\n)"
 /* The processor time for one block. */
 #define BLOCK_CPU_NS (1000000000ULL)
 /* Programs with more sizes have their expressions evaluated again. */
@@ -168,6 +169,7 @@ static bool evaluate(struct event_choice *choice, const char *thread, __u64 size
 		snprintf(choice->failure, sizeof(choice->failure), "%s",
 			 sqlite3_errmsg(choice->db));
 	sqlite3_reset(statement);
+	sqlite3_progress_handler(choice->db, 0, NULL, NULL);
 	sql_limits__release(&limits);
 	return result != SQLITE_DONE;
 }

@@ -41,8 +41,8 @@ char *js_tier__remove(const char *name)
 
 /* A line of a frame, and the label that shows it. */
 struct view_location {
-	__u32 label, function;
-	bool is_wrapper, is_library, has_lines;
+	__u32 label;
+	bool is_wrapper, is_library;
 };
 
 struct builder {
@@ -58,8 +58,6 @@ struct builder {
 	struct block_types *types;
 	struct hash_table type_index; /* of names of types: index + 1 */
 	size_t type_names_room;
-	struct block_type_frame *type_frames; /* of the stack whose type is looked up */
-	size_t type_frames_room;
 };
 
 static bool match_label(const void *owner, __u32 id, const void *key)
@@ -167,8 +165,6 @@ static void look_up(const struct builder *builder, const struct profile_frame *f
 	module = frame->module ? profile->modules[frame->module - 1].path : NULL;
 	location->is_wrapper = wrappers__hides(wrappers, name, module);
 	location->is_library = wrappers__folds(wrappers, name, module);
-	location->function = line->function;
-	location->has_lines = line->file;
 }
 
 static int add_line(struct builder *builder, const struct profile_frame *frame,
@@ -319,33 +315,21 @@ static int add_type_name(struct builder *builder, const char *type, const struct
 	return 0;
 }
 
-/* Looks up the type of what @stack allocates: what functions of libraries between the program and the allocator say. */
+/* Looks up the type of what @stack allocates. */
 static int add_type(struct builder *builder, const struct profile_stack *stack)
 {
 	const struct view_location *own = NULL;
 	const char *type;
-	size_t n = 0;
-	int err;
+	int err = block_types__of_stack(builder->types, stack, &type);
 
 	for (__u32 i = 0; i < stack->n_frames && !own; i++) {
 		size_t at = builder->starts[stack->frames[i] - 1];
 
-		for (; at < builder->starts[stack->frames[i]] && !own; at++) {
-			const struct view_location *location = &builder->locations[at];
-
-			if (!location->is_wrapper && !location->is_library) {
-				own = location;
-				break;
-			}
-			if (array__reserve(&builder->type_frames, &builder->type_frames_room, n + 1,
-					   sizeof(*builder->type_frames)))
-				return -ENOMEM;
-			builder->type_frames[n++] =
-				(struct block_type_frame){ location->function,
-							   location->has_lines };
-		}
+		for (; at < builder->starts[stack->frames[i]] && !own; at++)
+			if (!builder->locations[at].is_wrapper &&
+			    !builder->locations[at].is_library)
+				own = &builder->locations[at];
 	}
-	err = block_types__of_stack(builder->types, builder->type_frames, n, &type);
 	return err ?: add_type_name(builder, type, own, &builder->view->types[stack->id - 1]);
 }
 
@@ -389,9 +373,10 @@ static int add_stacks(struct builder *builder)
 		n += count_locations(builder, &profile->stacks[i]) + 1;
 	view->frames = calloc(n + 1, sizeof(*view->frames));
 	view->starts = calloc(profile->n_stacks + 1, sizeof(*view->starts));
+	view->innermost = calloc(profile->n_stacks + 1, sizeof(*view->innermost));
 	if (view->locations)
 		view->frame_locations = calloc(n + 1, sizeof(*view->frame_locations));
-	if (!labels || !view->frames || !view->starts ||
+	if (!labels || !view->frames || !view->starts || !view->innermost ||
 	    (view->locations && !view->frame_locations))
 		return -ENOMEM;
 	view->shown_types = builder->options->types;
@@ -404,6 +389,8 @@ static int add_stacks(struct builder *builder)
 		view->starts[i + 1] =
 			start + add_stack(builder, &profile->stacks[i], view->frames + start,
 					  view->locations ? view->frame_locations + start : NULL);
+		if (view->starts[i + 1] > start)
+			view->innermost[i] = view->frames[start] + 1;
 		if (view->shown_types == STACK_TYPES_ONLY)
 			view->starts[i + 1] = start;
 		if (view->shown_types != STACK_TYPES_NONE)
@@ -428,7 +415,6 @@ int stack_view__new(const struct profile *profile, const struct stack_view_optio
 	hash_table__release(&builder.index);
 	block_types__free(builder.types);
 	hash_table__release(&builder.type_index);
-	free(builder.type_frames);
 	free(builder.locations);
 	free(builder.starts);
 	if (err)
@@ -453,6 +439,7 @@ void stack_view__free(struct stack_view *view)
 		free(view->type_names[i].name);
 	free(view->type_names);
 	free(view->types);
+	free(view->innermost);
 	free(view);
 }
 

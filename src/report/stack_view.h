@@ -85,6 +85,7 @@ struct stack_view {
 	size_t n_type_names;
 	__u32 *types;
 	enum stack_types shown_types;
+	__u32 *innermost; /* by stack's id - 1: label of its innermost frame, whatever is shown, + 1; 0: it has none */
 };
 
 /* Makes a view that shows @profile's stacks as they are now. Returns 0 or -ENOMEM. */

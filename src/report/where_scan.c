@@ -435,14 +435,18 @@ static void set_group(const struct where_scan *scan, sqlite3_context *context,
 {
 	const struct stack_groups *groups = scan->data->groups;
 	const struct stack_group *group = &groups->groups[groups->by_stack[scan->stack - 1]];
-	const struct stack_label *label = &groups->labels[group->frames[0]];
+	__u32 innermost = groups->view->innermost[scan->stack - 1];
+	/* What rows show may be types. */
+	const struct stack_label *label =
+		&groups->labels[innermost ? innermost - 1 : group->frames[0]];
+	const char *type = stack_view__type(groups->view, scan->stack);
 
 	if (column == WHERE_STACK)
 		sqlite3_result_int64(context, group->id);
 	else if (column == WHERE_CALLER)
 		set_text(context, label->text);
-	else if (column == WHERE_TYPE && stack_view__type(groups->view, scan->stack))
-		set_text(context, stack_view__type(groups->view, scan->stack));
+	else if (column == WHERE_TYPE && type)
+		set_text(context, type);
 	else if (column == WHERE_MODULE && label->module)
 		set_text(context, profile_module__basename(
 					  &scan->data->profile->modules[label->module - 1]));

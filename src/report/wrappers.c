@@ -153,32 +153,46 @@ static int load_users(struct wrappers *wrappers, struct error *error)
 	return load_file(wrappers, path, true, error);
 }
 
-static int load_all(struct wrappers *wrappers, const char *extra_path, struct error *error)
+static int load_builtin(struct wrappers *wrappers, struct error *error)
 {
 	char *text = strdup(WRAPPERS_DATA);
-	int err = text ? parse(wrappers, text, "the built-in list", error) : -ENOMEM;
 
-	if (!err)
-		err = load_users(wrappers, error);
-	if (!err && extra_path)
-		err = load_file(wrappers, extra_path, false, error);
+	return text ? parse(wrappers, text, "the built-in list", error) : -ENOMEM;
+}
+
+static int load_others(struct wrappers *wrappers, const char *extra_path, struct error *error)
+{
+	int err = load_users(wrappers, error);
+
+	return err || !extra_path ? err : load_file(wrappers, extra_path, false, error);
+}
+
+int wrappers__load_builtin(struct wrappers **out)
+{
+	struct wrappers *wrappers = calloc(1, sizeof(*wrappers));
+	struct error error = { 0 };
+	int err = wrappers ? load_builtin(wrappers, &error) : -ENOMEM;
+
+	if (err)
+		wrappers__free(wrappers);
+	else
+		*out = wrappers;
 	return err;
 }
 
 int wrappers__load(const char *extra_path, struct wrappers **out, struct error *error)
 {
-	struct wrappers *wrappers = calloc(1, sizeof(*wrappers));
-	int err;
+	struct wrappers *wrappers;
+	int err = wrappers__load_builtin(&wrappers);
 
-	if (!wrappers)
-		return -ENOMEM;
-	err = load_all(wrappers, extra_path, error);
-	if (err) {
-		wrappers__free(wrappers);
+	if (err)
 		return err;
-	}
-	*out = wrappers;
-	return 0;
+	err = load_others(wrappers, extra_path, error);
+	if (err)
+		wrappers__free(wrappers);
+	else
+		*out = wrappers;
+	return err;
 }
 
 void wrappers__free(struct wrappers *wrappers)

@@ -15,6 +15,8 @@ struct wrappers;
  * -EFBIG, or the error of reading; or -ENOMEM.
  */
 int wrappers__load(const char *extra_path, struct wrappers **out, struct error *error);
+/* Loads the built-in list alone. Returns 0 or -ENOMEM. */
+int wrappers__load_builtin(struct wrappers **out);
 void wrappers__free(struct wrappers *wrappers);
 
 /* Returns whether function @name (in its simple form) of the file @module_path (NULL: unknown) is

@@ -3,6 +3,7 @@
 
 import collections
 import json
+import re
 import subprocess
 import sys
 
@@ -91,6 +92,8 @@ def test_same_in_all_forms(recorded, types, run, allocprof, tmp_path):
         sums[stack.split(";")[0].replace("_", "").replace(" ", "")] += int(count)
         assert ";" in stack
     assert sums == {key.replace("_", "").replace(" ", ""): count for key, count in types(path).items()}
+    rows = run([allocprof, "report", "--by=type", path], expect=0).stdout.decode()
+    assert re.search(r"in [\d,]+ blocks of \d+ rows", rows) and re.search(r"^ *share +bytes", rows, re.M), rows
     tree = run([allocprof, "report", "--tree", "--by=type", path], expect=0).stdout.decode()
     assert f"  {name}" in tree and "fill_containers" in tree
     run([allocprof, "export", "--format=pprof", "-o", tmp_path / "pb.gz", path], expect=0)
@@ -100,6 +103,18 @@ def test_same_in_all_forms(recorded, types, run, allocprof, tmp_path):
     assert any(name in json.dumps(series) for series in graph["series"])
     diff = run([allocprof, "diff", "--by=type", "--all", path, path], expect=0).stdout.decode()
     assert name in diff
+
+
+def test_same_whatever_is_shown(recorded, types, run, allocprof):
+    """Types are of what was called, not of what is printed: inlined functions, the allocator's wrappers, rows of types."""
+    path, _ = recorded("types_O2")
+    whole = without_printing(types(path))
+    for options in (["--no-inline"], ["--raw-stacks"], ["--demangle=full"]):
+        assert without_printing(types(path, *options)) == whole, options
+    for expression in ("caller = 'own_objects'", "module = 'types_O2'", "type IS NULL"):
+        numbers = [json.loads(run([allocprof, "report", "--json", *by, "--where", expression, path], expect=0).stdout)["selected"]
+                   for by in ([], ["--by=type"])]
+        assert numbers[0]["allocations"] == numbers[1]["allocations"] > 0, expression
 
 
 def test_incomplete_stacks_are_one_type(recorded, types):
