@@ -183,14 +183,13 @@ static __u32 site_of(struct event_collector *events, __u32 index)
 	return record->site;
 }
 
-/* Returns whether the log is to have a block. What has no site is no block of a known call. */
+/* Returns whether the log is to have a block of the call @site, which is not 0. */
 static bool is_chosen(const struct event_collector *events, __u32 site, __u64 size_bytes)
 {
 	const struct event_log_choice *choice = events->choice;
 	const struct profile *profile = events->collector->profile;
 
-	return site &&
-	       choice->has(choice->context,
+	return choice->has(choice->context,
 			   profile->threads[events->site_threads[site - 1] - 1].name, size_bytes);
 }
 
@@ -213,16 +212,32 @@ static bool choose_realloc(const struct event_collector *events, struct event_lo
 	return has_old || has_new;
 }
 
+/* Returns whether an event goes to the log, which it does not if its block is not chosen, or if it is not known whether that
+ * is. */
+static bool choose_event(struct event_collector *events, struct event_log_event *event)
+{
+	bool is_realloc = event->kind == EVENT_LOG_REALLOC, has;
+
+	/* Only what is of no followed block has no call by itself. */
+	if (event->kind != AP_EVENT_NOOP && (!event->site || (is_realloc && !event->old_site))) {
+		events->n_lost++;
+		return false;
+	}
+	if (event->kind == AP_EVENT_NOOP)
+		has = false;
+	else if (is_realloc)
+		has = choose_realloc(events, event);
+	else
+		has = is_chosen(events, event->site, event->size_bytes);
+	events->n_left_out += !has;
+	return has;
+}
+
 static void write_event(struct event_collector *events, struct event_log_event event)
 {
-	if (events->choice &&
-	    (event.kind == EVENT_LOG_REALLOC ? !choose_realloc(events, &event)
-					     : !is_chosen(events, event.site, event.size_bytes))) {
-		events->n_left_out++;
-		return;
-	}
 	/* The writer counts the events that it cannot write. */
-	event_log_writer__event(events->log, &event);
+	if (!events->choice || choose_event(events, &event))
+		event_log_writer__event(events->log, &event);
 }
 
 /* Removes and returns the block that @thread's realloc has moved. Returns false if there is none. */
