@@ -267,6 +267,9 @@ enum mark_kind {
 	MARK_KINDS,
 };
 
+/* A recording has at most so many marks. */
+#define PROFILE_MAX_MARKS 1000
+
 struct profile_mark {
 	__u64 time_ns; /* since the start of the recording */
 	enum mark_kind kind;

@@ -384,7 +384,7 @@ int profile__add_mark(struct profile *profile, __u64 time_ns, enum mark_kind kin
 	char *copy;
 	int err;
 
-	if (n && profile->marks[n - 1].time_ns > time_ns)
+	if (n >= PROFILE_MAX_MARKS || (n && profile->marks[n - 1].time_ns > time_ns))
 		return -EINVAL;
 	err = profile_index__reserve(&profile->marks, &profile->index->marks_room, n,
 				     sizeof(*profile->marks));

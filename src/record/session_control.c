@@ -16,7 +16,6 @@
 #include "reach.h"
 
 /* So many are kept. */
-#define MOST_MARKS 1000
 
 /* Without memory for it the recording lacks the mark. */
 static void add_mark(struct session *session, __u64 at_ns, enum mark_kind kind, const char *name)
@@ -26,7 +25,7 @@ static void add_mark(struct session *session, __u64 at_ns, enum mark_kind kind, 
 	size_t at = marks->n;
 	char *copy;
 
-	if (marks->n == MOST_MARKS || at_ns < start_ns || !session->options.stacks ||
+	if (marks->n == PROFILE_MAX_MARKS || at_ns < start_ns || !session->options.stacks ||
 	    array__reserve(&marks->list, &marks->room, marks->n + 1, sizeof(*marks->list)))
 		return;
 	copy = strdup(name);
