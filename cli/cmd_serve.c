@@ -5,6 +5,7 @@
  * this one passes copies of the recording from the first to those, with names, and keeps some on disk.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -122,6 +123,8 @@ static int parse_series(struct serve *serve, const char *text, struct error *err
 
 static int check_serve(struct serve *serve, struct error *error)
 {
+	int err;
+
 	if (!serve->address && !serve->otlp.is_used)
 		return error__set(
 			error, -EINVAL,
@@ -143,8 +146,10 @@ static int check_serve(struct serve *serve, struct error *error)
 		return error__set(error, -EINVAL, "--keep takes no less than --rotate");
 	serve->store.most = serve->keep_ns / serve->rotate_ns;
 	serve->words.waits = true;
+	/* Command lines have secrets, and copies go to processes that talk to the network. */
+	err = recorder_words__add_no_arguments(&serve->words);
 	/* Live blocks are a part of all answers. */
-	return recorder_words__add(&serve->words, OPT_LIVE, NULL);
+	return err ?: recorder_words__add(&serve->words, OPT_LIVE, NULL);
 }
 
 static int parse_serve(int key, char *arg, struct options_input *input)
@@ -322,14 +327,16 @@ static void add_costs(pid_t pid, struct http_costs *costs)
 /* Gives a copy to the processes that want it. */
 static void give_copy(struct serve *serve, const struct profile *profile)
 {
-	_cleanup_(close_fd) int fd = memfd_create("allocprof-copy", MFD_CLOEXEC);
+	_cleanup_(close_fd) int fd =
+		memfd_create("allocprof-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct http_costs costs = { .otlp = serve->otlp.counts };
 	int err = fd < 0 ? -errno : data_file__write_open(profile, fd);
 
 	if (err) {
 		if (serve->http_wants)
 			refuse_http(serve, strerror(-err));
-		serve_otlp__postpone(&serve->otlp);
+		if (serve->otlp_wants)
+			serve_otlp__postpone(&serve->otlp, strerror(-err));
 		return;
 	}
 	add_costs(getpid(), &costs);
@@ -337,6 +344,8 @@ static void give_copy(struct serve *serve, const struct profile *profile)
 		add_costs(recorder__pid(serve->recorder), &costs);
 	if (serve->otlp.process.pid > 0)
 		add_costs(serve->otlp.process.pid, &costs);
+	/* Two processes share it, one of which the network reaches. */
+	fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	if (serve->otlp_wants)
 		serve_otlp__give(&serve->otlp, fd, &costs);
 	err = serve->http_wants && serve->http.pid ? http_process__give(&serve->http, fd, &costs)
@@ -365,7 +374,7 @@ static void refuse_copies(struct serve *serve, const char *why)
 	if (serve->http_wants)
 		refuse_http(serve, why);
 	if (serve->otlp_wants)
-		serve_otlp__postpone(&serve->otlp);
+		serve_otlp__postpone(&serve->otlp, why);
 }
 
 static void take_copy(struct serve *serve)
@@ -407,12 +416,19 @@ static void ask(struct serve *serve)
 /* Pushes what has come since the last push. */
 static void push_last(struct serve *serve, const struct profile *profile, int signals)
 {
+	__u64 accepted;
+
 	/* One copy may be on its way. */
 	serve_otlp__finish(&serve->otlp, signals);
+	accepted = serve->otlp.counts.accepted;
 	serve->http_wants = false;
 	serve->otlp_wants = true;
 	give_copy(serve, profile);
 	serve_otlp__finish(&serve->otlp, signals);
+	if (serve->otlp.counts.accepted == accepted)
+		message__print(
+			"the collector lacks what has come since the last push: that was the "
+			"last one");
 }
 
 /* The recording has ended. Returns the exit status. */
@@ -431,7 +447,8 @@ static int end(struct serve *serve, const struct error *why, int signals)
 	}
 	profile = serve->store.directory || serve->otlp.is_used ? read_copy(serve, &error) : NULL;
 	/* This is the last chance to say it. */
-	serve->has_failed_to_keep = serve->otlp.has_failed = false;
+	serve->has_failed_to_keep = false;
+	serve->otlp.said = 0;
 	if (error.text[0])
 		message__error(&error, -EIO);
 	if (serve->store.directory && (!profile || keep_copy(serve, profile)))
@@ -530,8 +547,12 @@ static int attend(struct serve *serve, int signals)
 			take_copy(serve);
 		else if (news == RECORDER_REFUSED)
 			refuse_copy(serve, &error);
-		else if (news == RECORDER_ENDED)
+		/* What ended the processes may have asked for the end of this one, too. */
+		else if (news == RECORDER_ENDED) {
+			if (fds[1].revents)
+				attend_signal(serve, signals);
 			return end(serve, &error, signals);
+		}
 		error.text[0] = '\0';
 		if (fds[1].revents)
 			attend_signal(serve, signals);

@@ -86,6 +86,11 @@ int recorder_words__add(struct recorder_words *words, int key, const char *arg)
 	return add_word(words, word);
 }
 
+int recorder_words__add_no_arguments(struct recorder_words *words)
+{
+	return add_word(words, strdup("--no-arguments"));
+}
+
 void recorder_words__release(struct recorder_words *words)
 {
 	for (size_t i = 0; i < words->n; i++)

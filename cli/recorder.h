@@ -45,6 +45,8 @@ struct recorder_words {
 /* Adds the option of record that has @key, with its value @arg or NULL. Returns 0 or -ENOMEM; or
  * OPTIONS_UNKNOWN if record has none. */
 int recorder_words__add(struct recorder_words *words, int key, const char *arg);
+/* Adds the option by which recordings have no arguments of processes. */
+int recorder_words__add_no_arguments(struct recorder_words *words);
 void recorder_words__release(struct recorder_words *words);
 
 /*

@@ -4,10 +4,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +18,9 @@
 #include "clock.h"
 #include "error.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
+#include "text.h"
 
 #define DEFAULT_ADDRESS	   "http://localhost:4318"
 #define REQUEST_PATH	   "/v1development/profiles"
@@ -263,16 +267,43 @@ static void delay(struct serve_otlp *otlp, __u64 least_ns)
 	otlp->due_ns = clock__now_ns() + (wait_ns > least_ns ? wait_ns : least_ns);
 }
 
-void serve_otlp__postpone(struct serve_otlp *otlp)
+/* Kinds of failures. Each is said once, until the collector takes all again. */
+enum failure {
+	FAILURE_PROCESS,
+	FAILURE_POSTPONED,
+	FAILURE_DROPPED,
+	FAILURE_REJECTED,
+	FAILURE_WARNING,
+};
+
+static void say_failure(struct serve_otlp *otlp, enum failure kind, const char *what,
+			const char *why)
 {
-	delay(otlp, 0);
+	if (!(otlp->said >> kind & 1))
+		message__print("%s: %s", what, why);
+	otlp->said |= 1U << kind;
 }
 
-static void say_failure(struct serve_otlp *otlp, const char *what, const char *why)
+/* The collector has taken all of a push. */
+static void say_success(struct serve_otlp *otlp)
 {
-	if (!otlp->has_failed)
-		message__print("%s: %s", what, why);
-	otlp->has_failed = true;
+	if (!(otlp->said & ~(1U << FAILURE_WARNING)))
+		return;
+	if (otlp->n_not_taken)
+		message__print("profiles are pushed again; given up meanwhile: %s %s",
+			       number__count(otlp->n_not_taken).text,
+			       plural__of("push{|es} or profile{|s}", otlp->n_not_taken).text);
+	else
+		message__print("profiles are pushed again");
+	otlp->said &= 1U << FAILURE_WARNING;
+	otlp->n_not_taken = 0;
+}
+
+void serve_otlp__postpone(struct serve_otlp *otlp, const char *why)
+{
+	otlp->counts.postponed++;
+	say_failure(otlp, FAILURE_POSTPONED, "profiles are pushed later", why);
+	delay(otlp, 0);
 }
 
 /* The process has ended, or takes no message. What it had sent is known to nobody. */
@@ -280,7 +311,7 @@ static void restart(struct serve_otlp *otlp)
 {
 	http_process__end(&otlp->process);
 	otlp->is_pushing = false;
-	say_failure(otlp, "profiles are not pushed",
+	say_failure(otlp, FAILURE_PROCESS, "profiles are not pushed",
 		    "the process that pushes has ended; it is started again");
 	delay(otlp, 0);
 	otlp->start_due_ns = otlp->due_ns;
@@ -294,7 +325,7 @@ bool serve_otlp__wants(struct serve_otlp *otlp)
 	if (!otlp->is_used)
 		return false;
 	if (otlp->start_due_ns && now >= otlp->start_due_ns && serve_otlp__start(otlp, &error)) {
-		say_failure(otlp, "profiles are not pushed", error.text);
+		say_failure(otlp, FAILURE_PROCESS, "profiles are not pushed", error.text);
 		delay(otlp, 0);
 		otlp->start_due_ns = otlp->due_ns;
 	}
@@ -319,16 +350,15 @@ static void take_accepted(struct serve_otlp *otlp, const struct otlp_push *push,
 	otlp->delay_ns = 0;
 	otlp->due_ns = clock__now_ns() + otlp->interval_ns;
 	if (push->rejected) {
-		say_failure(otlp, "the collector has not taken all profiles",
+		otlp->n_not_taken += push->rejected;
+		say_failure(otlp, FAILURE_REJECTED, "the collector has not taken all profiles",
 			    *text ? text : "it does not say why");
 		return;
 	}
 	if (*text)
-		say_failure(otlp, "the collector has taken the profiles, but says", text);
-	else if (otlp->has_failed) {
-		message__print("profiles are pushed again");
-		otlp->has_failed = false;
-	}
+		say_failure(otlp, FAILURE_WARNING, "the collector has taken the profiles, but says",
+			    text);
+	say_success(otlp);
 }
 
 void serve_otlp__attend(struct serve_otlp *otlp)
@@ -346,14 +376,26 @@ void serve_otlp__attend(struct serve_otlp *otlp)
 		take_accepted(otlp, &push, text);
 	} else if (push.outcome == OTLP_POSTPONED) {
 		otlp->counts.postponed++;
-		say_failure(otlp, "profiles are pushed later", text);
+		say_failure(otlp, FAILURE_POSTPONED, "profiles are pushed later", text);
 		delay(otlp, push.retry_after_s * NS_PER_S);
 	} else {
 		otlp->counts.dropped++;
-		say_failure(otlp, "profiles are dropped", text);
+		otlp->n_not_taken++;
+		say_failure(otlp, FAILURE_DROPPED, "profiles are dropped", text);
 		otlp->delay_ns = 0;
 		otlp->due_ns = clock__now_ns() + otlp->interval_ns;
 	}
+}
+
+/* Reads the signals that have come. Returns whether one of them asks for the end; SIGHUP does not. */
+static bool ends_waiting(int signals)
+{
+	struct signalfd_siginfo info;
+	bool ends = false;
+
+	while (read(signals, &info, sizeof(info)) == sizeof(info))
+		ends |= info.ssi_signo != SIGHUP;
+	return ends;
 }
 
 void serve_otlp__finish(struct serve_otlp *otlp, int signals)
@@ -367,7 +409,7 @@ void serve_otlp__finish(struct serve_otlp *otlp, int signals)
 
 		if (poll(fds, ARRAY_SIZE(fds), (until - now) / 1000000 + 1) < 0 && errno != EINTR)
 			return;
-		if (fds[1].revents)
+		if (fds[1].revents && ends_waiting(signals))
 			return;
 		if (fds[0].revents)
 			serve_otlp__attend(otlp);

@@ -23,7 +23,8 @@ struct serve_otlp {
 	bool has_started;
 	__u64 start_due_ns; /* when the process is started again; 0: it runs */
 	bool is_pushing;    /* it has a copy, and has not said what became of it */
-	bool has_failed;    /* the reason has been printed */
+	unsigned int said;  /* kinds of failures, as bits, of which the reason has been printed */
+	__u64 n_not_taken; /* pushes and profiles that were given up since the collector last took all */
 	__u64 due_ns, delay_ns;
 	struct otlp_counts counts;
 };
@@ -36,8 +37,8 @@ int serve_otlp__start(struct serve_otlp *otlp, struct error *error);
 bool serve_otlp__wants(struct serve_otlp *otlp);
 /* Gives the process a copy to push. */
 void serve_otlp__give(struct serve_otlp *otlp, int fd, const struct http_costs *costs);
-/* There is no copy: the next one is asked for later. */
-void serve_otlp__postpone(struct serve_otlp *otlp);
+/* There is no copy, and @why: the next one is asked for later. */
+void serve_otlp__postpone(struct serve_otlp *otlp, const char *why);
 /* Takes what the process says, after poll() has its channel readable. */
 void serve_otlp__attend(struct serve_otlp *otlp);
 /* Waits until the last copy is pushed or has failed, as long as a request may take, or until @signals is readable. */

@@ -2,6 +2,7 @@
 #include "otlp_answer.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "text.h"
@@ -101,7 +102,7 @@ void otlp_answer__read(const unsigned char *bytes, size_t size, struct otlp_answ
 			continue;
 		while (next_field(&field.bytes, &inner)) {
 			if (inner.number == PARTIAL_REJECTED_PROFILES)
-				answer->rejected = inner.value;
+				answer->rejected = inner.value <= INT64_MAX ? inner.value : 0;
 			else if (inner.number == PARTIAL_ERROR_MESSAGE)
 				read_text(&inner.bytes, answer);
 		}

@@ -152,6 +152,8 @@ int served_profile__write(const struct served_profile *served, const struct serv
 		.n_attributes = form->n_attributes,
 	};
 	struct error error = { 0 };
+	char *made = NULL;
+	size_t made_size = 0;
 	FILE *to;
 	int err;
 
@@ -169,14 +171,17 @@ int served_profile__write(const struct served_profile *served, const struct serv
 	err = export__check(form->format, &input, &error);
 	if (err)
 		return err;
-	*bytes = NULL;
-	to = open_memstream(bytes, size);
+	to = open_memstream(&made, &made_size);
 	if (!to)
 		return -ENOMEM;
 	err = export__write(form->format, &input, to);
 	if (fclose(to) && !err)
 		err = -ENOMEM;
-	if (err)
-		free(*bytes);
-	return err;
+	if (err) {
+		free(made);
+		return err;
+	}
+	*bytes = made;
+	*size = made_size;
+	return 0;
 }
