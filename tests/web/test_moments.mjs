@@ -224,7 +224,9 @@ test("threads to select by", () => {
 	const told = (recordings, most) => groupThreads(recordings, most).map(({ cgroup, pid, command, thread }) => [cgroup, pid, command, thread].join(" "));
 	assert.deepStrictEqual(told([other], 3), ["a 7 make -j make", "a 8 cc a.c cc", "b 9 cc b.c cc", "b 9 cc b.c worker"]);
 	assert.deepStrictEqual(told([other], 2), ["a   make", "a   cc", "b   cc", "b   worker"]);
-	assert.deepStrictEqual(told([other, other], 3), ["  make -j make", "  cc a.c cc", "  cc b.c cc", "  cc b.c worker"]);
+	assert.deepStrictEqual(told([other, other], 3), ["   make", "  cc a.c cc", "  cc b.c cc", "  cc b.c worker"]);
+	const shorter = { meta: { processes: [[5, "make", "make -k", "a"]], threads: [[0, "make"]] } };
+	assert.deepStrictEqual(told([other, shorter], 9), ["   make", "  cc a.c cc", "  cc b.c cc", "  cc b.c worker"]);
 	assert.strictEqual(countProcesses(groupThreads([other], 2)), 3);
 });
 

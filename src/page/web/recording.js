@@ -43,20 +43,26 @@ export function knowsCost(recording, cost) {
 /**
  * Groups of threads that one can select by: { cgroup, process, pid, command, thread, threads: [[of the first recording], [of the second],
  * ...], processes: [a Set of each] }. Processes are told apart by number where there are few and one recording, else by command line where
- * there are few of these, else by name; by control group in one recording. What they are not told apart by, or is not known, is null.
+ * there are few of these, else by name; by control group in one recording. What they are not told apart by, or is not known,
+ * is null.
  */
 export function groupThreads(recordings, mostProcesses) {
 	const byNumber = recordings.length === 1 && recordings[0].meta.processes.length <= mostProcesses;
 	const byCommand = byNumber ||
 		new Set(recordings.flatMap(({ meta }) => meta.processes.map(([, name, command]) => `${name}\0${command}`))).size <= mostProcesses;
 	const groups = new Map();
+	// A program that runs once in each of two recordings is compared, with whichever arguments.
+	const isAlone = (name) => recordings.length > 1 && recordings.every(({ meta }) =>
+		new Set(meta.processes.filter((one) => one[1] === name).map(([,, line]) => line)).size <= 1);
+	const names = new Set(recordings.flatMap(({ meta }) => meta.processes.map(([, name]) => name)));
+	const alone = new Set([...names].filter(isAlone));
 
 	recordings.forEach(({ meta }, side) => {
 		meta.threads.forEach(([process, thread], i) => {
 			const [number, name, line, placed] = meta.processes[process];
 			const pid = byNumber ? number : null;
 			const cgroup = recordings.length === 1 ? placed : null;
-			const command = byCommand ? line : null;
+			const command = byCommand && !alone.has(name) ? line : null;
 			const key = [cgroup, byNumber ? process : name, command, thread].join("\0");
 			if (!groups.has(key))
 				groups.set(key, {
