@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads OpenTelemetry's variables of the environment, and decides when a copy is pushed, and what is said of failures. */
 #include "serve_otlp.h"
 
 #include <ctype.h>
@@ -179,7 +180,7 @@ static int set_attributes(struct serve_otlp *otlp, struct error *error)
 	char host[256] = "";
 	int err = 0;
 
-	/* Of two of one name the first counts. */
+	/* add_attribute() keeps the first of two with one name. */
 	if (service && *service)
 		err = add_attribute(otlp, "service.name", service);
 	if (err)

@@ -72,7 +72,7 @@ enum kind {
 	KIND_OTHER,
 };
 
-/* What arm64's kernel does where such an instruction is probed, by arm_probe_decode_insn() in
+/* arm64's kernel handles a probed instruction in one of these ways: arm_probe_decode_insn() in
  * arch/arm64/kernel/probes/decode-insn.c. */
 enum probing {
 	STEPPED,
@@ -307,7 +307,7 @@ static void set_memory(__u32 word, enum kind kind, struct disasm_insn *insn)
 		insn->sp_offset = operand.offset;
 }
 
-/* What an addition of a constant does to sp and the frame pointer. */
+/* Stores how an addition of a constant changes sp and the frame pointer. */
 static void set_addition(__u32 word, struct disasm_insn *insn)
 {
 	unsigned int to = BITS(word, 0, 5), from = BITS(word, 5, 5);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What ELF files of this processor have of their own: elf_host_<processor>.c. Messages call it
+/* Constants of ELF files for this processor, which elf_host_<processor>.c defines. Messages call the processor
  * ALLOCPROF_PROCESSOR. */
 #ifndef ALLOCPROF_ELF_HOST_H
 #define ALLOCPROF_ELF_HOST_H

@@ -34,7 +34,7 @@ struct export_input {
 	 * in the span are negative then, as two's complements. */
 	__u64 taken_ns, duration_ns;
 	const char *by_default;
-	/* What EXPORT_OTLP says of each process beside what the profile knows of it, which it replaces. */
+	/* EXPORT_OTLP adds these to each process; they replace attributes of the same name that the profile has. */
 	const struct export_attribute *attributes;
 	size_t n_attributes;
 };

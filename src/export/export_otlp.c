@@ -54,7 +54,7 @@ enum {
 /* The first type of which there is a number at a moment, and none of a span. */
 #define FIRST_GAUGE PPROF_WITHOUT_LIVE
 
-/* What a sample says beside its stack: as OpenTelemetry's conventions call it, where they have a name. */
+/* A sample has these attributes beside its stack. OpenTelemetry's conventions name some of them. */
 enum attribute {
 	ATTRIBUTE_THREAD,
 	ATTRIBUTE_FUNCTION,

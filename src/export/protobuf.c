@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Encodes messages of protocol buffers, field by field. */
 #include "protobuf.h"
 
 #include <stdlib.h>

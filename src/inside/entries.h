@@ -17,7 +17,7 @@
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
-/* What a stub has saved of a call. */
+/* A stub keeps this of a call in its frame: arguments, and the result where it has one already. */
 struct own_frame {
 	__u64 arguments[6];
 	struct live_mark mark;

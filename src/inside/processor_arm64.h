@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) long processor__call(long number, l
 	return x0;
 }
 
-/* What seccomp filters see as the processor. */
+/* Seccomp filters see this number as the processor. */
 #define PROCESSOR_AUDIT AUDIT_ARCH_AARCH64
 
 /* Adds to a word. A signal handler that comes in between has the addition begin again, as the

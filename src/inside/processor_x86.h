@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) long processor__call(long number, l
 	return result;
 }
 
-/* What seccomp filters see as the processor. */
+/* Seccomp filters see this number as the processor. */
 #define PROCESSOR_AUDIT AUDIT_ARCH_X86_64
 
 /* Adds to a word by one instruction. */

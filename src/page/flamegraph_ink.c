@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Chooses the colours of boxes, and names them in the legend. */
 #include "flamegraph_ink.h"
 
 #include <errno.h>

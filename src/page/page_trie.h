@@ -56,13 +56,13 @@ struct page_trie {
 	size_t chart_room;
 };
 
-/* What the trie of a chart has of each node. */
+/* The trie of a chart keeps this of each node. */
 struct page_chart_node {
 	__u32 column;	  /* the last one that it was in; 0: it is of all */
 	__u32 last_child; /* the last that was added; 0: none */
 };
 
-/* What the nodes of a chart have, by node. Zeroed it is empty; all is owned. */
+/* Costs and times of a chart's nodes, by node. Zeroed it is empty; all is owned. */
 struct page_chart {
 	double *own; /* cost of the stack itself */
 	double *first_ns,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the dynamic linkers for this processor have built in: linker_<processor>.c. */
+/* Constants that the dynamic linkers for this processor have built in; linker_<processor>.c defines them. */
 #ifndef ALLOCPROF_LINKER_H
 #define ALLOCPROF_LINKER_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the dynamic linkers have built in, and which libraries they prefer. */
+/* Paths that the dynamic linkers have built in, and libraries that they prefer. */
 #include "linker.h"
 
 #include <stdbool.h>

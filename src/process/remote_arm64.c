@@ -64,7 +64,7 @@ int remote__thread_data(pid_t tid, __u64 *address)
 	return read_set(tid, NT_ARM_TLS, address, sizeof(*address)) < 0 ? -ESRCH : 0;
 }
 
-/* What the C library and others have of them begins behind the thread pointer, and seldom needs more. */
+/* Thread-local variables of the C library and others begin behind the thread pointer, and seldom need more. */
 #define MOST_VARIABLES 4096
 
 __u64 remote__variables_end(__u64 data)

@@ -259,7 +259,7 @@ struct profile_rss_sample {
 	__u64 bytes[RSS_KINDS];
 };
 
-/* What happened to a recording of one run while it went on. */
+/* An event in the course of a recording of one run. */
 enum mark_kind {
 	MARK_DUMP,  /* a copy was written: its limit of --dump-at, or nothing */
 	MARK_STOP,  /* `allocprof ctl stop`: from here on nothing counts */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads data/types, and asks the functions of a stack, the innermost first, for the type of its blocks. */
 #include "block_type.h"
 
 #include <ctype.h>
@@ -20,7 +21,7 @@ struct type_rule {
 	bool ends; /* it calls code of the program */
 };
 
-/* What a function of a library says of the blocks that it allocates. */
+/* A function, and the type that it says of the blocks that it allocates. */
 struct function_type {
 	char *text;	     /* NULL: nothing */
 	bool has_parameters; /* its arguments are not known */
@@ -342,7 +343,7 @@ static int type_of_function(struct block_types *types, __u32 id, const struct fu
 	return 0;
 }
 
-/* What the functions of a stack have said so far. */
+/* The search in a stack, and the function that has said the type so far. */
 struct type_search {
 	const struct function_type *found;
 	bool is_over;
@@ -385,7 +386,6 @@ int block_types__of_stack(struct block_types *types, const struct profile_stack 
 
 	for (__u32 i = 0; i < stack->n_frames && !search.is_over && !err; i++) {
 		const struct profile_frame *frame = &profile->frames[stack->frames[i] - 1];
-
 		bool is_library = is_of_library(profile, frame);
 
 		search.is_over = !frame->n_lines;

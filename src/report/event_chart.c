@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Puts the calls of an event log in order, and sums them up by column and count. */
 #include "event_chart.h"
 
 #include <errno.h>

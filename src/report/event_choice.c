@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Has SQLite evaluate the expression once for each size and thread, and keeps the answers. */
 #include "event_choice.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@
 /* Programs with more sizes have their expressions evaluated again. */
 #define MOST_ANSWERS (1 << 20)
 
-/* What the expression says of blocks of a size that a thread of some name allocates. */
+/* The expression holds, or does not, for blocks of a size that a thread of some name allocates. */
 struct choice_answer {
 	char *thread; /* owned */
 	__u64 size_bytes;

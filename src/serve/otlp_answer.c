@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Decodes a collector's answer, which may be anything. */
 #include "otlp_answer.h"
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@ enum {
 	STATUS_MESSAGE = 2,
 };
 
-/* What is left of a message. */
+/* The rest of a message. */
 struct reader {
 	const unsigned char *at, *end;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a process that pushes profiles to a collector of OpenTelemetry has to know, and what becomes of them. */
+/* The process that pushes profiles to a collector of OpenTelemetry gets these options, and says these outcomes. */
 #ifndef ALLOCPROF_OTLP_TYPES_H
 #define ALLOCPROF_OTLP_TYPES_H
 
@@ -27,7 +27,7 @@ enum otlp_outcome {
 	OTLP_DROPPED, /* the collector will never take it, or nobody can tell any more what was sent */
 };
 
-/* What became of a copy. */
+/* A push of a copy ends in one of these ways. */
 struct otlp_push {
 	__u32 outcome;	     /* enum otlp_outcome */
 	__u32 retry_after_s; /* OTLP_POSTPONED: the collector asks for so long a pause */

@@ -38,7 +38,7 @@ struct pprof_mapping {
 	bool has_functions, has_files, has_lines, has_inlined;
 };
 
-/* What a number is of; the types of both formats. */
+/* Both formats say by these types what a number counts. */
 struct pprof_value_type {
 	const char *type, *unit;
 };

@@ -14,7 +14,7 @@ struct cfi_frames;
 /* Registers by DWARF's numbers, as snapshots of stacks have them. */
 #define DWARF_REGISTERS AP_DUMP_REGISTERS
 
-/* What the numbers of this processor mean: dwarf_registers_<processor>.c. */
+/* The numbers of registers in call frame information of this processor; dwarf_registers_<processor>.c defines them. */
 struct dwarf_registers {
 	unsigned int sp, pc;
 	unsigned int
