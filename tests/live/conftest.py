@@ -299,6 +299,16 @@ def reads_pages_in(run, allocprof):
 
 
 @pytest.fixture
+def recorded_log(run, allocprof, target, tmp_path):
+    """recorded_log(target, arguments..., options): the data file of a recording with --events."""
+    def record(*command, options=()):
+        data = tmp_path / "data"
+        run([allocprof, "record", "--events", *options, "-o", data, "--", target(command[0]), *command[1:]], expect=0)
+        return data
+    return record
+
+
+@pytest.fixture
 def same(run, allocprof, tmp_path):
     """Runs a command bare and measured from inside, asserts that nobody can tell the difference, and returns the result
     of the bare one and the report of the other: JSON, of a recording its ledger. @alone: without uprobes for what cannot

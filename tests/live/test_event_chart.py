@@ -13,15 +13,6 @@ WIDTH = 100_000
 
 
 @pytest.fixture
-def recorded(run, allocprof, target, tmp_path):
-    def record(*command, options=()):
-        data = tmp_path / "data"
-        run([allocprof, "record", "--events", *options, "-o", data, "--", target(command[0]), *command[1:]], expect=0)
-        return data
-    return record
-
-
-@pytest.fixture
 def drawn(run, allocprof):
     """drawn(data, options): the boxes of the chart by row from the root's child on, from left to right: (name, cost)."""
     def draw(data, *options):
@@ -75,17 +66,17 @@ def merged(paths, n_labels):
 
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.parametrize("options", [(), ("--sample=512",)], ids=["all", "sampled"])
-def test_order_of_the_log(recorded, drawn, calls, options):
+def test_order_of_the_log(recorded_log, drawn, calls, options):
     """Each row has the frames of the calls in the order of the log; what goes on is one box."""
-    data = recorded("live_random", 3, 1, 600, options=options)
+    data = recorded_log("live_random", 3, 1, 600, options=options)
     made = calls(data)
     assert 200 < len(made) < 4096
     assert drawn(data, "--cost=allocations") == merged([(names, event.get("weight", 1)) for names, event in made], 1)
 
 
-def test_selected_calls(recorded, drawn, calls):
+def test_selected_calls(recorded_log, drawn, calls):
     """Blocks that are not selected are not there."""
-    data = recorded("live_random", 3, 1, 600)
+    data = recorded_log("live_random", 3, 1, 600)
     made = calls(data)
     sizes = sorted(event["size"] for _, event in made)
     least = sizes[len(sizes) // 2]
@@ -95,8 +86,8 @@ def test_selected_calls(recorded, drawn, calls):
 
 
 @pytest.mark.parametrize("cost", ["bytes", "allocations", "live", "live-bytes", "temporary"])
-def test_sums_are_reports(run, allocprof, recorded, drawn, cost):
-    data = recorded("live_random", 3, 4, 400)
+def test_sums_are_reports(run, allocprof, recorded_log, drawn, cost):
+    data = recorded_log("live_random", 3, 4, 400)
     selected = json.loads(run([allocprof, "report", "--json", data], expect=0).stdout)["selected"]
     assert drawn(data, f"--cost={cost}")[0] == [("live_random", selected[cost.replace("-", "_")])]
     assert selected[cost.replace("-", "_")] > 0

@@ -12,15 +12,6 @@ KEYS = ("id", "address", "size", "weight", "fate", "temporary")
 
 
 @pytest.fixture
-def recorded(run, allocprof, target, tmp_path):
-    def record(*command, options=()):
-        data = tmp_path / "data"
-        run([allocprof, "record", "--events", *options, "-o", data, "--", target(command[0]), *command[1:]], expect=0)
-        return data
-    return record
-
-
-@pytest.fixture
 def listed(run, allocprof):
     """listed(data, options): what report --blocks says as JSON."""
     def read(data, *options):
@@ -107,9 +98,9 @@ def stack_numbers(run, allocprof, data, report):
     (("live_shapes", "vfork_exec"), ()),
     (("live_shapes", "fork_free"), ()),
 ], ids=["live_random", "sample", "exec", "vfork_exec", "fork_free"])
-def test_blocks_of_the_log(run, allocprof, recorded, listed, logged, command, options):
+def test_blocks_of_the_log(run, allocprof, recorded_log, listed, logged, command, options):
     """Each block of the log is listed once, with its end and who ended it, and the sums are those of the whole report."""
-    data = recorded(*command, options=options)
+    data = recorded_log(*command, options=options)
     report = listed(data)
     ours, theirs = logged(data), report["blocks"]
     numbers = stack_numbers(run, allocprof, data, report)
@@ -140,9 +131,9 @@ SELECTED = {
 }
 
 
-def test_selections(recorded, listed):
+def test_selections(recorded_log, listed):
     """An expression is decided by each block's own size and times; options are what they are short for."""
-    data = recorded("live_random", 5, 4, 400)
+    data = recorded_log("live_random", 5, 4, 400)
     everything = listed(data)["blocks"]
     for expression, holds in SELECTED.items():
         found = listed(data, f"--where={expression}")
@@ -157,9 +148,9 @@ def test_selections(recorded, listed):
     assert longest == sorted(longest, reverse=True)
 
 
-def test_address(run, allocprof, recorded, listed):
+def test_address(run, allocprof, recorded_log, listed):
     """The history of one address has what was at it, also where it is in the middle of a block, in the order of time."""
-    data = recorded("live_random", 5, 4, 400)
+    data = recorded_log("live_random", 5, 4, 400)
     everything = listed(data, "--sort=oldest")["blocks"]
     address, _ = collections.Counter(block["address"] for block in everything if block["size"] > 8).most_common(1)[0]
     at = int(address, 16) + 3
@@ -181,9 +172,9 @@ def test_address(run, allocprof, recorded, listed):
     assert f"in {len(wanted)} of {len(everything):,} in the event log" in text
 
 
-def test_other_logs(run, allocprof, recorded, target, tmp_path):
+def test_other_logs(run, allocprof, recorded_log, target, tmp_path):
     """A log of another recording, one that was cut off, and none."""
-    data = recorded("live_random", 5, 4, 400)
+    data = recorded_log("live_random", 5, 4, 400)
     log = data.with_suffix(".events")
     whole = log.read_bytes()
     log.write_bytes(whole[:len(whole) // 2])
