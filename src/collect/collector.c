@@ -39,7 +39,10 @@ struct collector *collector__new(const struct collector_options *options)
 	collector->maps = process_maps__new();
 	collector->tables = table_loader__new(&options->tables);
 	collector->dumps_end = &collector->dumps;
-	collector->jit_names = jit_names__new();
+	collector->jit_names = jit_names__new(&(struct jit_names_options){
+		.each_mapped = collector__each_mapped,
+		.context = collector,
+	});
 	if (collector->maps)
 		collector->unwinder =
 			dump_unwinder__new(collector->maps, collector__find_file, collector);

@@ -15,6 +15,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "dump_unwind.h"
 #include "elf_headers.h"
 #include "hash_table.h"
@@ -308,16 +309,21 @@ int collector__add_vdso(struct collector *collector)
 				    AP_MODULE_VDSO, false);
 }
 
-int collector__mapped_module(struct collector *collector, const struct code_mapping *mapping,
-			     __u32 pid, size_t *index)
+static struct mapped_file mapped_file_of(const struct code_mapping *mapping, __u32 pid)
 {
-	struct mapped_file file = {
+	return (struct mapped_file){
 		.pid = pid,
 		.start = mapping->start,
 		.end = mapping->end,
 		.identity = mapping->identity,
 		.path = mapping->path,
 	};
+}
+
+int collector__mapped_module(struct collector *collector, const struct code_mapping *mapping,
+			     __u32 pid, size_t *index)
+{
+	struct mapped_file file = mapped_file_of(mapping, pid);
 
 	return get_module(collector, &file, 0, index);
 }
@@ -407,4 +413,29 @@ int collector__add_modules(const struct collector *collector, struct symbols *sy
 			return err;
 	}
 	return 0;
+}
+
+struct visitor {
+	void (*visit)(void *to, const struct mapped_file *file);
+	void *to;
+	__u32 pid;
+};
+
+static void visit_mapping(const struct code_mapping *mapping, void *context)
+{
+	const struct visitor *visitor = context;
+	const struct mapped_file file = mapped_file_of(mapping, visitor->pid);
+
+	visitor->visit(visitor->to, &file);
+}
+
+void collector__each_mapped(void *context, __u32 pid,
+			    void (*visit)(void *to, const struct mapped_file *file), void *to)
+{
+	struct collector *collector = context;
+	struct visitor visitor = { visit, to, pid };
+	__u64 now_ns = clock__now_ns();
+
+	collector__know_mappings(collector, now_ns);
+	process_maps__for_each(collector->maps, pid, now_ns, visit_mapping, &visitor);
 }

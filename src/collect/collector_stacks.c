@@ -51,10 +51,14 @@ static int add_unmapped_frame(struct collector *collector, const struct ap_frame
 {
 	int err = profile__add_frame(collector->profile, 0, frame->offset,
 				     frame->flags & AP_FRAME_INTERRUPTED, id);
+	struct jit_place place = { .program = program_id, .pid = pid };
 
 	if (err || frame->module)
 		return err;
-	return jit_names__add(collector->jit_names, program_id, pid, *id);
+	place.frame = *id;
+	/* Not the time of the call, which a stack that many calls have does not say. */
+	place.time_ns = clock__now_ns();
+	return jit_names__add(collector->jit_names, &place);
 }
 
 /* Adds a frame, or sets *@id to 0 if it is left out. A frame without a module is looked up in the

@@ -2,82 +2,116 @@
 #include "jit_names.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "arena.h"
 #include "array.h"
 #include "cleanup.h"
+#include "jit_dump.h"
+#include "jit_files.h"
+#include "jit_query.h"
 #include "perf_map.h"
 #include "profile.h"
 #include "worker.h"
 
-/* A worker reads perf maps; these are its requests and replies. */
+/* A worker reads the files; these are its requests and replies. */
+
+enum file_kind {
+	FILE_MAP,
+	FILE_DUMP,
+};
 
 /* Writes a request for @n queries, which are sorted by address. */
-static void perf_map__put_queries(struct wire_writer *writer, const struct perf_map_query *queries,
-				  size_t n)
+static void put_queries(struct wire_writer *writer, enum file_kind kind,
+			const struct jit_query *queries, size_t n)
 {
+	wire__put_u32(writer, kind);
 	wire__put_u64(writer, n);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		wire__put_u64(writer, queries[i].address);
+		wire__put_u64(writer, queries[i].time_ns);
+	}
 }
 
-/* Reads the names of these from a reply, which has to outlive them. Returns 0, or -EPROTO if it
- * does not answer them. */
-static int perf_map__get_names(struct wire_reader *reader, struct perf_map_query *queries, size_t n)
+/* Reads the answers from a reply, which has to outlive them. Returns 0, or -EPROTO if they are none. */
+static int get_answers(struct wire_reader *reader, struct jit_query *queries, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		queries[i].name = wire__get_string(reader, PERF_MAP_NAME_BYTES + 1);
+	for (size_t i = 0; i < n; i++) {
+		queries[i].name = wire__get_string(reader, JIT_NAME_BYTES + 1);
+		queries[i].file = wire__get_string(reader, JIT_FILE_BYTES + 1);
+		queries[i].line = wire__get_u32(reader);
+	}
 	return wire__is_read(reader) ? 0 : -EPROTO;
 }
 
-/* worker_options.serve: reads the map in the request's descriptor, and looks up its addresses. */
-static int perf_map__serve(struct worker_call *call)
+static int look_up_in_map(int fd, struct jit_query *queries, size_t n, struct arena *texts)
 {
-	size_t n = wire__get_count(&call->request, sizeof(__u64));
-	_cleanup_(free_ptr) struct perf_map_query *queries = calloc(n + 1, sizeof(*queries));
 	struct perf_map *map;
-	int err;
+	int err = perf_map__read(fd, &map);
 
-	if (!queries)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		queries[i].address = wire__get_u64(&call->request);
-	if (call->n_fds != 1 || !wire__is_read(&call->request))
-		return -EINVAL;
-	err = perf_map__read(call->fds[0], &map);
 	if (err)
 		return err;
 	err = perf_map__look_up(map, queries, n);
-	for (size_t i = 0; i < n && !err; i++)
-		wire__put_string(&call->reply, queries[i].name);
+	for (size_t i = 0; i < n && !err; i++) {
+		const char *name = queries[i].name;
+
+		queries[i].name = name ? arena__string(texts, name, strlen(name)) : NULL;
+		if (name && !queries[i].name)
+			err = -ENOMEM;
+	}
 	perf_map__free(map);
 	return err;
 }
 
-/* Limit of open files; the maps of further processes are opened at the end. */
+/* worker_options.serve: reads the file in the request's descriptor, and looks up its addresses. */
+static int serve(struct worker_call *call)
+{
+	enum file_kind kind = wire__get_u32(&call->request);
+	size_t n = wire__get_count(&call->request, 2 * sizeof(__u64));
+	_cleanup_(free_ptr) struct jit_query *queries = calloc(n + 1, sizeof(*queries));
+	_cleanup_(arena__release) struct arena texts = { 0 };
+	int err;
+
+	if (!queries)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		queries[i].address = wire__get_u64(&call->request);
+		queries[i].time_ns = wire__get_u64(&call->request);
+	}
+	if (call->n_fds != 1 || !wire__is_read(&call->request))
+		return -EINVAL;
+	err = kind == FILE_DUMP ? jit_dump__look_up(call->fds[0], queries, n, &texts)
+				: look_up_in_map(call->fds[0], queries, n, &texts);
+	for (size_t i = 0; i < n && !err; i++) {
+		wire__put_string(&call->reply, queries[i].name);
+		wire__put_string(&call->reply, queries[i].file);
+		wire__put_u32(&call->reply, queries[i].line);
+	}
+	return err;
+}
+
+/* Limit of open files; those of further processes are opened at the end. */
 #define MAX_OPEN 256
-/* How many maps may delay the worker, so that they do not keep it busy for ever. */
+/* How many files may delay the worker, so that they do not keep it busy for ever. */
 #define MAX_LATE 4
 
 struct process {
-	__u32 program, pid;
-	pid_t own_pid; /* its number in its own PID namespace */
-	uid_t uid;
-	bool is_known; /* own_pid and uid are set */
-	int fd;	       /* descriptor of the map; -1: it is not open */
+	__u32 program;
+	size_t n_frames; /* frames that were first seen in it */
+	struct jit_files files;
 };
 
 struct frame {
 	__u32 id;
+	__u64 time_ns;
 	size_t process;
 };
 
 struct jit_names {
+	struct jit_names_options options;
 	struct process *processes;
 	size_t n_processes, processes_room, n_open;
 	struct frame *frames;
@@ -85,9 +119,13 @@ struct jit_names {
 	__u32 last_frame; /* ids of new frames are greater */
 };
 
-struct jit_names *jit_names__new(void)
+struct jit_names *jit_names__new(const struct jit_names_options *options)
 {
-	return calloc(1, sizeof(struct jit_names));
+	struct jit_names *names = calloc(1, sizeof(*names));
+
+	if (names)
+		names->options = *options;
+	return names;
 }
 
 void jit_names__free(struct jit_names *names)
@@ -95,62 +133,40 @@ void jit_names__free(struct jit_names *names)
 	if (!names)
 		return;
 	for (size_t i = 0; i < names->n_processes; i++)
-		close_fd(&names->processes[i].fd);
+		jit_files__close(&names->processes[i].files);
 	free(names->processes);
 	free(names->frames);
 	free(names);
 }
 
-/* Finds the effective user, and the pid in the process's own PID namespace. */
-static void identify(struct process *process)
+static void visit_mapped(void *to, const struct mapped_file *file)
 {
-	_cleanup_(close_file) FILE *status = NULL;
-	bool has_uid = false, has_pid = false;
-	char path[64], line[512];
-
-	snprintf(path, sizeof(path), "/proc/%u/status", process->pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		unsigned int uid;
-
-		if (sscanf(line, "Uid: %*u %u", &uid) == 1) {
-			process->uid = uid;
-			has_uid = true;
-		} else if (!strncmp(line, "NSpid:", 6)) {
-			char *last = strrchr(line, '\t');
-
-			process->own_pid = last ? atoi(last + 1) : 0;
-			has_pid = process->own_pid > 0;
-		}
-	}
-	process->is_known = has_uid && has_pid;
+	jit_files__open_dump(to, file);
 }
 
-static void open_map(struct jit_names *names, struct process *process)
+/* Looks for new files of the process. What it has mapped is read rarely, as that may be long. */
+static void open_files(struct jit_names *names, struct process *process)
 {
-	_cleanup_(close_fd) int root = -1;
-	char path[64];
+	struct jit_files *files = &process->files;
+	bool dumps = !(process->n_frames & (process->n_frames - 1));
+	size_t n_before = jit_files__n_open(files);
 
-	if (process->fd >= 0 || names->n_open >= MAX_OPEN)
+	if (names->n_open >= MAX_OPEN)
 		return;
-	if (!process->is_known)
-		identify(process);
-	if (!process->is_known)
-		return;
-	snprintf(path, sizeof(path), "/proc/%u/root", process->pid);
-	root = open(path, O_PATH | O_CLOEXEC);
-	if (root < 0)
-		return;
-	process->fd = perf_map__open(root, process->own_pid, process->uid);
-	names->n_open += process->fd >= 0;
+	jit_files__open(files, dumps);
+	/* The process may have ended. */
+	if (dumps && !files->n_dumps && names->options.each_mapped)
+		names->options.each_mapped(names->options.context, files->pid, visit_mapped, files);
+	names->n_open += jit_files__n_open(files) - n_before;
 }
 
-static int get_process(struct jit_names *names, __u32 program, __u32 pid, size_t *index)
+static int get_process(struct jit_names *names, const struct jit_place *place, size_t *index)
 {
+	struct process *process;
 	int err;
 
 	for (size_t i = names->n_processes; i--;) {
-		if (names->processes[i].program == program) {
+		if (names->processes[i].program == place->program) {
 			*index = i;
 			return 0;
 		}
@@ -159,48 +175,35 @@ static int get_process(struct jit_names *names, __u32 program, __u32 pid, size_t
 			     sizeof(*names->processes));
 	if (err)
 		return err;
-	names->processes[names->n_processes] =
-		(struct process){ .program = program, .pid = pid, .fd = -1 };
+	process = &names->processes[names->n_processes];
+	*process = (struct process){ .program = place->program };
+	jit_files__init(&process->files, place->pid);
 	*index = names->n_processes++;
 	return 0;
 }
 
-int jit_names__add(struct jit_names *names, __u32 program, __u32 pid, __u32 frame)
+int jit_names__add(struct jit_names *names, const struct jit_place *place)
 {
 	size_t process;
 	int err;
 
-	if (frame <= names->last_frame)
+	if (place->frame <= names->last_frame)
 		return 0;
-	err = get_process(names, program, pid, &process);
+	err = get_process(names, place, &process);
 	if (!err)
 		err = array__reserve(&names->frames, &names->frames_room, names->n_frames + 1,
 				     sizeof(*names->frames));
 	if (err)
 		return err;
-	names->last_frame = frame;
-	names->frames[names->n_frames++] = (struct frame){ frame, process };
-	open_map(names, &names->processes[process]);
+	names->last_frame = place->frame;
+	names->frames[names->n_frames++] = (struct frame){ place->frame, place->time_ns, process };
+	names->processes[process].n_frames++;
+	open_files(names, &names->processes[process]);
 	return 0;
 }
 
-/* Opens the map of a process that ended before the first try, or wrote it late. */
-static void open_last(struct jit_names *names, struct process *process)
-{
-	_cleanup_(close_fd) int root = -1;
-
-	open_map(names, process);
-	if (process->fd >= 0)
-		return;
-	root = open("/", O_PATH | O_CLOEXEC);
-	if (root >= 0)
-		process->fd = perf_map__open(
-			root, process->is_known ? process->own_pid : (pid_t)process->pid,
-			process->is_known ? process->uid : geteuid());
-}
-
 struct wanted {
-	struct perf_map_query query;
+	struct jit_query query;
 	__u32 frame;
 };
 
@@ -215,17 +218,18 @@ static int compare_wanted(const void *left, const void *right)
 /* A look-up of the frames of one process. */
 struct look_up {
 	struct worker *worker;
-	const struct process *process;
+	const struct jit_files *files;
 	struct profile *profile;
-	unsigned int n_late; /* number of maps that took too long */
+	unsigned int n_late; /* number of files that took too long */
 };
 
-static int note_unread(const struct look_up *look_up, int err)
+static int note_unread(const struct look_up *look_up, enum file_kind kind, int err)
 {
 	char path[64], why[256];
 
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map of process %u", look_up->process->own_pid,
-		 look_up->process->pid);
+	snprintf(path, sizeof(path),
+		 kind == FILE_DUMP ? "jit-%d.dump of process %u" : "/tmp/perf-%d.map of process %u",
+		 look_up->files->own_pid, look_up->files->pid);
 	if (err == -ECANCELED)
 		snprintf(why, sizeof(why),
 			 "it was not read: reading each of %d others took too long", MAX_LATE);
@@ -233,13 +237,15 @@ static int note_unread(const struct look_up *look_up, int err)
 		snprintf(why, sizeof(why),
 			 "it could not be read safely: the process that read it %s",
 			 worker__problem(look_up->worker));
+	else if (err == -ENOEXEC)
+		snprintf(why, sizeof(why), "it is no jitdump of this machine's processor");
 	else
 		snprintf(why, sizeof(why), "it could not be read: %s", strerror(-err));
 	return profile__add_unread(look_up->profile, path, why);
 }
 
-static int apply_names(struct profile *profile, const struct wanted *wanted,
-		       const struct perf_map_query *queries, size_t n)
+static int apply_answers(struct profile *profile, const struct wanted *wanted,
+			 const struct jit_query *queries, size_t n)
 {
 	int err = 0;
 
@@ -250,37 +256,43 @@ static int apply_names(struct profile *profile, const struct wanted *wanted,
 		if (!name)
 			continue;
 		err = profile__add_function(profile, name, name, name, &line.function);
+		if (!err && queries[i].file) {
+			line.line = queries[i].line;
+			err = profile__add_file(profile, queries[i].file, &line.file);
+		}
 		if (!err)
 			err = profile__set_frame_lines(profile, wanted[i].frame, &line, 1);
 	}
 	return err;
 }
 
-static int name_frames(struct look_up *look_up, struct wanted *wanted, size_t n)
+/* Asks the file @fd, and names the frames that it knows. */
+static int ask(struct look_up *look_up, enum file_kind kind, int fd, const struct wanted *wanted,
+	       size_t n)
 {
-	_cleanup_(free_ptr) struct perf_map_query *queries = calloc(n + 1, sizeof(*queries));
+	_cleanup_(free_ptr) struct jit_query *queries = calloc(n + 1, sizeof(*queries));
 	struct wire_writer request = { 0 };
 	struct wire_reader reply;
 	int err;
 
 	if (!queries)
 		return -ENOMEM;
-	qsort(wanted, n, sizeof(*wanted), compare_wanted);
 	for (size_t i = 0; i < n; i++)
 		queries[i] = wanted[i].query;
-	perf_map__put_queries(&request, queries, n);
-	err = look_up->n_late >= MAX_LATE
-		      ? -ECANCELED
-		      : worker__call(look_up->worker, &request, &look_up->process->fd, 1, &reply);
+	put_queries(&request, kind, queries, n);
+	err = look_up->n_late >= MAX_LATE ? -ECANCELED
+					  : worker__call(look_up->worker, &request, &fd, 1, &reply);
 	wire__release(&request);
 	look_up->n_late += err == -ETIMEDOUT && worker__has_failed(look_up->worker);
-	if (!err && perf_map__get_names(&reply, queries, n))
+	if (!err && get_answers(&reply, queries, n))
 		err = worker__refuse(look_up->worker);
-	return err ? note_unread(look_up, err) : apply_names(look_up->profile, wanted, queries, n);
+	return err ? note_unread(look_up, kind, err)
+		   : apply_answers(look_up->profile, wanted, queries, n);
 }
 
-/* Names the frames of one process. */
-static int apply_process(struct look_up *look_up, const struct frame *frames, size_t n_frames)
+/* Asks for the frames of one process that have no name yet. */
+static int name_frames(struct look_up *look_up, enum file_kind kind, int fd,
+		       const struct frame *frames, size_t n_frames)
 {
 	_cleanup_(free_ptr) struct wanted *wanted = calloc(n_frames + 1, sizeof(*wanted));
 	size_t n = 0;
@@ -293,10 +305,27 @@ static int apply_process(struct look_up *look_up, const struct frame *frames, si
 		if (!frame->n_lines && frame->offset)
 			wanted[n++] = (struct wanted){
 				.query.address = frame->offset - !frame->interrupted,
+				.query.time_ns = frames[i].time_ns,
 				.frame = frame->id,
 			};
 	}
-	return n ? name_frames(look_up, wanted, n) : 0;
+	if (!n)
+		return 0;
+	qsort(wanted, n, sizeof(*wanted), compare_wanted);
+	return ask(look_up, kind, fd, wanted, n);
+}
+
+/* Dumps say more than maps, and are asked first. */
+static int apply_process(struct look_up *look_up, const struct frame *frames, size_t n_frames)
+{
+	const struct jit_files *files = look_up->files;
+	int err = 0;
+
+	for (size_t i = 0; i < files->n_dumps && !err; i++)
+		err = name_frames(look_up, FILE_DUMP, files->dumps[i], frames, n_frames);
+	if (!err && files->map >= 0)
+		err = name_frames(look_up, FILE_MAP, files->map, frames, n_frames);
+	return err;
 }
 
 static int compare_frames(const void *left, const void *right)
@@ -312,7 +341,7 @@ int jit_names__apply(struct jit_names *names, struct profile *profile)
 {
 	struct worker *worker = worker__new(&(struct worker_options){
 		.name = "allocprof-maps",
-		.serve = perf_map__serve,
+		.serve = serve,
 	});
 	struct look_up look_up = { .worker = worker, .profile = profile };
 	int err = 0;
@@ -324,14 +353,16 @@ int jit_names__apply(struct jit_names *names, struct profile *profile)
 	for (size_t first = 0, last; first < names->n_frames && !err; first = last) {
 		struct process *process = &names->processes[names->frames[first].process];
 
-		look_up.process = process;
+		look_up.files = &process->files;
 		last = first + 1;
 		while (last < names->n_frames &&
 		       names->frames[last].process == names->frames[first].process)
 			last++;
-		open_last(names, process);
-		if (process->fd >= 0)
-			err = apply_process(&look_up, names->frames + first, last - first);
+		/* The process may have ended before the first try, or written its files late. */
+		process->n_frames = 0;
+		open_files(names, process);
+		jit_files__open_last(&process->files);
+		err = apply_process(&look_up, names->frames + first, last - first);
 	}
 	worker__free(worker);
 	return err;

@@ -2,19 +2,14 @@
 #include "perf_map.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "array.h"
 #include "cleanup.h"
 #include "file.h"
+#include "jit_query.h"
 
 /* Largest map that is read; a large node program writes some 10 MiB. */
 #define MAX_FILE_BYTES (128UL << 20)
@@ -29,28 +24,6 @@ struct perf_map {
 	struct entry *entries; /* in the order of the file */
 	size_t n, room;
 };
-
-int perf_map__open(int root_fd, pid_t pid, uid_t uid)
-{
-	struct open_how how = {
-		/* O_PATH: opening a device for reading may have effects. */
-		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-		/* Links in the path resolve within the process's root. */
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	_cleanup_(close_fd) int path_fd = -1;
-	char path[64];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "tmp/perf-%d.map", pid);
-	path_fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (path_fd < 0)
-		return errno == ELOOP ? -EPERM : -ENOENT;
-	if (fstat(path_fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return -EPERM;
-	return regular_file__reopen(path_fd);
-}
 
 /* Parses a hexadecimal number and the space after it. */
 static bool read_number(char **at, __u64 *number)
@@ -81,16 +54,6 @@ static bool read_number(char **at, __u64 *number)
 	return true;
 }
 
-/* Replaces characters that are unsafe on a terminal. */
-static void clean_name(char *name)
-{
-	if (strlen(name) > PERF_MAP_NAME_BYTES)
-		name[PERF_MAP_NAME_BYTES] = '\0';
-	for (; *name; name++)
-		if ((unsigned char)*name < ' ' || *name == 0x7f)
-			*name = '?';
-}
-
 static int add_line(struct perf_map *map, char *line)
 {
 	struct entry entry;
@@ -101,7 +64,9 @@ static int add_line(struct perf_map *map, char *line)
 		return 0;
 	if (array__reserve(&map->entries, &map->room, map->n + 1, sizeof(*map->entries)))
 		return -ENOMEM;
-	clean_name(line);
+	if (strlen(line) > JIT_NAME_BYTES)
+		line[JIT_NAME_BYTES] = '\0';
+	jit_text__clean(line);
 	entry.name = line;
 	map->entries[map->n++] = entry;
 	return 0;
@@ -156,7 +121,7 @@ static size_t find_open(size_t *next, size_t i)
 	return open;
 }
 
-int perf_map__look_up(const struct perf_map *map, struct perf_map_query *queries, size_t n)
+int perf_map__look_up(const struct perf_map *map, struct jit_query *queries, size_t n)
 {
 	_cleanup_(free_ptr) size_t *next = calloc(n + 1, sizeof(*next));
 

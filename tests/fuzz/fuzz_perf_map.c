@@ -4,13 +4,14 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
+#include "jit_query.h"
 #include "perf_map.h"
 
 #define QUERIES 64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct perf_map_query queries[QUERIES] = { { 0 } };
+	struct jit_query queries[QUERIES] = { { 0 } };
 	struct perf_map *map;
 
 	if (perf_map__read(fuzz__file(data, size, NULL), &map))

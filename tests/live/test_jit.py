@@ -23,8 +23,8 @@ def clean_maps(tmp_path):
     yield
     if (tmp_path / "data").exists():
         for pid, in Recording(tmp_path / "data").sql("SELECT pid FROM processes"):
-            for path in pathlib.Path("/tmp").glob(f"perf-{pid}.map*"):
-                path.unlink()
+            for path in (*pathlib.Path("/tmp").glob(f"perf-{pid}.map*"), pathlib.Path(f"/tmp/jit-{pid}.dump")):
+                path.unlink(missing_ok=True)
 
 
 @pytest.mark.fast("early")
@@ -60,8 +60,48 @@ def test_names_of_runtimes(run, allocprof, target, tmp_path, clean_maps, name, s
     assert names == {shown or name}
 
 
+def dumped(recording):
+    """Of the stacks with code that the dump names: name, source and line of that code, and calls."""
+    return recording.sql("SELECT n.name, n.file, n.line, sum(c.calls) FROM frame_names n "
+                         "JOIN stack_frames s ON s.frame = n.frame JOIN counts c ON c.stack = s.stack "
+                         "JOIN frames f ON f.id = n.frame WHERE f.module = 0 GROUP BY n.name, n.file, n.line")
+
+
+@pytest.mark.fast("tmp", "preload-tmp", "reused", "moved")
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("how", ["tmp", "reused", "moved"])
+def test_jitdump(run, allocprof, target, tmp_path, clean_maps, how):
+    """Names and lines of the code that was there when it was called."""
+    recording = record(run, allocprof, tmp_path, target("jit_dump"), "/tmp", how)
+    assert dumped(recording) == [("made at run time", "/src/made.js", 8, 100)], recording.texts()
+    text, = [text for text in recording.texts() if "made at run time" in text]
+    assert "main;made at run time;allocate" in text
+    assert recording.ledger["complete"] == recording.ledger["events"], recording.ledger
+
+
+@pytest.mark.parametrize("how", ["alone", "child"])
+def test_jitdump_in_another_directory(run, allocprof, target, tmp_path, clean_maps, how):
+    """The kernel says of the mapping where it is, also if the process has ended since. A forked one has its parent's code and dump."""
+    recording = record(run, allocprof, tmp_path, target("jit_dump"), tmp_path, how)
+    assert dumped(recording) == [("made at run time", "/src/made.js", 8, 100)], recording.texts()
+
+
+@pytest.mark.parametrize("how", ["writable", "machine", "half"])
+def test_jitdumps_that_are_not_believed(run, allocprof, target, tmp_path, clean_maps, how):
+    recording = record(run, allocprof, tmp_path, target("jit_dump"), tmp_path, how)
+    expected = [("an earlier life", None, None, 100)] if how == "half" else []
+    assert [row for row in dumped(recording) if row[0] != "[unknown]"] == expected
+    unread = recording.sql("SELECT value FROM meta WHERE key = 'unread_files'")
+    assert ("it is no jitdump of this machine's processor" in str(unread)) == (how == "machine"), unread
+
+
 @pytest.mark.slow
-def test_node(run, allocprof, tmp_path, clean_maps):
+@pytest.mark.parametrize("options", [
+    ["--perf-basic-prof", "--interpreted-frames-native-stack"],
+    ["--perf-prof", "--interpreted-frames-native-stack"],
+    ["--perf-prof", "--always-sparkplug", "--no-opt"],
+], ids=["map", "dump", "baseline"])
+def test_node(run, allocprof, tmp_path, clean_maps, options):
     node = shutil.which("node", path="/usr/bin")
     if not node:
         conftest.unavailable("nodejs is not installed")
@@ -75,14 +115,23 @@ function loop(n) {
   for (let i = 0; i < n; i++) sum += allocateHere(i);
   return sum;
 }
-for (let i = 0; i < 50; i++) loop(2000);
+for (let i = 0; i < 20; i++) loop(500);
 """)
-    recording = record(run, allocprof, tmp_path, node, "--perf-basic-prof", script,
-                       cwd=tmp_path)  # V8 leaves a log where it runs
-    names = {name for name, in recording.sql(
-        "SELECT u.name FROM frames f JOIN lines l ON l.frame = f.id "
-        "JOIN functions u ON u.id = l.function WHERE f.module = 0")}
-    assert [name for name in names if "allocateHere" in name or "loop" in name], names
+    recording = record(run, allocprof, tmp_path, node, *options, script, cwd=tmp_path)  # V8 leaves a log where it runs
+    rows = recording.sql("SELECT n.name, n.file, n.line FROM frame_names n JOIN frames f ON f.id = n.frame WHERE f.module = 0")
+    assert not [row for row in rows if row[0] == "[unknown]"], rows
+    names = {name for name, _, _ in rows}
+    assert [name for name in names if "allocateHere" in name], names
+    assert [name for name in names if "loop" in name], names
+    # What V8 says of lines is not always true, which is why it need not be there.
+    with_lines = {row for row in rows if row[2]}
+    assert bool(with_lines) == (options[0] == "--perf-prof"), rows
+    assert not [row for row in with_lines if "*" in row[0] or row[1] not in row[0]], with_lines
+    ranges = {"allocateHere": {2, 3}, "loop": {5, 6, 7, 8}}
+    for name, file, line in with_lines:
+        if file == str(script):
+            function = name.split()[0].removeprefix("JS:^")
+            assert line in ranges.get(function, {1, 10}), (name, line)
 
 
 def test_inlined_functions(run, allocprof, tmp_path):

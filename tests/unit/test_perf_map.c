@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jit_files.h"
 #include "jit_names.h"
+#include "jit_query.h"
 #include "perf_map.h"
 #include "profile.h"
 
@@ -54,7 +56,7 @@ static void test_names(void **state)
 		{ 0x7fff00000000, "high" },
 	};
 	struct perf_map *map = read_text(text, sizeof(text) - 1);
-	struct perf_map_query queries[ARRAY_SIZE(cases)];
+	struct jit_query queries[ARRAY_SIZE(cases)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		queries[i].address = cases[i].address;
@@ -87,8 +89,9 @@ static void test_hostile_lines(void **state)
 				   "1000,10,commas\n"
 				   "2000 10 a\033[31mred\rname\n"
 				   "3000 10 nul\0hidden\n";
-	struct perf_map_query queries[] = {
-		{ 0, NULL }, { 0x1000, NULL }, { 0x2000, NULL }, { 0x3000, NULL }, { ~0ULL, NULL }
+	struct jit_query queries[] = {
+		{ .address = 0 },      { .address = 0x1000 }, { .address = 0x2000 },
+		{ .address = 0x3000 }, { .address = ~0ULL },
 	};
 	struct perf_map *map = read_text(text, sizeof(text) - 1);
 
@@ -127,7 +130,7 @@ static void test_random_lines(void **state)
 			__u64 start, size;
 			char name[32];
 		} lines[N_LINES] = { 0 };
-		struct perf_map_query queries[N_QUERIES];
+		struct jit_query queries[N_QUERIES];
 		char text[N_LINES * 64];
 		struct perf_map *map;
 		size_t len = 0;
@@ -180,7 +183,7 @@ static void test_nonsense(void **state)
 	char text[4096];
 
 	for (int i = 0; i < 200; i++) {
-		struct perf_map_query queries[64];
+		struct jit_query queries[64];
 		struct perf_map *map;
 
 		for (size_t j = 0; j < sizeof(text); j++)
@@ -221,36 +224,43 @@ static void test_which_file(void **state)
 	assert_int_equal(mkdir(path, 0755), 0);
 	root = open(dir, O_PATH | O_CLOEXEC);
 	snprintf(path, sizeof(path), "%s/tmp/perf-7.map", dir);
-	assert_int_equal(perf_map__open(root, 7, getuid()), -ENOENT);
+	assert_int_equal(jit_file__open(root, "perf-7.map", getuid()), -ENOENT);
 	fd = open(path, O_WRONLY | O_CREAT, 0644);
 	assert_true(fd >= 0);
 	close(fd);
-	fd = perf_map__open(root, 7, getuid());
+	fd = jit_file__open(root, "perf-7.map", getuid());
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(perf_map__open(root, 8, getuid()), -ENOENT);
-	assert_int_equal(perf_map__open(root, 7, getuid() + 1), -EPERM);
+	assert_int_equal(jit_file__open(root, "perf-8.map", getuid()), -ENOENT);
+	assert_int_equal(jit_file__open(root, "perf-7.map", getuid() + 1), -EPERM);
 	chmod(path, 0664);
-	assert_int_equal(perf_map__open(root, 7, getuid()), -EPERM);
+	assert_int_equal(jit_file__open(root, "perf-7.map", getuid()), -EPERM);
 	chmod(path, 0646);
-	assert_int_equal(perf_map__open(root, 7, getuid()), -EPERM);
+	assert_int_equal(jit_file__open(root, "perf-7.map", getuid()), -EPERM);
 	snprintf(command, sizeof(command),
 		 "cd %s/tmp && chmod 644 *.map && ln -s perf-7.map "
 		 "perf-9.map && mkfifo perf-10.map && mkdir perf-11.map",
 		 dir);
 	assert_int_equal(system(command), 0);
-	assert_int_equal(perf_map__open(root, 9, getuid()), -EPERM);
-	assert_int_equal(perf_map__open(root, 10, getuid()), -EPERM);
-	assert_int_equal(perf_map__open(root, 11, getuid()), -EPERM);
+	assert_int_equal(jit_file__open(root, "perf-9.map", getuid()), -EPERM);
+	assert_int_equal(jit_file__open(root, "perf-10.map", getuid()), -EPERM);
+	assert_int_equal(jit_file__open(root, "perf-11.map", getuid()), -EPERM);
 	close(root);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	assert_int_equal(system(command), 0);
 }
 
+static int add_frame(struct jit_names *names, __u32 frame)
+{
+	return jit_names__add(
+		names,
+		&(struct jit_place){ .program = 1, .pid = getpid(), .frame = frame, .time_ns = 1 });
+}
+
 /* This process's own map, and a frame of it. */
 static void test_frames_get_names(void **state)
 {
-	struct jit_names *names = jit_names__new();
+	struct jit_names *names = jit_names__new(&(struct jit_names_options){ 0 });
 	struct profile *profile = profile__new();
 	__u32 called, interrupted, other;
 	char path[64];
@@ -259,10 +269,10 @@ static void test_frames_get_names(void **state)
 	profile__add_frame(profile, 0, 0x1010, false, &called);
 	profile__add_frame(profile, 0, 0x1010, true, &interrupted);
 	profile__add_frame(profile, 0, 0x5000, false, &other);
-	assert_int_equal(jit_names__add(names, 1, getpid(), called), 0);
-	assert_int_equal(jit_names__add(names, 1, getpid(), interrupted), 0);
-	assert_int_equal(jit_names__add(names, 1, getpid(), interrupted), 0);
-	assert_int_equal(jit_names__add(names, 1, getpid(), other), 0);
+	assert_int_equal(add_frame(names, called), 0);
+	assert_int_equal(add_frame(names, interrupted), 0);
+	assert_int_equal(add_frame(names, interrupted), 0);
+	assert_int_equal(add_frame(names, other), 0);
 	/* It may be written when all frames are known. */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	file = fopen(path, "we");

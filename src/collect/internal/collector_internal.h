@@ -116,6 +116,10 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 int collector__mapped_module(struct collector *collector, const struct code_mapping *mapping,
 			     __u32 pid, size_t *index);
 
+/* jit_names_options.each_mapped */
+void collector__each_mapped(void *context, __u32 pid,
+			    void (*visit)(void *to, const struct mapped_file *file), void *to);
+
 /* A callback for the dump unwinder. */
 int collector__find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias, void *context);
 
