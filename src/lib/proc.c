@@ -150,10 +150,10 @@ static int read_stat(const char *path, struct proc_stat *out)
 	rest = strrchr(line, ')');
 	if (!rest ||
 	    sscanf(rest + 1,
-		   " %c %d %*d %*d %d %*d %lu %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %*d "
+		   " %c %d %*d %*d %d %*d %lu %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %d "
 		   "%*d %llu",
 		   &stat.state, &stat.parent, &terminal, &stat.flags, &ticks[0], &ticks[1],
-		   &ticks[2], &ticks[3], &stat.start_ticks) != 9)
+		   &ticks[2], &ticks[3], &stat.n_threads, &stat.start_ticks) != 10)
 		return -EINVAL;
 	stat.cpu_ticks = ticks[0] + ticks[1] + ticks[2] + ticks[3];
 	stat.terminal = terminal;
@@ -177,6 +177,14 @@ int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	return read_stat(path, out);
+}
+
+bool proc__has_ended(pid_t pid)
+{
+	struct proc_stat stat;
+	int err = proc_stat__read(pid, &stat);
+
+	return err ? err == -ENOENT || err == -ESRCH : stat.state == 'Z' && stat.n_threads <= 1;
 }
 
 /* Reads the line of @key in /proc/PID/status. Returns what is behind the colon, or NULL. */

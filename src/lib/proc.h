@@ -60,6 +60,7 @@ struct proc_stat {
 	/* Controlling terminal, encoded as by the kernel's new_encode_dev(); 0: none. */
 	unsigned int terminal;
 	unsigned long flags; /* PROC_IS_KERNEL_THREAD and others */
+	int n_threads;	     /* the first one, too, until somebody has waited for the process */
 	__u64 cpu_ticks;     /* processor time, also of children that were waited for */
 	__u64 start_ticks;   /* when it started, in clock ticks since the machine's start */
 };
@@ -70,6 +71,9 @@ int proc_stat__read(pid_t pid, struct proc_stat *out);
 
 /* Does the same for one thread of the process. */
 int proc_stat__read_thread(pid_t pid, pid_t tid, struct proc_stat *out);
+
+/* Returns whether all threads of the process have ended, whether somebody has waited for it or not. */
+bool proc__has_ended(pid_t pid);
 
 struct proc_memory {
 	__u64 rss_bytes;    /* resident memory */

@@ -250,7 +250,7 @@ static int prepare(struct preload_attach *attach)
 
 		if (n > 0)
 			err = choose_thread(attach, hold, INSIDE_ATTACH, &remote);
-		else if (n < 0 || !kill(attach->pid, 0))
+		else if (n < 0 || !proc__has_ended(attach->pid))
 			err = n < 0 ? n : -EAGAIN;
 	}
 	if (!err)
@@ -483,7 +483,7 @@ static int act(struct preload_attach *attach, enum inside_action action,
 	/* Threads that wait in vfork(2) or were stopped (SIGSTOP) do not run anyway. */
 	struct mapped_library library = library_of(attach);
 	bool may_be_within = true, is_called;
-	int err = n < 0 ? n : n == 0 ? (kill(attach->pid, 0) ? -ESRCH : -EAGAIN) : 0;
+	int err = n < 0 ? n : n == 0 ? (proc__has_ended(attach->pid) ? -ESRCH : -EAGAIN) : 0;
 
 	if (!err && action == INSIDE_ATTACH && clock__now_ns() > until_ns)
 		err = -ETIME;

@@ -53,6 +53,22 @@ def test_counts(measure, runner, target, engine_name):
     process.exit()
 
 
+@pytest.mark.parametrize("engine_name", ["inside", "uprobe"])
+def test_end_that_nobody_waits_for(measure, runner, target, engine_name):
+    """A process that has ended is left, though its parent never asks for its exit status, as PID 1 of a container may not."""
+    process = Obedient(runner, [target("sleeper")])
+    measured = measure(process, "record", engine=engine_name)
+    process.ask("alloc 100")
+    process.process.stdin.close()
+    said = measured.process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
+    with open(f"/proc/{process.pid}/stat") as stat:
+        assert stat.read().rpartition(")")[2].split()[0] == "Z"
+    assert measured.process.returncode == 0 and "not complete" not in said, said
+    recording = support.Recording(measured.output)
+    assert not recording.gaps and recording.ledger["events"] >= 100
+    process.process.wait(TIMEOUT_SECONDS)
+
+
 def test_stacks_and_blocks_of_both_engines(measure, runner, target):
     process = Obedient(runner, [target("sleeper")])
     process.ask("keep 5")
