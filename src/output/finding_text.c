@@ -239,7 +239,7 @@ void moved_text__print(const struct moved *list, size_t n, const struct terminal
 		finding_text__release(&text);
 	}
 	if (!n)
-		fputs("  No cost moved by a hundredth.\n", terminal->to);
+		fputs("  No cost moved by 1 % or more.\n", terminal->to);
 }
 
 void report_output__findings(const struct report_output *output)

@@ -30,7 +30,7 @@ struct moved_side {
 };
 
 /*
- * Finds the costs that moved by a hundredth or more, in descending order of the share by which
+ * Finds the costs that moved by 1 % or more, in descending order of the share by which
  * they did. Both recordings have to be of one run, and not sampled. Returns 0 or -ENOMEM. The caller releases
  * @list in either case.
  */

@@ -111,7 +111,7 @@ def test_what_moved(record, said):
     head = text[:text.index("\nallocations\n")]
     assert all(f"\n  {finding['says']}: {finding['detail']}\n" in head for finding in diff["findings"])
     diff, text = said("diff", before, before)
-    assert diff["findings"] == [] and "\n  No cost moved by a hundredth.\n" in text
+    assert diff["findings"] == [] and "\n  No cost moved by 1 % or more.\n" in text
     # Of a part it is not known, nor of what was multiplied.
     for option in ("--thread=case_study", "--per=1:2"):
         diff, text = said("diff", option, before, after)

@@ -1208,6 +1208,13 @@ def test_nothing_recorded(page, recorded, written):
 
 
 @in_chromium
+def test_comparison_without_change(page, recorded, written):
+    recording = recorded("study")
+    shown = page(written(recording, f"--base={recording}"))
+    assert shown.browser.texts("#findings .finding") == ["No cost moved by 1 % or more"]
+
+
+@in_chromium
 def test_comparison(page, recorded, written, said):
     """Cards and functions say what changed, of the whole recording and at the end."""
     before, after = recorded("short", command=("case_study", "200")), recorded("study")

@@ -93,6 +93,8 @@ class ReportPage {
 	/** What is to be said first: links that show it, and what is missing or to be known. */
 	findings() {
 		const found = (this.after.meta.findings ?? []).map((finding) => findingLink(finding, this.after.nEpochs));
+		if (this.hasBase && this.after.meta.findings?.length === 0)
+			found.push(element("p.finding", {}, "No cost moved by 1 % or more"));
 		for (const side of this.sides) {
 			const name = this.hasBase ? `${showName(side.meta.file)}: ` : "";
 			const { missing, notes } = side.meta;
@@ -564,7 +566,7 @@ class ReportPage {
 
 		return element("label.card", { "data-card": name, title: `${formatCounted(now.bytes, "bytes")}, ${words.blocks}${parts}` }, input,
 			element("span.what", {}, this.after.meta.hasLive ? this.titleOf(name, title) : "Requested"),
-			element("span.value", {}, words[this.unit],
+			element("span.value", {}, element("span.number", {}, words[this.unit]),
 				before ? element(`span.change${classOfChange(change)}`, {}, ` ${formatChange(change, this.unit)}`) : null),
 			element("span.other", {}, words[other]));
 	}
