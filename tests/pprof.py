@@ -87,6 +87,7 @@ class Profile:
 
 
 def read(path):
+    """Holds the profile to what Go's pprof, Parca (pkg/normalizer) and Pyroscope demand of it."""
     with gzip.open(path) as file:
         raw = message(file.read(), PROFILE)
     strings = [text.decode("utf-8") for text in raw["string"]]
@@ -104,6 +105,7 @@ def read(path):
     locations = [named(data, LOCATION) for data in raw["location"]]
     for location in locations:
         location["line"] = [message(line, LINE) for line in location["line"]]
+        assert all(line["function"] <= len(functions) for line in location["line"]) and location["mapping"] <= len(raw["mapping"])
     mappings = [named(data, MAPPING, "file", "build_id") for data in raw["mapping"]]
     for table in (functions, locations, mappings):
         assert [entry["id"] for entry in table] == list(range(1, len(table) + 1))
@@ -111,8 +113,11 @@ def read(path):
     for data in raw["sample"]:
         sample = message(data, SAMPLE)
         labels = {}
+        assert len(packed(sample["value"])) == len(raw["sample_type"])
+        assert all(0 < number <= len(locations) for number in packed(sample["location"]))
         for label in sample["label"]:
             found = named(label, LABEL, "key", "str")
+            assert found["key"]
             labels[found["key"]] = found["str"] or found["num"]
         samples.append((packed(sample["value"]), labels, packed(sample["location"])))
     raw["comment"] = [strings[index] for index in packed(raw["comment"] or b"")]

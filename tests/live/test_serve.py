@@ -102,6 +102,26 @@ def test_profiles_are_those_of_export(run, runner, allocprof, tmp_path, sleeper,
     assert {function["name"] for function in got.functions.values()} == {function["name"] for function in exported.functions.values()}
 
 
+@pytest.mark.parametrize("path", ["allocs", "heap", "allocs?seconds=1", "heap?seconds=1"])
+def test_scrapers_accept(run, runner, allocprof, tmp_path, sleeper, path):
+    """Parca and Grafana Alloy take a profile by its status, its type (application/octet-stream) and its first bytes, and Go's parser
+    reads it: one of a process that has not allocated, too. What Parca demands of the tables, pprof.read() checks."""
+    serve = Serve(runner, allocprof, tmp_path, target=sleeper.pid)
+    for blocks in (0, 30):
+        if blocks:
+            sleeper.ask(f"keep {blocks}")
+            wait_until(lambda: total(serve.metrics(), "allocations_total") == blocks, "the calls are counted")
+        with urllib.request.urlopen(f"{serve.address}/debug/pprof/{path}", timeout=60) as answer:
+            body = answer.read()
+        assert answer.status == 200 and answer.headers["Content-Type"] == "application/octet-stream" and body[:2] == b"\x1f\x8b"
+        got = profile_of(body, tmp_path)
+        assert [name for name, _ in got.types] == ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]
+        assert got.totals()["alloc_objects"] == (0 if "seconds" in path else blocks)
+        raw = run(["go", "tool", "pprof", "-raw", tmp_path / "profile"], env={"PPROF_TMPDIR": str(tmp_path), "HOME": str(tmp_path)},
+                  expect=0).stdout.decode()
+        assert "alloc_objects/count" in raw
+
+
 def signed(value):
     return value - 2 ** 64 if value >> 63 else value
 
