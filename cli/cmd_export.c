@@ -218,6 +218,7 @@ static struct profile *read_names(const char *path, const struct event_log_reade
 
 struct held {
 	struct event_log_reader *log;
+	const struct event_log_reader *known;
 	const struct profile *names;
 	enum backtrace backtrace;
 	struct error *error;
@@ -228,7 +229,8 @@ static int write_events(FILE *to, const void *context)
 {
 	const struct held *held = context;
 
-	*held->err = export_events__write(held->log, held->names, held->backtrace, to, held->error);
+	*held->err = export_events__write(held->log, held->known, held->names, held->backtrace, to,
+					  held->error);
 	return 0;
 }
 
@@ -240,22 +242,24 @@ static int run_events(const void *context)
 	const struct data_paths *paths = &options->data.choice.paths;
 	_cleanup_(free_ptr) char *log_path = NULL, *data_path = NULL;
 	_cleanup_(free_profile) struct profile *names = NULL;
-	_cleanup_(free_log) struct event_log_reader *log = NULL;
+	_cleanup_(free_log) struct event_log_reader *log = NULL, *known = NULL;
 	struct error error = { 0 }, log_error = { 0 };
 	int status, log_err = 0, err;
 
 	if (options->format != EXPORT_EVENTS)
 		return OPTIONS_READ;
 	err = event_log_file__open(paths->input, &log_path, &data_path, &log, &error);
+	if (!err)
+		err = event_log_file__read_all(log_path, &known, &error);
 	if (!err && options->backtrace >= BACKTRACE_NAME)
 		names = read_names(data_path, log);
 	if (!err)
 		err = output_file__check(paths->output, "-o", log_path, "the event log", &error);
 	if (!err)
-		err = output_file__write(
-			paths->output, data_path, false, write_events,
-			&(struct held){ log, names, options->backtrace, &log_error, &log_err },
-			&error);
+		err = output_file__write(paths->output, data_path, false, write_events,
+					 &(struct held){ log, known, names, options->backtrace,
+							 &log_error, &log_err },
+					 &error);
 	if (err)
 		return output_file__status(err, &error);
 	if (log_err)

@@ -74,6 +74,18 @@ int event_log_file__open(const char *input, char **log_path, char **data_path,
 	return err;
 }
 
+int event_log_file__read_all(const char *log_path, struct event_log_reader **out,
+			     struct error *error)
+{
+	struct event_log_item item;
+	struct error damage = { 0 };
+	int err = event_log_reader__open(log_path, out, error);
+
+	while (!err && event_log_reader__next(*out, &item, &damage) > 0)
+		;
+	return err;
+}
+
 bool event_log_file__is_of(const struct event_log_reader *log, const struct profile *profile)
 {
 	struct event_log_id_text id = event_log_id__text(event_log_reader__id(log));

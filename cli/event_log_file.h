@@ -16,6 +16,9 @@ struct profile;
  */
 int event_log_file__open(const char *input, char **log_path, char **data_path,
 			 struct event_log_reader **log, struct error *error);
+/* Opens the log and reads it to its end, or to where it is damaged. Returns 0 or a negative errno with @error set: it cannot be opened. */
+int event_log_file__read_all(const char *log_path, struct event_log_reader **out,
+			     struct error *error);
 /* Returns whether @log was written with the data file of @profile. */
 bool event_log_file__is_of(const struct event_log_reader *log, const struct profile *profile);
 /* Opens the log of @profile, which was read from @input. Returns 0 or a negative errno with @error set. */

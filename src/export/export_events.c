@@ -57,6 +57,7 @@ struct kept {
 
 struct events_writer {
 	struct event_log_reader *log;
+	const struct event_log_reader *known;
 	const struct profile *names;
 	__u32 n_named; /* number of the log's first stacks that @names has under the same ids */
 	enum backtrace backtrace;
@@ -134,10 +135,11 @@ static void add_named(const struct events_writer *writer, const struct profile_f
 	}
 }
 
-static void add_logged(const struct events_writer *writer, __u32 id, json_object *frames)
+static void add_logged(const struct events_writer *writer, const struct event_log_reader *known,
+		       __u32 id, json_object *frames)
 {
-	const struct event_log_frame *frame = event_log_reader__frame(writer->log, id);
-	const char *module = event_log_reader__module(writer->log, frame->module);
+	const struct event_log_frame *frame = event_log_reader__frame(known, id);
+	const char *module = event_log_reader__module(known, frame->module);
 
 	json_object_array_add(frames, writer->backtrace == BACKTRACE_FULL
 					      ? full_frame(module, frame->offset)
@@ -145,8 +147,9 @@ static void add_logged(const struct events_writer *writer, __u32 id, json_object
 							      writer->backtrace == BACKTRACE_NAME));
 }
 
-/* Returns the frames of @stack, innermost first. */
-static json_object *backtrace_of(const struct events_writer *writer, __u32 id)
+/* Returns the frames of the stack, innermost first. */
+static json_object *backtrace_of(const struct events_writer *writer,
+				 const struct event_log_reader *known, __u32 id)
 {
 	json_object *frames = json_object_new_array();
 	const struct profile *names = writer->names;
@@ -157,18 +160,25 @@ static json_object *backtrace_of(const struct events_writer *writer, __u32 id)
 
 		for (__u32 i = 0; i < named->n_frames; i++)
 			add_named(writer, &names->frames[named->frames[i] - 1], frames);
-	} else if (event_log_reader__stack(writer->log, id, &stack)) {
+	} else if (event_log_reader__stack(known, id, &stack)) {
 		for (__u32 i = 0; i < stack.n_frames; i++)
-			add_logged(writer, stack.frames[i], frames);
+			add_logged(writer, known, stack.frames[i], frames);
 	}
 	return frames;
+}
+
+/* A log that is still being written may have got sites since it was read. */
+static const struct event_log_reader *reader_of_site(const struct events_writer *writer, __u32 id)
+{
+	return event_log_reader__site(writer->known, id) ? writer->known : writer->log;
 }
 
 /* Returns the members of an event that its site determines, beginning with a comma. The caller
  * frees the text; NULL if there is no memory. */
 static char *make_site_text(const struct events_writer *writer, __u32 id)
 {
-	const struct event_log_site *site = event_log_reader__site(writer->log, id);
+	const struct event_log_reader *known = reader_of_site(writer, id);
+	const struct event_log_site *site = event_log_reader__site(known, id);
 	json_object *backtrace = NULL;
 	char *text = NULL;
 	int err;
@@ -187,7 +197,7 @@ static char *make_site_text(const struct events_writer *writer, __u32 id)
 	else
 		fputs(",\"stack\":null", to);
 	if (writer->backtrace != BACKTRACE_NONE && site->stack) {
-		backtrace = backtrace_of(writer, site->stack);
+		backtrace = backtrace_of(writer, known, site->stack);
 		fputs(",\"backtrace\":", to);
 		if (!err)
 			err = backtrace ? json__print(backtrace, to) : -ENOMEM;
@@ -205,7 +215,7 @@ static int print_site(struct events_writer *writer, __u32 id)
 	_cleanup_(free_ptr) char *text = NULL;
 	struct kept *kept;
 
-	if (!event_log_reader__site(writer->log, id))
+	if (!event_log_reader__site(reader_of_site(writer, id), id))
 		return 0;
 	if (array__reserve_zeroed(&writer->sites, &writer->n_sites, id, sizeof(*writer->sites)))
 		return -ENOMEM;
@@ -222,7 +232,7 @@ static int print_site(struct events_writer *writer, __u32 id)
 	/* The text is kept only if the site's stack is known, since otherwise it may still become
 	 * known. */
 	if (writer->kept_bytes < MOST_KEPT_BYTES &&
-	    event_log_reader__site(writer->log, id)->stack) {
+	    event_log_reader__site(reader_of_site(writer, id), id)->stack) {
 		kept->text = text;
 		text = NULL;
 	}
@@ -287,11 +297,13 @@ static void write_exit(struct events_writer *writer, const struct event_log_exit
 		exit->time_ns, exit->process, exit->ended_space);
 }
 
-int export_events__write(struct event_log_reader *log, const struct profile *names,
-			 enum backtrace backtrace, FILE *to, struct error *error)
+int export_events__write(struct event_log_reader *log, const struct event_log_reader *known,
+			 const struct profile *names, enum backtrace backtrace, FILE *to,
+			 struct error *error)
 {
 	_cleanup_(release) struct events_writer writer = {
 		.log = log,
+		.known = known,
 		.names = names,
 		.backtrace = backtrace,
 		.to = to,

@@ -22,11 +22,13 @@ const char *backtrace__name(enum backtrace backtrace);
 int backtrace__by_name(const char *name);
 
 /*
- * Writes everything in @log to @to. @names is a profile of the same recording, or NULL: then
- * addresses replace names. Returns 0, -ENOMEM, or the error of the log with @error set; the caller
+ * Writes everything in @log to @to. @known is a reader of the same log that has read it all: the
+ * stack of a site may stand behind the site's first events. @names is a profile of the same
+ * recording, or NULL: then addresses replace names. Returns 0, -ENOMEM, or the error of the log with @error set; the caller
  * checks @to for errors.
  */
-int export_events__write(struct event_log_reader *log, const struct profile *names,
-			 enum backtrace backtrace, FILE *to, struct error *error);
+int export_events__write(struct event_log_reader *log, const struct event_log_reader *known,
+			 const struct profile *names, enum backtrace backtrace, FILE *to,
+			 struct error *error);
 
 #endif

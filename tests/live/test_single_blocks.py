@@ -60,10 +60,6 @@ class Log:
 def logged(run, allocprof):
     def read(data):
         lines = run([allocprof, "export", "--format=events", "--backtrace=none", data], expect=0).stdout.decode().splitlines()
-        # An early event of a site may be printed before its stack is known.
-        stacks = {event["site"]: event["stack"] for event in map(json.loads, lines) if event.get("stack")}
-        lines = [json.dumps({**event, "stack": stacks.get(event["site"])}) if "stack" in event else line
-                 for line, event in ((line, json.loads(line)) for line in lines)]
         meta = dict(sqlite3.connect(data).execute("SELECT key, value FROM meta"))
         return Log(lines, int(meta["events_start_ns"])).all
     return read

@@ -54,10 +54,7 @@ class Cells:
     def read(lines):
         """The blocks: ((process, thread's name, stack, function), size, when it was allocated, and freed or None)."""
         births, spaces = {}, {}
-        events = [json.loads(line) for line in lines]
-        # The first events of a site may be logged before its stack is known.
-        stacks = {event["site"]: event["stack"] for event in events if event.get("stack")}
-        for event in events:
+        for event in map(json.loads, lines):
             if event["kind"] in ("start", "fork", "exec"):
                 spaces[event["process"]] = event["space"]
             if event["kind"] == "exec" and event["ended_space"]:
@@ -67,7 +64,7 @@ class Cells:
             if event["kind"] in ("free", "unseen", "realloc"):
                 yield *births.pop(event["id"]), event["time_ns"]
             if event["kind"] in ("alloc", "realloc"):
-                key = event["process"], event["thread_name"], stacks.get(event["site"]), event["function"]
+                key = event["process"], event["thread_name"], event["stack"], event["function"]
                 births[event["id"]] = key, event["size"], event["time_ns"]
         for block in births.values():
             yield *block, None

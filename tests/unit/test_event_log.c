@@ -15,6 +15,7 @@
 #include "event_blocks.h"
 #include "event_log.h"
 #include "event_log_format.h"
+#include "export_events.h"
 #include "filter.h"
 #include "profile.h"
 #include "random.h"
@@ -445,9 +446,39 @@ static void test_more_blocks_than_bytes(void **state)
 	profile__free(profile);
 }
 
+/* The log says the stack of the second site behind all of its events. */
+static void test_export_has_stacks_that_come_late(void **state)
+{
+	struct event_log_reader *log, *known;
+	struct event_log_item item;
+	struct error error = { 0 };
+	size_t size, n_early = 0, n_late = 0;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &size);
+
+	write_log("log", 100, true);
+	log = open_log("log");
+	known = open_log("log");
+	while (event_log_reader__next(known, &item, &error) > 0)
+		;
+	assert_int_equal(export_events__write(log, known, NULL, BACKTRACE_NONE, to, &error), 0);
+	fclose(to);
+	assert_null(strstr(text, "\"stack\":null"));
+	for (const char *at = text; (at = strstr(at, "\"stack\":1}")); at++)
+		n_early++;
+	for (const char *at = text; (at = strstr(at, "\"stack\":2}")); at++)
+		n_late++;
+	assert_true(n_early > 0 && n_late > 0);
+	free(text);
+	event_log_reader__free(log);
+	event_log_reader__free(known);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_export_has_stacks_that_come_late,
+						enter_directory, leave_directory),
 		cmocka_unit_test_setup_teardown(test_more_blocks_than_bytes, enter_directory,
 						leave_directory),
 		cmocka_unit_test_setup_teardown(test_reads_what_was_written, enter_directory,
