@@ -701,6 +701,13 @@ void *next__find(enum next which)
 	return found.address;
 }
 
+__u64 objects__page_bytes(void)
+{
+	unsigned long (*get)(unsigned long type) = next__get(NEXT_getauxval);
+
+	return get ? get(AT_PAGESZ) : LEAST_PAGE;
+}
+
 void next__prepare(void)
 {
 	__u64 start = ~0ULL, end = 0;

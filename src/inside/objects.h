@@ -199,7 +199,8 @@ void objects__hold(objects_fn fn, void *context);
 	X(munmap)                                                                                  \
 	X(mremap)                                                                                  \
 	X(mprotect)                                                                                \
-	X(madvise)
+	X(madvise)                                                                                 \
+	X(getauxval)
 
 #define NEXT_NUMBER(name, ...) NEXT_##name,
 enum next {
@@ -224,6 +225,15 @@ static inline void *next__get(enum next which)
 	void *function = next_functions[which];
 
 	return likely(function) ? function : next__find(which);
+}
+
+/* Asks the C library, which the kernel has told it: a system call might meet a filter of the program's. */
+__u64 objects__page_bytes(void);
+
+/* Returns how many bytes a page of memory has. */
+static inline __u64 page_bytes(void)
+{
+	return PROCESSOR_PAGE_BYTES ?: objects__page_bytes();
 }
 
 /* The range of addresses that contains the code of the allocator's functions. */

@@ -3,10 +3,8 @@
 #ifndef ALLOCPROF_INSIDE_PROCESSOR_ARM64_H
 #define ALLOCPROF_INSIDE_PROCESSOR_ARM64_H
 
-#include <asm/unistd.h>
 #include <elf.h>
 #include <linux/audit.h>
-#include <linux/errno.h>
 #include <linux/types.h>
 #include <stdbool.h>
 
@@ -125,22 +123,8 @@ static inline __u32 processor__thread_word(__u64 offset)
 /* Where the thread's number is in most builds of glibc; 0: it is searched. */
 #define PTHREAD_TID 0LL
 
-/* Asks the kernel, which refuses other addresses than those of pages. */
-static inline __u64 page_bytes(void)
-{
-	static __u64 bytes;
-	__u64 found = bytes;
-	__u8 resident;
-
-	if (found)
-		return found;
-	for (found = 4096; found < 65536; found *= 2)
-		if (processor__call(__NR_mincore, (long)found, 1, (long)&resident, 0, 0, 0) !=
-		    -EINVAL)
-			break;
-	__atomic_store_n(&bytes, found, __ATOMIC_RELAXED);
-	return found;
-}
+/* The size of a page; 0: the kernel decides. */
+#define PROCESSOR_PAGE_BYTES 0ULL
 
 /* Types of relocations: of slots of symbols, and of offsets of thread-local variables. */
 #define PROCESSOR_JUMP_SLOT R_AARCH64_JUMP_SLOT

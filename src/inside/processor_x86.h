@@ -98,10 +98,8 @@ static inline __u32 processor__thread_word(__u64 offset)
  * with threads. */
 #define PTHREAD_TID 0x2d0LL
 
-static inline __u64 page_bytes(void)
-{
-	return 4096;
-}
+/* The size of a page; 0: the kernel decides. */
+#define PROCESSOR_PAGE_BYTES 4096ULL
 
 /* Types of relocations: of slots of symbols, and of offsets of thread-local variables. */
 #define PROCESSOR_JUMP_SLOT R_X86_64_JUMP_SLOT

@@ -383,12 +383,13 @@ static bool find_first(__u64 start, __u64 end, __u64 *first, __u64 *first_end)
 	return found;
 }
 
-/* Returns the end of the range as the kernel rounds it; @start if the kernel refuses the range. */
+/* Returns the end of the range as the kernel rounds it; @start if the kernel refuses the range. Where pages are larger than the
+ * least, no mapping begins or ends between the two ends. */
 static __u64 end_of(__u64 start, __u64 size)
 {
-	__u64 page = page_bytes(), end = start + ((size + page - 1) & ~(page - 1));
+	__u64 end = start + ((size + LEAST_PAGE - 1) & ~(LEAST_PAGE - 1ULL));
 
-	return start & (page - 1) || end < start ? start : end;
+	return start & (LEAST_PAGE - 1) || end < start ? start : end;
 }
 
 bool spared__overlaps(__u64 start, __u64 size)
