@@ -296,14 +296,10 @@ __u64 reader__function_at(const struct allocator_reader *reader, __u64 vaddr)
 /* Returns whether a function of the file, and no stub of the PLT, begins at @vaddr. */
 static bool begins_function(const struct allocator_reader *reader, __u64 vaddr)
 {
-	struct disasm_insn insn;
+	__u64 slot;
 
-	if (reader__function_at(reader, vaddr) != vaddr || reader__decode_at(reader, vaddr, &insn))
-		return false;
-	if (insn.class == DISASM_OTHER && insn.effects == 0 &&
-	    reader__decode_at(reader, vaddr + insn.length, &insn))
-		return false;
-	return insn.class != DISASM_JUMP_INDIRECT;
+	return reader__function_at(reader, vaddr) == vaddr && reader__text_at(reader, vaddr) &&
+	       !reader__stub_slot(reader, vaddr, &slot);
 }
 
 static void note_inner(const struct disasm_branch *branch, void *arg)

@@ -44,21 +44,22 @@ int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct
 	return disasm__decode(text->code + at, text->size - at, vaddr, out);
 }
 
+bool reader__stub_slot(const struct allocator_reader *reader, __u64 vaddr, __u64 *slot)
+{
+	const struct elf_text *text = reader__text_at(reader, vaddr);
+	__u64 at = text ? vaddr - text->vaddr : 0;
+
+	return text && disasm__stub_slot(text->code + at, text->size - at, vaddr, slot);
+}
+
 /* Returns the slot that the PLT stub at @vaddr jumps through, or NULL if there is no stub, or its
  * slot is not in the list. */
 static const struct slot *slot_of_stub(const struct allocator_reader *reader, __u64 vaddr)
 {
-	struct disasm_insn insn;
+	__u64 slot;
 
-	if (reader->n_slots == 0 || reader__decode_at(reader, vaddr, &insn))
-		return NULL;
-	/* Skip the endbr64 that -fcf-protection adds. */
-	if (insn.class == DISASM_OTHER && insn.effects == 0 &&
-	    reader__decode_at(reader, vaddr + insn.length, &insn))
-		return NULL;
-	if (insn.class != DISASM_JUMP_INDIRECT || !insn.has_slot)
-		return NULL;
-	return slot_at(reader, insn.slot);
+	return reader->n_slots && reader__stub_slot(reader, vaddr, &slot) ? slot_at(reader, slot)
+									  : NULL;
 }
 
 struct way reader__way_of(const struct allocator_reader *reader, const struct disasm_insn *insn)

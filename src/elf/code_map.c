@@ -252,19 +252,15 @@ static int decode(struct code_map *map, __u64 vaddr, struct disasm_insn *insn)
 			      text->size - (vaddr - text->vaddr), vaddr, insn);
 }
 
-/* Returns the symbol of a PLT stub: an indirect jump through a slot, possibly after an endbr. */
+/* Returns the symbol of a PLT stub. */
 static const char *stub_name(struct code_map *map, __u64 vaddr)
 {
-	struct disasm_insn insn;
+	const struct elf_text *text = find_text(map, vaddr);
+	__u64 at = text ? vaddr - text->vaddr : 0, slot;
 
-	for (int i = 0; i < 2 && !decode(map, vaddr, &insn); i++) {
-		if (insn.class == DISASM_JUMP_INDIRECT)
-			return insn.has_slot ? slot_name(map, insn.slot) : NULL;
-		if (insn.class != DISASM_NOP)
-			return NULL;
-		vaddr += insn.length;
-	}
-	return NULL;
+	return text && disasm__stub_slot(text->code + at, text->size - at, vaddr, &slot)
+		       ? slot_name(map, slot)
+		       : NULL;
 }
 
 /* Returns the index of the first symbol at or after @vaddr; n_symbols: there is none. */
@@ -302,7 +298,11 @@ bool code_map__call(struct code_map *map, __u64 vaddr, struct code_target *out)
 
 	/* Lengths of calls with a known target, the most frequent one first. A false match has no
 	 * known target. */
-	for (unsigned int length = 5; length <= 6; length++) {
+	static const unsigned int lengths[] = { 5, 6, 4 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		unsigned int length = lengths[i];
+
 		if (decode(map, vaddr - length, &insn) || insn.length != length)
 			continue;
 		if (insn.class == DISASM_CALL_INDIRECT && insn.has_slot) {

@@ -97,6 +97,13 @@ static inline bool disasm_insn__continues(const struct disasm_insn *insn)
 /* Writes the instruction in AT&T syntax, truncated to @size. Its code must still be there. */
 void disasm_insn__text(const struct disasm_insn *insn, char *text, size_t size);
 
+/* Returns whether a stub of the PLT begins at @code, which jumps through a slot, and stores that slot's address. */
+bool disasm__stub_slot(const void *code, size_t size, __u64 vaddr, __u64 *slot);
+
+/* Returns whether the last bytes of @code, which has DISASM_CALL_BYTES of them, may be a call. */
+#define DISASM_CALL_BYTES 7
+bool disasm__ends_with_call(const unsigned char code[DISASM_CALL_BYTES]);
+
 /*
  * Calls @fn with each address in @code (@size bytes at @vaddr) that looks like a direct call or
  * jump with a 32-bit displacement, at any byte: these include all real ones, and are found without

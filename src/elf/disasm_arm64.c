@@ -615,3 +615,44 @@ bool disasm_insn__has_distance(const struct disasm_insn *insn)
 {
 	return false;
 }
+
+/* Most instructions of a stub: bti, adrp, ldr, add, autia1716, br. */
+#define STUB_INSNS 6
+
+/* The slot's address is that of adrp and the offset of ldr. A jump through what that has loaded ends the stub. */
+bool disasm__stub_slot(const void *code, size_t size, __u64 vaddr, __u64 *slot)
+{
+	unsigned int page = SP, loaded = SP;
+	__u64 address = 0;
+
+	for (size_t at = 0; at + INSN_BYTES <= size && at < STUB_INSNS * INSN_BYTES;
+	     at += INSN_BYTES) {
+		__u32 word = word_at((const unsigned char *)code + at);
+		enum kind kind = pattern_of(word)->kind;
+
+		if (kind == KIND_ADR && BITS(word, 31, 1) && page == SP) {
+			page = BITS(word, 0, 5);
+			address =
+				((vaddr + at) & ~4095ULL) + ((__u64)distance_of(word, kind) << 12);
+		} else if ((word & 0xffc00000) == 0xf9400000 && page != SP && loaded == SP &&
+			   BITS(word, 5, 5) == page) {
+			loaded = BITS(word, 0, 5);
+			address += (__u64)BITS(word, 10, 12) << 3;
+		} else if (kind == KIND_BR || kind == KIND_BR_AUTH) {
+			*slot = address;
+			return loaded != SP && BITS(word, 5, 5) == loaded;
+		} else if (kind != KIND_BTI && kind != KIND_PAC_OTHER &&
+			   (kind != KIND_ADD_IMMEDIATE || BITS(word, 0, 5) != page)) {
+			return false;
+		}
+	}
+	return false;
+}
+
+bool disasm__ends_with_call(const unsigned char code[DISASM_CALL_BYTES])
+{
+	struct disasm_insn insn;
+
+	return !disasm__decode(code + DISASM_CALL_BYTES - INSN_BYTES, INSN_BYTES, 0, &insn) &&
+	       (insn.class == DISASM_CALL || insn.class == DISASM_CALL_INDIRECT);
+}

@@ -460,3 +460,30 @@ bool disasm_insn__has_distance(const struct disasm_insn *insn)
 	return insn->length >= 6 && end[-6] == LEA_OPCODE &&
 	       (end[-5] & MODRM_MASK) == MODRM_OF_NEXT;
 }
+
+/* -fcf-protection puts an endbr64 before the jump. */
+bool disasm__stub_slot(const void *code, size_t size, __u64 vaddr, __u64 *slot)
+{
+	struct disasm_insn insn;
+
+	if (disasm__decode(code, size, vaddr, &insn))
+		return false;
+	if ((insn.class == DISASM_NOP || (insn.class == DISASM_OTHER && !insn.effects)) &&
+	    disasm__decode((const unsigned char *)code + insn.length, size - insn.length,
+			   vaddr + insn.length, &insn))
+		return false;
+	if (insn.class != DISASM_JUMP_INDIRECT || !insn.has_slot)
+		return false;
+	*slot = insn.slot;
+	return true;
+}
+
+/* Of call rel32, and call *(register), with or without a displacement. */
+bool disasm__ends_with_call(const unsigned char code[DISASM_CALL_BYTES])
+{
+	const unsigned char *end = code + DISASM_CALL_BYTES;
+
+	return end[-5] == 0xe8 || (end[-2] == 0xff && (end[-1] & 0x38) == 0x10) ||
+	       (end[-3] == 0xff && (end[-2] & 0xf8) == 0x50) ||
+	       (end[-6] == 0xff && (end[-5] & 0x38) == 0x10);
+}

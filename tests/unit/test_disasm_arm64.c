@@ -281,12 +281,54 @@ static void test_scans(void **state)
 	assert_int_equal(found.target[0], VADDR + 8 + 24);
 }
 
+static void test_stubs(void **state)
+{
+	static const __u32 stub[] = {
+		0xd503245f, /* bti c */
+		0xb0000bd0, /* adrp x16, .+0x179000 */
+		0xf9400611, /* ldr x17, [x16, #8] */
+		0x91002210, /* add x16, x16, #8 */
+		0xd503219f, /* autia1716 */
+		0xd61f0220, /* br x17 */
+	};
+	static const __u32 others[][4] = {
+		{ 0xb0000bd0, 0xf9400611, 0x91002210, 0xd61f0200 }, /* br x16 */
+		{ 0xb0000bd0, 0xf9400611, 0x91002210, 0xd63f0220 }, /* blr x17 */
+		{ 0xb0000bd0, 0xf9400631, 0x91002210, 0xd61f0220 }, /* of another register */
+		{ 0xb0000bd0, 0x91002210, 0xd61f0200, 0xd61f0220 },
+		{ 0xb0000bd0, 0xf9400611, 0xf9000611, 0xd61f0220 }, /* str */
+	};
+	__u64 slot = 0, page = (VADDR & ~4095ULL) + 0x179000;
+
+	assert_true(disasm__stub_slot(stub, sizeof(stub), VADDR, &slot));
+	assert_int_equal(slot, page + 8);
+	assert_false(disasm__stub_slot(stub, sizeof(stub) - 4, VADDR, &slot));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (disasm__stub_slot(others[i], sizeof(others[i]), VADDR, &slot))
+			fail_msg("code %zu was taken for a stub", i);
+}
+
+static void test_calls_before(void **state)
+{
+	static const __u32 calls[] = { 0x94000010, 0xd63f0220, 0xd63f0a3f };  /* bl, blr, blraa */
+	static const __u32 others[] = { 0x14000010, 0xd61f0220, 0xd503201f }; /* b, br, nop */
+	unsigned char code[DISASM_CALL_BYTES] = { 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		memcpy(code + sizeof(code) - 4, &calls[i], 4);
+		assert_true(disasm__ends_with_call(code));
+		memcpy(code + sizeof(code) - 4, &others[i], 4);
+		assert_false(disasm__ends_with_call(code));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),  cmocka_unit_test(test_not_decoded),
 		cmocka_unit_test(test_frames), cmocka_unit_test(test_own_frame),
 		cmocka_unit_test(test_copies), cmocka_unit_test(test_scans),
+		cmocka_unit_test(test_stubs),  cmocka_unit_test(test_calls_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

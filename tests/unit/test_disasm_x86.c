@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -232,6 +233,36 @@ static void test_slot(void **state)
 	assert_false(insn.has_slot);
 }
 
+static bool is_stub(const char *code, size_t size, __u64 *slot)
+{
+	return disasm__stub_slot(code, size, VADDR, slot);
+}
+
+static void test_stubs(void **state)
+{
+	__u64 slot = 0;
+
+	assert_true(is_stub("\xff\x25\x10\0\0\0", 6, &slot));
+	assert_int_equal(slot, VADDR + 6 + 0x10);
+	/* endbr64 */
+	assert_true(is_stub("\xf3\x0f\x1e\xfa\xff\x25\x10\0\0\0", 10, &slot));
+	assert_int_equal(slot, VADDR + 10 + 0x10);
+	assert_false(is_stub("\xff\x25\x10\0\0", 5, &slot));
+	assert_false(is_stub("\x48\x8b\x07\xff\x60\x10", 6, &slot)); /* of a C++ object's table */
+	assert_false(is_stub("\x50\xff\x25\x10\0\0\0", 7, &slot));   /* push */
+}
+
+static void test_calls_before(void **state)
+{
+	static const unsigned char call[] = "\x90\x90\xe8\x10\0\0\0",
+				   indirect[] = "\x90\x90\x90\x90\x90\xff\xd0",
+				   other[] = "\x90\x90\x90\x90\x48\x8b\x07";
+
+	assert_true(disasm__ends_with_call(call));
+	assert_true(disasm__ends_with_call(indirect));
+	assert_false(disasm__ends_with_call(other));
+}
+
 /* What becomes of the stack pointer and of the frame pointer. */
 static const struct expected_frame {
 	const char *bytes;
@@ -407,7 +438,8 @@ int main(void)
 		cmocka_unit_test(test_slot),	       cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_noise),	       cmocka_unit_test(test_scan),
 		cmocka_unit_test(test_frames),	       cmocka_unit_test(test_invalid),
-		cmocka_unit_test(test_text_truncated),
+		cmocka_unit_test(test_text_truncated), cmocka_unit_test(test_stubs),
+		cmocka_unit_test(test_calls_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

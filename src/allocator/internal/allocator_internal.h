@@ -172,6 +172,8 @@ int reader__add_slots(struct allocator_reader *reader);
 /* Functions of allocator_flow.c, which follows the control flow of the sites. */
 const struct elf_text *reader__text_at(const struct allocator_reader *reader, __u64 vaddr);
 int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct disasm_insn *out);
+/* Returns whether a stub of the PLT is at @vaddr, and stores the address of its slot. */
+bool reader__stub_slot(const struct allocator_reader *reader, __u64 vaddr, __u64 *slot);
 /* Returns the address of the function whose code has @vaddr, or 0. */
 __u64 reader__function_at(const struct allocator_reader *reader, __u64 vaddr);
 struct way reader__way_of(const struct allocator_reader *reader, const struct disasm_insn *insn);
