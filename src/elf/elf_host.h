@@ -5,12 +5,16 @@
 #define ALLOCPROF_ELF_HOST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct elf_host {
 	unsigned int machine; /* EM_* */
 	/* Types of relocations (R_*), by which the dynamic linker stores the address of a symbol, of one that is bound when
 	 * it is first called, and of a place in the file itself. */
 	unsigned int glob_dat, jump_slot, relative;
+	/* What the kernel puts in the place of an instruction, or of its beginning, that has a uprobe. */
+	unsigned char breakpoint[4];
+	size_t breakpoint_bytes;
 };
 
 extern const struct elf_host elf_host;

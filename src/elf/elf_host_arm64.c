@@ -9,4 +9,6 @@ const struct elf_host elf_host = {
 	.glob_dat = R_AARCH64_GLOB_DAT,
 	.jump_slot = R_AARCH64_JUMP_SLOT,
 	.relative = R_AARCH64_RELATIVE,
+	.breakpoint = { 0xa0, 0x00, 0x20, 0xd4 }, /* brk #5 */
+	.breakpoint_bytes = 4,
 };

@@ -9,4 +9,6 @@ const struct elf_host elf_host = {
 	.glob_dat = R_X86_64_GLOB_DAT,
 	.jump_slot = R_X86_64_JUMP_SLOT,
 	.relative = R_X86_64_RELATIVE,
+	.breakpoint = { 0xcc }, /* int3 */
+	.breakpoint_bytes = 1,
 };

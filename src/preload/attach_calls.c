@@ -21,8 +21,6 @@
 #include "proc.h"
 #include "remote.h"
 
-#define PAGE 4096ULL
-
 /* Where the library may begin: memory below that is not mapped (vm.mmap_min_addr). */
 #define LOWEST (64ULL << 10)
 /* A distance in an instruction has 32 bits. */

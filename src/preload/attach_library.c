@@ -20,7 +20,6 @@
 #include "proc.h"
 #include "remote.h"
 
-#define PAGE	  4096ULL
 #define STACK_MAX (1ULL << 20)
 
 const Elf64_Phdr *library_file__segment(const struct library_file *file, size_t index)
@@ -208,14 +207,9 @@ static bool is_code(const struct mapped_library *library, __u64 address)
 static bool is_return_address(const struct mapped_library *library, __u64 address)
 {
 	__u64 at = address - library->base;
-	const unsigned char *code = library->file->bytes + at;
 
-	if (at < library->file->code_start + 7)
-		return false;
-	/* call rel32; call *(register), with or without a displacement. */
-	return code[-5] == 0xe8 || (code[-2] == 0xff && (code[-1] & 0x38) == 0x10) ||
-	       (code[-3] == 0xff && (code[-2] & 0xf8) == 0x50) ||
-	       (code[-6] == 0xff && (code[-5] & 0x38) == 0x10);
+	return at >= library->file->code_start + DISASM_CALL_BYTES &&
+	       disasm__ends_with_call(library->file->bytes + at - DISASM_CALL_BYTES);
 }
 
 static __u64 end_of_stack(const struct stacks *stacks, __u64 sp)

@@ -22,8 +22,6 @@
 #include "inside_abi.h"
 #include "remote.h"
 
-#define PAGE 4096ULL
-
 /*
  * Opens the descriptor @number of the process, if it is an empty file in memory without a name.
  * While one thread is stopped, another may have put a different file there, to which this process

@@ -37,11 +37,6 @@ int attach__explain(struct error *error, int err, pid_t pid)
 		return attach__refuse(
 			error, err, pid,
 			"it has no C library that allocprof knows, or no thread on a stack of its own");
-	case -EPROTONOSUPPORT:
-		return attach__refuse(
-			error, err, pid,
-			"this does not work on " ALLOCPROF_PROCESSOR
-			" yet: use --engine=uprobe, or start the program with allocprof");
 	case -ENOSYS:
 		return attach__refuse(
 			error, -EOPNOTSUPP, pid,

@@ -23,6 +23,7 @@
 #include "attach_internal.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "elf_host.h"
 #include "error.h"
 #include "hold.h"
 #include "inside_abi.h"
@@ -30,8 +31,6 @@
 #include "preload_internal.h"
 #include "proc.h"
 #include "remote.h"
-
-#define PAGE 4096ULL
 
 /* The longest waits for threads to stop, for the library, and for the linker's lock. */
 #define STOP_NS (2 * NS_PER_S)
@@ -179,14 +178,13 @@ static void unmap(struct preload_attach *attach, struct remote *remote)
 		attach->base = 0;
 }
 
-#define BREAKPOINT 0xcc
-
 /* Returns whether the process has this code, apart from breakpoints that the kernel has put there
  * for uprobes: this or another program may measure the library's functions. */
 static bool is_same_code(const unsigned char *in_process, const unsigned char *code, size_t size)
 {
-	for (size_t i = 0; i < size; i++)
-		if (in_process[i] != code[i] && in_process[i] != BREAKPOINT)
+	for (size_t at = 0, n = elf_host.breakpoint_bytes; at + n <= size; at += n)
+		if (memcmp(in_process + at, code + at, n) != 0 &&
+		    memcmp(in_process + at, elf_host.breakpoint, n) != 0)
 			return false;
 	return true;
 }

@@ -20,12 +20,12 @@ struct remote;
 
 /* Addresses of code in the process to which threads are sent. */
 struct remote_code {
-	__u64 system_call; /* address of "syscall; ret" */
+	__u64 system_call; /* address of a system call that returns to its caller */
 	__u64 restorer;	   /* address of the code by which signal handlers return */
 };
 
-/* Finds both addresses in the process's glibc. Fails with -ENOTSUP if it has none, like programs
- * that use musl or are linked statically; or with -EPROTONOSUPPORT if nothing here is there for this processor. */
+/* Finds both addresses in the process's glibc and what the kernel has mapped into it. Fails with -ENOTSUP if it has none, like programs
+ * that use musl or are linked statically. */
 int remote_code__find(pid_t pid, struct remote_code *out);
 
 /* Begins to use the thread @tid, which has stopped. The caller ends that by remote__end(). Fails

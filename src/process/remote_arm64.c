@@ -1,54 +1,109 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Reads registers of arm64 of a thread that has stopped. Having it run code that this process chooses is not there yet:
- * remote_code__find() refuses. */
+/* Registers of arm64 of a thread that has stopped, and the frame of a signal handler. */
 #include "remote.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
+#include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
+#include <ucontext.h>
 
-int remote_code__find(pid_t pid, struct remote_code *out)
+#include "remote_thread.h"
+
+/* What NT_ARM_SVE and NT_ARM_SSVE begin with, as the kernel's uapi/asm/ptrace.h has it: its other definitions are glibc's, too. */
+struct vector_header {
+	__u32 size, max_size;
+	__u16 length, max_length, flags, reserved;
+};
+
+/* Linux 6.2 has it first. */
+#ifndef NT_ARM_SSVE
+#define NT_ARM_SSVE 0x40b
+#endif
+
+/* SVE_PT_REGS_SVE: what follows are the registers Z, P and FFR; else those of NT_PRFPREG. */
+#define HAS_SCALABLE 1
+
+/* From uapi/asm/sigcontext.h, which glibc's headers include. */
+_Static_assert(SVE_SIG_REGS_OFFSET == sizeof(struct vector_header) &&
+		       sizeof(struct sve_context) == sizeof(struct vector_header),
+	       "ptrace(2) and the frame have the scalable registers in the same layout");
+
+/* The frame that the kernel reads when a handler returns: arch/arm64/kernel/signal.c. What is behind __reserved has to follow the
+ * terminator at once, so it lies in both. */
+struct signal_frame {
+	siginfo_t info;
+	ucontext_t context;
+	unsigned char more[REMOTE_VECTORS];
+};
+
+/* Such a list ends with a record of zeros. */
+#define TERMINATOR_BYTES 16
+
+/* What lies in context.uc_mcontext.__reserved, and behind it. */
+struct vector_frame {
+	struct fpsimd_context plain;
+	/* Zeros where there are no scalable registers. */
+	struct extra_context extra;
+	unsigned char end[TERMINATOR_BYTES];
+	struct sve_context scalable;
+};
+
+/* PSTATE.BTYPE: an indirect branch came before. No instruction that this process chooses is a target of it. */
+#define PSTATE_BTYPE (3ULL << 10)
+
+/* svc #0; ret */
+const struct remote_instructions remote_system_call_code = {
+	.bytes = { 0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6 },
+	.size = 8,
+};
+/* mov x8, #139; svc #0 */
+const struct remote_instructions remote_restorer_code = {
+	.bytes = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 },
+	.size = 8,
+	.is_of_kernel = true,
+};
+
+/* Bytes of the first instruction of the system call, which is all that makes it. */
+#define SYSTEM_CALL_BYTES 4
+
+#define REGISTER_NUMBER 8 /* has the number of the system call */
+#define REGISTER_LINK	30
+
+__u64 remote_registers__sp(const struct user_regs_struct *registers)
 {
-	return -EPROTONOSUPPORT;
+	return registers->sp;
 }
 
-int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct remote **out)
+long remote_registers__result(const struct user_regs_struct *registers)
 {
-	return -EOPNOTSUPP;
+	return (long)registers->regs[0];
 }
 
-void remote__end(struct remote *remote)
+static void aim(const struct remote *remote, struct user_regs_struct *registers, __u64 code)
 {
+	registers->pc = code;
+	registers->sp = remote->frame;
+	registers->regs[REGISTER_LINK] = remote->code.restorer;
+	registers->pstate &= ~PSTATE_BTYPE;
 }
 
-int remote__lift_filters(struct remote *remote)
+void remote__aim_at_call(const struct remote *remote, struct user_regs_struct *registers,
+			 long number, const long arguments[6])
 {
-	return -EOPNOTSUPP;
+	memcpy(registers->regs, arguments, 6 * sizeof(*arguments));
+	registers->regs[REGISTER_NUMBER] = number;
+	aim(remote, registers, remote->code.system_call);
 }
 
-int remote__read_filter(const struct remote *remote, unsigned index, struct sock_filter *out,
-			size_t *n)
+void remote__aim_at_function(const struct remote *remote, struct user_regs_struct *registers,
+			     __u64 function)
 {
-	return -EOPNOTSUPP;
-}
-
-long remote__system_call(struct remote *remote, long number, long a, long b, long c, long d, long e,
-			 long f)
-{
-	return -EOPNOTSUPP;
-}
-
-__u64 remote__put(struct remote *remote, const void *bytes, size_t size)
-{
-	return 0;
-}
-
-int remote__call(struct remote *remote, __u64 function, enum remote_state (*is_done)(void *context),
-		 void *context, __u64 until_ns)
-{
-	return -EOPNOTSUPP;
+	aim(remote, registers, function);
 }
 
 /* Reads a set of registers (NT_*). Returns the bytes that there are, or -ESRCH. */
@@ -57,6 +112,172 @@ static ssize_t read_set(pid_t tid, long set, void *out, size_t size)
 	struct iovec part = { out, size };
 
 	return ptrace(PTRACE_GETREGSET, tid, (void *)set, &part) ? -ESRCH : (ssize_t)part.iov_len;
+}
+
+static int write_set(pid_t tid, long set, const void *from, size_t size)
+{
+	struct iovec part = { (void *)from, size };
+
+	return ptrace(PTRACE_SETREGSET, tid, (void *)set, &part) ? -ESRCH : 0;
+}
+
+/* Where the thread goes on from the end of a system call, the kernel makes it no call any more. */
+static int forget_call(pid_t tid)
+{
+	return write_set(tid, NT_ARM_SYSTEM_CALL, &(int){ -1 }, sizeof(int));
+}
+
+int remote__set_registers(const struct remote *remote, const struct user_regs_struct *registers)
+{
+	int err = write_set(remote->tid, NT_PRSTATUS, registers, sizeof(*registers));
+
+	return err ? err : forget_call(remote->tid);
+}
+
+/*
+ * A thread that has stopped in a system call is about to make it again: ptrace(2) has its registers so already. Only when it goes on
+ * does the kernel make restart_syscall of a call that it would continue. So the thread begins the call, and is kept from making it.
+ */
+int remote__settle(struct remote *remote)
+{
+	struct user_regs_struct *before = &remote->before, begun;
+	unsigned char code[SYSTEM_CALL_BYTES];
+	int err;
+
+	if (process_memory__read(remote->pid, before->pc, code, sizeof(code)) ||
+	    memcmp(code, remote_system_call_code.bytes, sizeof(code)) != 0)
+		return 0;
+	err = remote__go_to_system_call(remote);
+	if (!err && read_set(remote->tid, NT_PRSTATUS, &begun, sizeof(begun)) < 0)
+		err = -ESRCH;
+	if (!err)
+		err = forget_call(remote->tid);
+	if (!err)
+		err = remote__go_to_system_call(remote);
+	if (!err)
+		before->regs[REGISTER_NUMBER] = begun.regs[REGISTER_NUMBER];
+	return err;
+}
+
+/* Returns whether the thread is in streaming mode (SME), in which it can run no other code. */
+static bool is_streaming(pid_t tid)
+{
+	struct vector_header header;
+
+	return read_set(tid, NT_ARM_SSVE, &header, sizeof(header)) == sizeof(header) &&
+	       header.flags & HAS_SCALABLE;
+}
+
+static const struct vector_header *header_of(const struct remote *remote)
+{
+	return (const struct vector_header *)remote->vectors;
+}
+
+static bool has_scalable(const struct remote *remote)
+{
+	return remote->vectors_set == NT_ARM_SVE && header_of(remote)->flags & HAS_SCALABLE;
+}
+
+/* Returns how many bytes of @vectors the scalable registers are. */
+static size_t scalable_bytes(const struct remote *remote)
+{
+	return SVE_SIG_REGS_SIZE(sve_vq_from_vl(header_of(remote)->length));
+}
+
+int remote__read_vectors(struct remote *remote)
+{
+	ssize_t size;
+
+	if (is_streaming(remote->tid))
+		return -EAGAIN;
+	/* Kernels and processors without SVE do not have the set. */
+	remote->vectors_set = NT_ARM_SVE;
+	size = read_set(remote->tid, NT_ARM_SVE, remote->vectors, REMOTE_VECTORS);
+	if (size < 0) {
+		remote->vectors_set = NT_PRFPREG;
+		size = read_set(remote->tid, NT_PRFPREG, remote->vectors, REMOTE_VECTORS);
+	}
+	if (size < 0)
+		return -ESRCH;
+	remote->vectors_size = size;
+	return has_scalable(remote) &&
+			       (size_t)size < sizeof(struct vector_header) + scalable_bytes(remote)
+		       ? -ENOTSUP
+		       : 0;
+}
+
+/* Returns how long the record of the scalable registers is in a frame. */
+static size_t record_bytes(const struct remote *remote)
+{
+	return (sizeof(struct sve_context) + scalable_bytes(remote) + 15) & ~15ULL;
+}
+
+/* Returns how much of @more a frame needs. */
+static size_t more_bytes(const struct remote *remote)
+{
+	size_t room = sizeof(((mcontext_t *)NULL)->__reserved), end;
+
+	if (!has_scalable(remote))
+		return 0;
+	end = offsetof(struct vector_frame, scalable) + record_bytes(remote) + TERMINATOR_BYTES;
+	return end > room ? end - room : 0;
+}
+
+/* Stores the registers as the kernel saves them for a handler. They are used only if nobody else restores the thread. */
+static void fill_vectors(const struct remote *remote, struct signal_frame *frame)
+{
+	const size_t at = offsetof(struct signal_frame, context.uc_mcontext.__reserved);
+	struct vector_frame *out = (struct vector_frame *)((unsigned char *)frame + at);
+	const unsigned char *registers = remote->vectors + sizeof(struct vector_header);
+	const struct user_fpsimd_struct *plain = (const struct user_fpsimd_struct *)registers;
+	unsigned int quads;
+
+	out->plain.head = (struct _aarch64_ctx){ FPSIMD_MAGIC, sizeof(out->plain) };
+	if (!has_scalable(remote)) {
+		if (remote->vectors_set == NT_PRFPREG)
+			plain = (const struct user_fpsimd_struct *)remote->vectors;
+		memcpy(out->plain.vregs, plain->vregs, sizeof(out->plain.vregs));
+		out->plain.fpsr = plain->fpsr;
+		out->plain.fpcr = plain->fpcr;
+		return;
+	}
+	quads = sve_vq_from_vl(header_of(remote)->length);
+	for (size_t i = 0; i < 32; i++)
+		memcpy(&out->plain.vregs[i], remote->vectors + SVE_SIG_ZREG_OFFSET(quads, i),
+		       sizeof(out->plain.vregs[i]));
+	out->extra = (struct extra_context){
+		.head = { EXTRA_MAGIC, sizeof(out->extra) },
+		.datap = remote->frame + at + offsetof(struct vector_frame, scalable),
+		.size = record_bytes(remote) + TERMINATOR_BYTES,
+	};
+	out->scalable = (struct sve_context){ .head = { SVE_MAGIC, record_bytes(remote) },
+					      .vl = header_of(remote)->length };
+	memcpy((unsigned char *)out + sizeof(*out), registers, scalable_bytes(remote));
+	/* Both follow the others, at a multiple of 16 bytes. */
+	registers = remote->vectors + record_bytes(remote);
+	memcpy(&out->plain.fpsr, registers, sizeof(out->plain.fpsr));
+	memcpy(&out->plain.fpcr, registers + sizeof(out->plain.fpsr), sizeof(out->plain.fpcr));
+}
+
+int remote__write_frame(struct remote *remote)
+{
+	size_t size = offsetof(struct signal_frame, more) + more_bytes(remote);
+	struct signal_frame frame = { 0 };
+	mcontext_t *to = &frame.context.uc_mcontext;
+
+	remote->unused_end = remote->before.sp & ~15ULL;
+	remote->room = remote->unused_end - REMOTE_ROOM;
+	remote->frame = (remote->room - size) & ~15ULL;
+	/* This value makes the kernel refuse the alternate stack, so the thread keeps the one that
+	 * it has. */
+	frame.context.uc_stack.ss_flags = 0xff;
+	memcpy(&frame.context.uc_sigmask, &remote->mask, sizeof(remote->mask));
+	memcpy(to->regs, remote->before.regs, sizeof(to->regs));
+	to->sp = remote->before.sp;
+	to->pc = remote->before.pc;
+	to->pstate = remote->before.pstate;
+	fill_vectors(remote, &frame);
+	return process_memory__write(remote->pid, remote->frame, &frame, size);
 }
 
 int remote__thread_data(pid_t tid, __u64 *address)

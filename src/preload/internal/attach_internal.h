@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <unistd.h>
+
+#define PAGE ((__u64)sysconf(_SC_PAGESIZE))
 
 struct call_site;
 struct error;
