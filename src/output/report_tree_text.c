@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Prints a report's tree of functions as text. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static bool is_frame(const struct chain *chain, __u32 at)
 static bool is_users(const struct chain *chain, __u32 at)
 {
 	return is_frame(chain, at) &&
-	       !chain->output->groups->labels[chain->node->frames[at]].of_library;
+	       chain->output->groups->labels[chain->node->frames[at]].kind == FRAME_KIND_OWN;
 }
 
 static size_t frame_columns(const struct chain *chain, __u32 at)
@@ -104,17 +105,22 @@ static __u32 from_inside(const struct chain *chain, __u32 i)
 
 static __u32 find_core(const struct chain *chain)
 {
-	__u32 n = chain->node->n_frames, frame = n;
+	__u32 n = chain->node->n_frames, best = from_inside(chain, 0);
+	int best_rank = INT_MAX;
 
-	for (__u32 i = 0; i < n; i++) {
+	for (__u32 i = 0; i < n && best_rank; i++) {
 		__u32 at = from_inside(chain, i);
+		const struct stack_label *label =
+			&chain->output->groups->labels[chain->node->frames[at]];
+		int rank = is_frame(chain, at) ? frame_kind__rank(label->kind, label->function)
+					       : INT_MAX;
 
-		if (is_users(chain, at))
-			return at;
-		if (frame == n && is_frame(chain, at))
-			frame = at;
+		if (rank < best_rank) {
+			best = at;
+			best_rank = rank;
+		}
 	}
-	return frame < n ? frame : from_inside(chain, 0);
+	return best;
 }
 
 static size_t kept_columns(const struct chain *chain)

@@ -174,17 +174,10 @@ struct page_frame *page_labels__new(const struct profile *profile, const struct 
 
 		frame->name = label->text;
 		frame->inlined = label->inlined;
+		frame->kind = label->kind;
 		if (label->module)
 			frame->module = profile->modules[label->module - 1].path;
 	}
 	add_label_lines(profile, view, frames);
-	for (size_t i = 0; i < view->n_labels; i++) {
-		struct page_frame *frame = &frames[i];
-
-		frame->kind = frame_kind__of(frame->name, frame->module, frame->file);
-		/* Such a function is, for example, an inner one of the C++ library. */
-		if (view->labels[i].of_library && frame->kind == FRAME_KIND_OWN)
-			frame->kind = FRAME_KIND_RUNTIME;
-	}
 	return frames;
 }

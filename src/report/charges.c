@@ -3,55 +3,35 @@
 #include "charges.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "filter.h"
-#include "frame_kind.h"
 #include "hash_table.h"
 #include "profile.h"
 #include "stack_groups.h"
 
-static const char *module_of(const struct profile *profile, const struct stack_label *label)
-{
-	return label->module ? profile->modules[label->module - 1].path : NULL;
-}
-
-static enum frame_kind kind_of(const struct profile *profile, const struct stack_label *label)
-{
-	enum frame_kind kind = frame_kind__of(label->text, module_of(profile, label), NULL);
-
-	return kind == FRAME_KIND_OWN && label->of_library ? FRAME_KIND_RUNTIME : kind;
-}
-
 /* Returns the depth of the frame of @group that it is charged to. */
-static __u32 charged_depth(const struct profile *profile, const struct stack_groups *groups,
-			   const struct stack_group *group)
+static __u32 charged_depth(const struct stack_groups *groups, const struct stack_group *group)
 {
-	__u32 next_best = 0;
-	bool has_library = false, has_own = false;
+	__u32 best = 0;
+	int best_rank = INT_MAX;
 
-	for (__u32 i = 0; i < group->n_seen; i++) {
+	for (__u32 i = 0; i < group->n_seen && best_rank; i++) {
 		const struct stack_label *label = &groups->labels[group->frames[i]];
-		enum frame_kind kind = kind_of(profile, label);
+		int rank = frame_kind__rank(label->kind, label->function);
 
-		if (kind == FRAME_KIND_OWN && label->function)
-			return i;
-		/* A name of a library tells more than an address of a stripped program. */
-		if (kind == FRAME_KIND_LIBRARY && label->function && !has_library) {
-			next_best = i;
-			has_library = true;
-		} else if (kind == FRAME_KIND_OWN && !has_own && !has_library) {
-			next_best = i;
-			has_own = true;
+		if (rank < best_rank) {
+			best = i;
+			best_rank = rank;
 		}
 	}
-	return next_best;
+	return best;
 }
 
 struct charging {
-	const struct profile *profile;
 	const struct stack_groups *groups;
 	struct charges *charges;
 	size_t room;
@@ -74,7 +54,7 @@ static int charge_group(struct charging *charging, __u32 group)
 {
 	struct charges *charges = charging->charges;
 	const struct stack_group *of = &charging->groups->groups[group];
-	__u32 depth = charged_depth(charging->profile, charging->groups, of);
+	__u32 depth = charged_depth(charging->groups, of);
 	const struct stack_label *label = &charging->groups->labels[of->frames[depth]];
 	__u64 hash = hash_mix(hash_string(charging->seed, label->text), label->module);
 	__u32 found = hash_table__find(&charging->index, hash, match_function, charging, label);
@@ -116,9 +96,7 @@ bool charges__include(const struct profile *profile, const struct profile_count 
 int charges__make(const struct profile *profile, const struct stack_groups *groups,
 		  const struct selection *counts, struct charges *charges)
 {
-	struct charging charging = {
-		.profile = profile, .groups = groups, .charges = charges, .seed = hash_seed()
-	};
+	struct charging charging = { .groups = groups, .charges = charges, .seed = hash_seed() };
 	int err = 0;
 
 	*charges = (struct charges){

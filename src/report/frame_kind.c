@@ -2,7 +2,6 @@
 /* Tells what kind of code a frame is, by the names of its function, file and source. */
 #include "frame_kind.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -40,11 +39,15 @@ static const char *const runtime_sources[] = { "/usr/include/c++/", "/usr/lib/gc
 /* Directories in which systems install libraries. */
 static const char *const installed[] = { "/lib",	"/usr/lib", "/usr/local/lib",
 					 "/nix/store/", "/snap/",   "/opt/" };
-/* What names of functions have that a compiler at run time made of a language's own library, and
- * of other libraries. */
+/* What names and sources have of functions of a language's own library that were compiled at run time. */
 static const char *const runtime_code[] = { "node:", "<frozen ", "Ljava/", "Ljdk/", "Lsun/" };
-static const char *const library_code[] = { "/site-packages/", "/dist-packages/", "/lib/python3",
-					    "/node_modules/" };
+/* Directories in which package managers of languages put what a program uses, as sources or compiled. */
+static const char *const packages[] = {
+	"/site-packages/", "/dist-packages/",  "/node_modules/",	"/.cargo/registry/",
+	"/.cargo/git/",	   "/cargo/registry/", "/cargo/git/checkouts/",
+};
+/* Python's own library is libraries, too, when it is not a file of machine code. */
+static const char *const python_code[] = { "/lib/python3" };
 /* How names begin that such a compiler gives to code of no function of a program. */
 static const char *const runtime_stubs[] = {
 	"Builtin:",	      "BytecodeHandler:", "Stub:",	 "RegExp:",	"StubRoutines",
@@ -111,34 +114,58 @@ static bool is_runtime_source(const char *source)
 	       (!strncmp(source, "/rustc/", 7) && strstr(source, "/library/"));
 }
 
-/* Code without a file that has a name was made at run time, and a perf map names it. */
-static enum frame_kind kind_of_jit(const char *name)
+/* Code without a file that has a name was made at run time. Its name mostly has the source. */
+static enum frame_kind kind_of_jit(const char *name, const char *source)
 {
-	if (*name == '[')
+	if (!*name || *name == '[')
 		return FRAME_KIND_UNKNOWN;
 	if (begins(name, runtime_stubs, ARRAY_SIZE(runtime_stubs)) ||
-	    contains(name, runtime_code, ARRAY_SIZE(runtime_code)))
+	    contains(name, runtime_code, ARRAY_SIZE(runtime_code)) ||
+	    begins(source, runtime_code, ARRAY_SIZE(runtime_code)))
 		return FRAME_KIND_RUNTIME;
-	return contains(name, library_code, ARRAY_SIZE(library_code)) ? FRAME_KIND_LIBRARY
-								      : FRAME_KIND_OWN;
+	if (contains(name, packages, ARRAY_SIZE(packages)) ||
+	    contains(name, python_code, ARRAY_SIZE(python_code)) ||
+	    contains(source, python_code, ARRAY_SIZE(python_code)))
+		return FRAME_KIND_LIBRARY;
+	return FRAME_KIND_OWN;
 }
 
-enum frame_kind frame_kind__of(const char *name, const char *module, const char *source)
+static enum frame_kind kind_in_file(const char *name, const char *module, const char *source)
 {
-	const char *base;
+	const char *base = path__name(module);
 
-	if (!module)
-		return kind_of_jit(name);
-	base = path__name(module);
 	if (begins(base, allocators, ARRAY_SIZE(allocators)))
 		return FRAME_KIND_ALLOCATOR;
 	if (begins(base, runtimes, ARRAY_SIZE(runtimes)) || is_interpreter(base) ||
 	    begins(name, runtime_names, ARRAY_SIZE(runtime_names)) || is_of_slice(name) ||
-	    is_of_rusts_type(name) || (source && is_runtime_source(source)))
+	    is_of_rusts_type(name) || is_runtime_source(source))
 		return FRAME_KIND_RUNTIME;
-	if (strstr(base, ".so") && begins(module, installed, ARRAY_SIZE(installed)))
+	if ((strstr(base, ".so") && begins(module, installed, ARRAY_SIZE(installed))) ||
+	    contains(module, packages, ARRAY_SIZE(packages)))
 		return FRAME_KIND_LIBRARY;
 	return FRAME_KIND_OWN;
+}
+
+enum frame_kind frame_kind__of(const struct frame_code *code)
+{
+	const char *source = code->source ?: "";
+	enum frame_kind kind = code->module ? kind_in_file(code->name, code->module, source)
+					    : kind_of_jit(code->name, source);
+
+	if (kind != FRAME_KIND_OWN)
+		return kind;
+	/* Such a function is, for example, an inner one of the C++ library. */
+	if (code->is_internal)
+		return FRAME_KIND_RUNTIME;
+	/* Packages are linked into programs, and inlined into their functions. */
+	return contains(source, packages, ARRAY_SIZE(packages)) ? FRAME_KIND_LIBRARY : kind;
+}
+
+int frame_kind__rank(enum frame_kind kind, bool has_name)
+{
+	if (kind == FRAME_KIND_OWN)
+		return has_name ? 0 : 2;
+	return kind == FRAME_KIND_LIBRARY && has_name ? 1 : 3;
 }
 
 const char *frame_kind__title(enum frame_kind kind)

@@ -83,6 +83,9 @@ static int add_label(struct builder *builder, const struct stack_label *wanted, 
 	found = hash_table__find(&builder->index, hash, match_label, view, wanted);
 	if (found) {
 		*at = found - 1;
+		/* Not all of a function's frames have lines, which tell more. */
+		if (view->labels[*at].kind == FRAME_KIND_OWN)
+			view->labels[*at].kind = wanted->kind;
 		return 0;
 	}
 	if (array__reserve(&view->labels, &builder->labels_room, view->n_labels + 1,
@@ -167,6 +170,21 @@ static void look_up(const struct builder *builder, const struct profile_frame *f
 	location->is_library = wrappers__folds(wrappers, name, module);
 }
 
+static enum frame_kind kind_of(const struct builder *builder, const struct profile_frame *frame,
+			       const struct profile_line *line,
+			       const struct view_location *location)
+{
+	const struct profile *profile = builder->profile;
+	struct frame_code code = {
+		.name = line->function ? profile->functions[line->function - 1].name : "",
+		.module = frame->module ? profile->modules[frame->module - 1].path : NULL,
+		.source = line->file ? profile->files[line->file - 1].path : NULL,
+		.is_internal = location->is_wrapper || location->is_library,
+	};
+
+	return frame_kind__of(&code);
+}
+
 static int add_line(struct builder *builder, const struct profile_frame *frame,
 		    const struct profile_line *line)
 {
@@ -190,7 +208,7 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 	if (frame->tail_call && builder->options->all_frames)
 		label.text = mark_tail_call(label.text);
 	look_up(builder, frame, line, location);
-	label.of_library = location->is_wrapper || location->is_library;
+	label.kind = kind_of(builder, frame, line, location);
 	err = add_label(builder, &label, &location->label);
 	if (!err && builder->view->locations)
 		builder->view->locations[builder->n_locations] = (struct stack_location){
@@ -355,9 +373,12 @@ static int label_types(struct builder *builder, __u32 *labels)
 
 	for (size_t i = 0; view->shown_types != STACK_TYPES_NONE && i < view->n_type_names && !err;
 	     i++)
-		err = add_label(builder,
-				&(struct stack_label){ .text = strdup(view->type_names[i].name) },
-				&labels[i]);
+		err = add_label(
+			builder,
+			&(struct stack_label){ .text = strdup(view->type_names[i].name),
+					       .kind = frame_kind__of(&(struct frame_code){
+						       .name = view->type_names[i].name }) },
+			&labels[i]);
 	return err;
 }
 

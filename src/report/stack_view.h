@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "frame_kind.h"
+
 struct profile;
 struct wrappers;
 
@@ -50,7 +52,7 @@ struct stack_label {
 	__u32 module;	/* id of the module; 0: unknown */
 	__u32 function; /* id of the first function with this text; 0: no name */
 	bool inlined;
-	bool of_library; /* a wrapper, or a library's internal function */
+	enum frame_kind kind;
 };
 
 /* The line of a location that has no name. */
