@@ -232,7 +232,7 @@ def own_libc(tmp_path):
 def counter(tmp_path):
     """counter() is a new file to count into."""
     if not support.COUNTER_LIBRARY.exists():
-        unavailable(f"{support.COUNTER_LIBRARY} is not built (x86-64 only)")
+        unavailable(f"{support.COUNTER_LIBRARY} is not built")
     made = []
 
     def make():

@@ -29,6 +29,11 @@ def register(frame, name):
     return int(frame.read_register(name)) & (1 << 64) - 1
 
 
+def names_of_registers():
+    """Of the first argument and of the stack pointer."""
+    return ("x0", "sp") if gdb.selected_inferior().architecture().name() == "aarch64" else ("rdi", "rsp")
+
+
 class Probe(gdb.Breakpoint):
     """Stops behind the first instructions of a function, away from its entry: where anyone has a
     uprobe there, the kernel takes a breakpoint for its own, or gdb stops twice."""
@@ -44,7 +49,8 @@ class Realloc(Probe):
 
     def stop(self):
         frame = gdb.newest_frame()
-        Realloc.caller_sp = None if register(frame, "rdi") else register(frame.older(), "rsp")
+        argument, sp = names_of_registers()
+        Realloc.caller_sp = None if register(frame, argument) else register(frame.older(), sp)
         return False
 
 
@@ -52,9 +58,10 @@ class Malloc(Probe):
     def stop(self):
         code = mappings()
         frame = gdb.newest_frame()
-        fields = [str(register(frame, "rdi"))]
+        argument, sp = names_of_registers()
+        fields = [str(register(frame, argument))]
         frame = frame.older()
-        jumped, Realloc.caller_sp = Realloc.caller_sp == register(frame, "rsp"), None
+        jumped, Realloc.caller_sp = Realloc.caller_sp == register(frame, sp), None
         if jumped:
             return False
         while frame:

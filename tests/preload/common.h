@@ -62,45 +62,13 @@ void nested__expect(uintptr_t pointer, uintptr_t size, uintptr_t sp);
 /* Whether this realloc is one that was expected; each is once. */
 bool nested__take(uintptr_t pointer, uintptr_t size, uintptr_t sp);
 
-#ifndef __x86_64__
-#error "the stubs are written for x86-64"
+#if defined(__x86_64__)
+#include "stubs_x86.h"
+#elif defined(__aarch64__)
+#include "stubs_arm64.h"
+#else
+#error "the stubs are not written for this processor"
 #endif
-
-/*
- * The start of a stub, up to its call of @handler with the arguments of the function, the stack
- * pointer as at the stub's entry, and the index. No function of the allocator has more than three
- * arguments, so that three pushes save them all and align the stack for the helper.
- */
-#define STUB_ENTER(symbol, index, handler)                                                         \
-	".pushsection .text\n"                                                                     \
-	".globl " symbol "\n"                                                                      \
-	".type " symbol ", @function\n"                                                            \
-	".p2align 4\n" symbol ":\n"                                                                \
-	".cfi_startproc\n"                                                                         \
-	"	endbr64\n"                                                                               \
-	"	mov %rsp, %rcx\n"                                                                        \
-	"	push %rdi\n"                                                                             \
-	"	.cfi_adjust_cfa_offset 8\n"                                                              \
-	"	push %rsi\n"                                                                             \
-	"	.cfi_adjust_cfa_offset 8\n"                                                              \
-	"	push %rdx\n"                                                                             \
-	"	.cfi_adjust_cfa_offset 8\n"                                                              \
-	"	mov $" #index ", %r8d\n"                                                           \
-	"	call " handler "\n"
-
-/* Registers and stack are as at the stub's entry again, but for %rax, %rcx, %r8 to %r11. */
-#define STUB_RESTORE                                                                               \
-	"	pop %rdx\n"                                                                              \
-	"	.cfi_adjust_cfa_offset -8\n"                                                             \
-	"	pop %rsi\n"                                                                              \
-	"	.cfi_adjust_cfa_offset -8\n"                                                             \
-	"	pop %rdi\n"                                                                              \
-	"	.cfi_adjust_cfa_offset -8\n"
-
-#define STUB_END(symbol)                                                                           \
-	".cfi_endproc\n"                                                                           \
-	".size " symbol ", . - " symbol "\n"                                                       \
-	".popsection\n"
 
 /*
  * Calls @handler and jumps to the address that it returns, with the caller's registers, stack
@@ -109,7 +77,6 @@ bool nested__take(uintptr_t pointer, uintptr_t size, uintptr_t sp);
  * cancellation, exec, death by a signal).
  */
 #define JUMPING_STUB(symbol, index, handler)                                                       \
-	__asm__(STUB_ENTER(symbol, index, handler) STUB_RESTORE                                    \
-		"	jmp *%rax\n" STUB_END(symbol))
+	__asm__(STUB_ENTER(symbol, index, handler) STUB_LEAVE STUB_END(symbol))
 
 #endif

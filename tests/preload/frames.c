@@ -2,6 +2,7 @@
 #include "frames.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -52,7 +53,7 @@ const char *frames__program(void)
 	long n;
 
 	if (!atomic_load(&known)) {
-		n = syscall(SYS_readlink, "/proc/self/exe", path, sizeof(path) - 1);
+		n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path) - 1);
 		path[n < 0 ? 0 : n] = '\0';
 		atomic_store(&known, true);
 	}

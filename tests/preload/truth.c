@@ -193,7 +193,7 @@ __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t 
 	if (output && !inside) {
 		inside = true;
 		r = begin();
-		r->n_frames = frames__capture(r->frames, MAX_FRAMES, *sp);
+		r->n_frames = frames__capture(r->frames, MAX_FRAMES, stub__return_address(sp));
 		finish(r, f, bytes);
 		atomic_store(&r->used, false);
 		inside = false;

@@ -9,19 +9,14 @@
 #include <asm/unistd.h>
 #include <stddef.h>
 
+#if defined(__x86_64__)
+#include "preload_exec_x86.h"
+#elif defined(__aarch64__)
+#include "preload_exec_arm64.h"
+#endif
+
 #define MAX_TEXT      4096
 #define MAX_VARIABLES 4096
-
-static long syscall3(long number, const void *a, const void *b, const void *c)
-{
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory");
-	return result;
-}
 
 static _Noreturn void leave(long status)
 {
@@ -117,9 +112,4 @@ _Noreturn __attribute__((used)) void start(char **stack)
 	}
 }
 
-__asm__(".globl _start\n"
-	"_start:\n"
-	"	xor %ebp, %ebp\n"
-	"	mov %rsp, %rdi\n"
-	"	and $-16, %rsp\n"
-	"	call start\n");
+__asm__(START);

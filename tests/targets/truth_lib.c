@@ -2,10 +2,15 @@
 /*
  * For truth_early and truth_load: allocates in its constructor, in its destructor and in its
  * functions. Built twice, with frames of LOCAL_BYTES each, so that the two differ at every address; and
- * both again with a frame whose CFA is told by rbx, which no table has: FROM_RBX.
+ * both again with a frame whose CFA is told by a register that calls keep and no table has: FROM_KEPT.
  */
 #include "raw.h"
 #include "truth_lib.h"
+#if defined(__x86_64__)
+#include "truth_x86.h"
+#elif defined(__aarch64__)
+#include "truth_arm64.h"
+#endif
 
 static void *volatile last;
 
@@ -19,27 +24,11 @@ static __attribute__((noinline)) void allocate_here(size_t size)
 	local[1] = local[0];
 }
 
-#ifdef FROM_RBX
+#ifdef FROM_KEPT
 void allocate(size_t size) __asm__("allocate") __attribute__((visibility("hidden")));
 __attribute__((used, visibility("hidden"))) void (*const here)(size_t) = allocate_here;
 
-__asm__(".text\n"
-	".globl allocate\n"
-	".hidden allocate\n"
-	".type allocate, @function\n"
-	"allocate:\n"
-	".cfi_startproc\n"
-	"push %rbx\n"
-	".cfi_def_cfa_offset 16\n"
-	".cfi_offset 3, -16\n"
-	"mov %rsp, %rbx\n"
-	".cfi_def_cfa_register 3\n"
-	"call *here(%rip)\n"
-	"pop %rbx\n"
-	".cfi_def_cfa 7, 8\n"
-	"ret\n"
-	".cfi_endproc\n"
-	".size allocate, . - allocate\n");
+__asm__(ALLOCATE_FROM_KEPT);
 #else
 #define allocate allocate_here
 #endif

@@ -14,16 +14,18 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include "raw.h"
+#if defined(__x86_64__)
+#include "truth_x86.h"
+#elif defined(__aarch64__)
+#include "truth_arm64.h"
+#endif
 
 DEFINE_SINK;
 
-/* In truth_x86.S; all end with NULL. */
+/* In truth_x86.S and truth_arm64.S; all end with NULL. */
 extern void (*const cfi_functions[])(void (*callee)(void));
-extern void (*const cfi_rbx_functions[])(void (*callee)(void));
+extern void (*const cfi_kept_functions[])(void (*callee)(void));
 extern void (*const trap_functions[])(unsigned long number);
-
-/* Of the instruction that raises SIGILL there. */
-#define TRAP_BYTES 2
 
 #ifdef __clang__
 #define NOINLINE __attribute__((noinline))
@@ -103,7 +105,7 @@ static NOINLINE int realigned(int a, int b, int c, int d, int e, int f, int on_s
 	return aligned[0] + a + b + c + d + e + f + on_stack;
 }
 
-static __attribute__((force_align_arg_pointer)) NOINLINE void forced(void)
+static FORCE_ALIGN NOINLINE void forced(void)
 {
 	allocate();
 	realigned(1, 2, 3, 4, 5, 6, number);
@@ -221,10 +223,10 @@ static void registers(void)
 		cfi_functions[i](allocate);
 }
 
-static void in_rbx(void)
+static void in_kept(void)
 {
-	for (size_t i = 0; cfi_rbx_functions[i]; i++)
-		cfi_rbx_functions[i](allocate);
+	for (size_t i = 0; cfi_kept_functions[i]; i++)
+		cfi_kept_functions[i](allocate);
 }
 
 static NOINLINE void handler(int sig, siginfo_t *info, void *context)
@@ -273,7 +275,7 @@ static void alternate(void)
 static void step_over(int sig, siginfo_t *info, void *context)
 {
 	allocate();
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += TRAP_BYTES;
+	step_over_trap(context);
 }
 
 /* Each of the functions is interrupted at several instructions: the first, where the address before
@@ -454,15 +456,14 @@ static NOINLINE void run_code(const unsigned char *code, size_t size)
 
 	memcpy(place, code, size);
 	mprotect(place, size, PROT_READ | PROT_EXEC);
+	__builtin___clear_cache(place, (char *)place + size);
 	((void (*)(void (*)(void)))place)(allocate);
 	munmap(place, size);
 }
 
 static void generated(void)
 {
-	/* sub $8,%rsp; call *%rdi; nop; add $8,%rsp; ret. */
-	static const unsigned char code[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
-					      0x90, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	static const unsigned char code[] = { GENERATED };
 
 	run_code(code, sizeof(code));
 	NOT_LAST;
@@ -470,9 +471,7 @@ static void generated(void)
 
 static void trampoline(void)
 {
-	/* The same without the nop: what follows the call only leaves. */
-	static const unsigned char code[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
-					      0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	static const unsigned char code[] = { GENERATED_LEAVING };
 
 	run_code(code, sizeof(code));
 	NOT_LAST;
@@ -515,7 +514,7 @@ static const struct {
 	{ "leave", leave },
 	{ "generated", generated },
 	{ "trampoline", trampoline },
-	{ "rbx", in_rbx },
+	{ "kept", in_kept },
 };
 
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))

@@ -348,12 +348,12 @@ cfi_functions:
 	.quad cfi_expressions, cfi_rbp_is_value, cfi_pushes, cfi_parted, cfi_last_call, 0
 	.size cfi_functions, . - cfi_functions
 
-	.globl cfi_rbx_functions
-	.hidden cfi_rbx_functions
-	.type cfi_rbx_functions, @object
-cfi_rbx_functions:
+	.globl cfi_kept_functions
+	.hidden cfi_kept_functions
+	.type cfi_kept_functions, @object
+cfi_kept_functions:
 	.quad cfi_cfa_from_rbx, cfi_ra_in_rbx, 0
-	.size cfi_rbx_functions, . - cfi_rbx_functions
+	.size cfi_kept_functions, . - cfi_kept_functions
 
 	.globl trap_functions
 	.hidden trap_functions
