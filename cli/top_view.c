@@ -304,17 +304,27 @@ static void print_number(const struct top_view *view, enum top_column column, co
 
 static void print_total(const struct top_view *view, FILE *to)
 {
-	__u64 span_ns = view->wish.since_mark ? top__mark_span_ns(&view->top)
-					      : top__growth_span_ns(&view->top);
-
 	if (!view->now.profile)
 		return;
-	print_number(view, TOP_CALLS, "calls %s%s, ", to);
-	print_number(view, TOP_BYTES, "bytes %s%s, ", to);
-	print_number(view, TOP_LIVE, "live %s, ", to);
-	print_number(view, TOP_GROWTH, "growth %s, ", to);
-	print_number(view, TOP_PEAK, "peak %s, ", to);
-	fprintf(to, "%s %s", view->wish.since_mark ? "in all" : "in", number__time(span_ns).text);
+	print_number(view, TOP_CALLS, "calls %s%s", to);
+	print_number(view, TOP_BYTES, ", bytes %s%s", to);
+	print_number(view, TOP_LIVE, ", live %s", to);
+	print_number(view, TOP_GROWTH, ", growth %s", to);
+	print_number(view, TOP_PEAK, ", peak %s", to);
+}
+
+static void print_span(const struct top_view *view, FILE *to)
+{
+	bool since_mark = view->wish.since_mark;
+	__u64 span_ns =
+		since_mark ? top__mark_span_ns(&view->top) : top__growth_span_ns(&view->top);
+
+	if (view->now.profile)
+		fprintf(to, "%s %s; ",
+			since_mark			  ? "in all"
+			: top_view__has(view, TOP_GROWTH) ? "growth in"
+							  : "in",
+			number__time(span_ns).text);
 }
 
 static void print_pace(const struct top_view *view, FILE *to)
@@ -331,6 +341,7 @@ static void print_pace(const struct top_view *view, FILE *to)
 		fprintf(to, "filter: %s; ", view->filter);
 	if (profile && profile__sample_bytes(profile))
 		fputs("estimates of samples; ", to);
+	print_span(view, to);
 	fprintf(to, "every %s", number__time(view->every_ns).text);
 	if (view->cost_ns)
 		fprintf(to, ", which costs %.1f %% of a processor",
