@@ -409,6 +409,7 @@ static int prepare_report(void *context, struct error *error)
 		return err;
 	output->profile = selected->profile;
 	output->groups = selected->groups;
+	output->view = selected->view;
 	output->filtered = &selected->filtered;
 	output->filter = &choice->filter.options;
 	output->input = choice->paths.input;

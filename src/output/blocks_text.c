@@ -10,6 +10,7 @@
 #include "profile.h"
 #include "report_output.h"
 #include "stack_groups.h"
+#include "stack_view.h"
 #include "table.h"
 #include "text.h"
 
@@ -82,7 +83,7 @@ static void print_thread(const struct report_output *output, const struct event_
 	terminal__print(&output->terminal, profile->threads[block->ended_thread - 1].name, 24);
 }
 
-/* Prints what became of a block, on a line of its own. */
+/* Prints the type of a block, if it is known, and what became of it, on a line of its own. */
 static void print_fate(const struct report_output *output, const struct event_block *block)
 {
 	static const char *const words[BLOCK_FATES] = {
@@ -92,9 +93,15 @@ static void print_fate(const struct report_output *output, const struct event_bl
 		[BLOCK_UNSEEN] = "its end was not seen: the address was returned again",
 		[BLOCK_DISCARDED] = "gone with its address space, by an exec",
 	};
+	__u32 stack = output->profile->counts[block->count - 1].stack;
+	const char *type = stack_view__type(output->view, stack);
 	FILE *to = output->terminal.to;
 
 	fputs(INDENT, to);
+	if (type)
+		terminal__print(&output->terminal, type, 0);
+	if (type)
+		fputs(", ", to);
 	fputs(words[block->fate], to);
 	if (block->fate == BLOCK_FREED || block->fate == BLOCK_REALLOCATED)
 		print_thread(output, block);

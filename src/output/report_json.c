@@ -15,6 +15,7 @@
 #include "recording_text.h"
 #include "report_output.h"
 #include "stack_groups.h"
+#include "stack_view.h"
 #include "suppressions.h"
 
 /* Returns the error of an estimate. Without a sample only its bytes have a bound. */
@@ -321,6 +322,7 @@ static json_object *json_block(const struct report_output *output, const struct 
 	const struct profile *profile = output->profile;
 	const struct profile_count *count = &profile->counts[block->count - 1];
 	const struct profile_process *process = &profile->processes[count->process - 1];
+	const char *type = stack_view__type(output->view, count->stack);
 	bool is_alive = block->fate == BLOCK_ALIVE;
 	json_object *object = json_object_new_object();
 
@@ -330,6 +332,7 @@ static json_object *json_block(const struct report_output *output, const struct 
 	json__add(object, "weight", json__count(block->weight));
 	json__add(object, "function",
 		  json__string(definition_names__function(&profile->definitions, count->function)));
+	json__add(object, "type", type ? json__string(type) : NULL);
 	json__add(object, "stack", json__count(report_output__stack_id(output, block->count)));
 	json__add(object, "process", json__string(process->comm));
 	json__add(object, "pid", json__count(process->pid));

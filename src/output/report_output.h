@@ -17,6 +17,7 @@ struct event_blocks;
 struct findings;
 struct profile;
 struct stack_groups;
+struct stack_view;
 
 struct report_output {
 	const struct profile *profile;
@@ -41,6 +42,7 @@ struct report_output {
 	 * all blocks are selected. */
 	const struct findings *findings;
 	const struct report *of_findings;
+	const struct stack_view *view;	   /* view of @profile, of which @groups is made */
 	const struct event_blocks *blocks; /* single blocks; NULL: they are not asked for */
 	int block_sort;			   /* their enum block_sort */
 	struct terminal terminal;

@@ -16,6 +16,7 @@
 #include "profile.h"
 #include "report.h"
 #include "stack_groups.h"
+#include "stack_view.h"
 
 /* Writes the blocks, whose names are "<prefix>.<name>". */
 struct writer {
@@ -83,24 +84,39 @@ enum row_number {
 	ROW_NODE,
 	ROW_THREAD,
 	ROW_SOURCE,
+	ROW_TYPE,
 	ROW_NUMBERS,
 };
 
+/* Returns the number of a count, of which the page has a row. */
+static __u32 row_number(const struct page_recording *recording, enum row_number what, size_t count)
+{
+	const struct profile_count *counts = recording->input.profile->counts;
+
+	switch (what) {
+	case ROW_NODE:
+		return recording->nodes[count];
+	case ROW_THREAD:
+		return counts[count].thread - 1;
+	case ROW_SOURCE:
+		return recording->source->nodes[count];
+	default:
+		return recording->input.view->types[counts[count].stack - 1];
+	}
+}
+
 static int write_numbers(const struct writer *writer, enum row_number what)
 {
-	static const char *const names[ROW_NUMBERS] = { "rows.node", "rows.thread", "rows.source" };
-	const struct page_recording *recording = writer->recording;
-	const struct profile *profile = recording->input.profile;
+	static const char *const names[ROW_NUMBERS] = { "rows.node", "rows.thread", "rows.source",
+							"rows.type" };
+	const struct profile *profile = writer->recording->input.profile;
 	_cleanup_(free_ptr) __u32 *numbers = calloc(writer->n_rows + 1, sizeof(*numbers));
 
 	if (!numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_counts; i++)
 		if (writer->rows[i])
-			numbers[writer->rows[i] - 1] = what == ROW_NODE ? recording->nodes[i]
-						       : what == ROW_THREAD
-							       ? profile->counts[i].thread - 1
-							       : recording->source->nodes[i];
+			numbers[writer->rows[i] - 1] = row_number(writer->recording, what, i);
 	return page_data__u32(name_of(writer, names[what]).text, numbers, writer->n_rows,
 			      writer->to);
 }
@@ -191,6 +207,8 @@ static int write_rows(const struct writer *writer)
 
 	if (!err)
 		err = write_numbers(writer, ROW_THREAD);
+	if (!err && stack_view__knows_types(writer->recording->input.view))
+		err = write_numbers(writer, ROW_TYPE);
 	if (!err && writer->recording->source)
 		err = write_numbers(writer, ROW_SOURCE);
 	if (!err && writer->recording->source)

@@ -23,6 +23,7 @@
 #include "recording_text.h"
 #include "report.h"
 #include "stack_groups.h"
+#include "stack_view.h"
 
 char *page_recording__title(const struct page_recording *recording)
 {
@@ -222,6 +223,16 @@ static json_object *marks_of(const struct profile *profile)
 	return list;
 }
 
+/* Returns the types to which the rows refer; NULL if none is known. */
+static json_object *types_of(const struct stack_view *view)
+{
+	json_object *list = stack_view__knows_types(view) ? json_object_new_array() : NULL;
+
+	for (size_t i = 0; list && i < view->n_type_names; i++)
+		json_object_array_add(list, json__string(view->type_names[i].name));
+	return list;
+}
+
 /* Returns the node that the stacks have in common that are charged to @function (an index + 1) and
  * have any of @cost: that of the function, if they all come to it the same way. */
 static __u32 common_node(const struct page_recording *recording, __u32 function, enum cost cost)
@@ -351,5 +362,6 @@ json_object *page_recording__meta(const struct page_recording *recording,
 	json__add(object, "ledger", ledger_of(profile));
 	json__add(object, "processes", processes_of(profile));
 	json__add(object, "threads", threads_of(profile));
+	json__add(object, "types", types_of(recording->input.view));
 	return object;
 }

@@ -471,6 +471,14 @@ const char *stack_view__type(const struct stack_view *view, __u32 stack)
 	return type->is_known ? type->name : NULL;
 }
 
+bool stack_view__knows_types(const struct stack_view *view)
+{
+	for (size_t i = 0; i < view->n_type_names; i++)
+		if (view->type_names[i].is_known)
+			return true;
+	return false;
+}
+
 const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames)
 {
 	*n_frames = view->starts[stack] - view->starts[stack - 1];

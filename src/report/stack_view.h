@@ -97,6 +97,8 @@ void stack_view__free(struct stack_view *view);
 
 /* Returns the type of the blocks that stack @stack allocates; NULL: it is not known. */
 const char *stack_view__type(const struct stack_view *view, __u32 stack);
+/* Returns whether the type of any stack's blocks is known. */
+bool stack_view__knows_types(const struct stack_view *view);
 /* Returns the labels of stack @stack as indexes, innermost first. */
 const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames);
 /* Returns the same frames, as indexes into the locations of a view with_locations. */

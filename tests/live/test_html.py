@@ -285,6 +285,51 @@ def test_bands_by_thread(page, recorded, written, said):
     assert browser.evaluate("document.querySelector('#chart').value") == "allocated"
 
 
+# Leaves blocks of two types, and of none.
+TYPES = r"""
+#include <cstdlib>
+#include <map>
+#include <unistd.h>
+#include <vector>
+static void *left;
+int main()
+{
+	static auto *numbers = new std::vector<int>(1000);
+	static auto *places = new std::map<int, long>;
+	for (int i = 0; i < 50; i++) {
+		(*places)[i] = i;
+		std::vector<char>(100);
+		usleep(1000);
+	}
+	left = malloc(numbers->size() + places->size());
+}
+"""
+
+
+@in_chromium
+def test_types(page, run, allocprof, compiled, written, said, tmp_path):
+    """Bands and single blocks have the types that `report` has."""
+    program = compiled(TYPES, "-g", "-static-libstdc++", compiler="g++")
+    data = tmp_path / "data"
+    run([allocprof, "record", "-q", "--events", "-o", data, "--", program], expect=0)
+    report = said("report", data, "--by=type", "--leaks")
+    live = {report["frames"][stack["frames"][0]]["name"]: stack["selected"]["live_bytes"] for stack in report["stacks"]}
+    assert live["std::vector<int>"] == 4000 and live["std::map<int, long>"] >= 50 * 48
+    shown = page(written(data))
+    shown.browser.choose("#bands-by", "type")
+    shown.browser.click("#choose-end")
+    found = {name: value for name, value in shown_bands(shown.browser) if value and "others" not in name}
+    assert found == {name: live[name] for name in found} and {"std::vector<int>", "std::map<int, long>"} <= set(found)
+    blocks = said("report", data, "--blocks", "--top=10000")["blocks"]
+    assert collections.Counter(block["type"] for block in blocks)["std::vector<char>"] == 50
+    shown.browser.click("#choose-all")
+    shown.show("blocks")
+    rows = shown.browser.evaluate("[...document.querySelectorAll('#panel-blocks tbody tr')].map((row) => row.cells[4].textContent)")
+    assert rows == [block["type"] or "" for block in blocks[:len(rows)]] and "std::vector<char>" in rows
+    text = run([allocprof, "report", "--blocks", "--top=10000", data], expect=0).stdout.decode()
+    assert text.count("        std::vector<char>, freed by the same thread") == 50
+
+
 PIXELS = """(() => { const canvas = document.querySelector('#timeline canvas');
     return [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data].join(); })()"""
 

@@ -67,7 +67,7 @@ def logged(run, allocprof):
 
 def comparable(block, stack_of=lambda stack: stack):
     """A block without what the log cannot say, and with the stack as reports print it."""
-    found = {key: value for key, value in block.items() if key not in ("in", "process")}
+    found = {key: value for key, value in block.items() if key not in ("in", "process", "type")}
     found["stack"] = stack_of(found["stack"])
     if found["ended_by"] and "stack" in found["ended_by"]:
         found["ended_by"] = {**found["ended_by"], "stack": stack_of(found["ended_by"]["stack"])}

@@ -9,7 +9,7 @@ import { argumentsOf, showName } from "./names.js";
 
 const charts = [["alive", "live memory"], ["allocated", "allocations"]];
 const groupings = [
-	["function", "by function"], ["stack", "by stack"], ["thread", "by thread"], ["process", "by process"], ["program", "by program"],
+	["function", "by function"], ["stack", "by stack"], ["type", "by type"], ["thread", "by thread"], ["process", "by process"], ["program", "by program"],
 	["cgroup", "by control group"],
 ];
 const framesInName = 2;
@@ -28,7 +28,7 @@ export class BandPanel {
 		this.firsts = {};
 		this.chargedTo = makeCharge(functions.trie);
 		this.groupings = groupings.filter(([by]) => (by !== "process" || processes.length > 1) &&
-			(by !== "program" || isOfMany(1)) && (by !== "cgroup" || isOfMany(3)));
+			(by !== "program" || isOfMany(1)) && (by !== "cgroup" || isOfMany(3)) && (by !== "type" || recording.meta.types));
 		this.lists = {
 			what: choiceList("Chart", charts, this.what, (what) => this.choose({ what }, onChange), { id: "chart" }),
 			by: choiceList("Bands", this.groupings, this.by, (by) => this.choose({ by }, onChange), { id: "bands-by" }),
@@ -62,13 +62,15 @@ export class BandPanel {
 	}
 
 	groupsBy(by) {
-		const { meta, rows: { node, thread } } = this.recording;
+		const { meta, rows: { node, thread, type } } = this.recording;
 		const { functions } = this;
 		const { trie } = functions;
 		if (by === "function")
 			return groupRows(node.length, functions.first.length, (row) => functions.ofNode(this.chargedTo(node[row])));
 		if (by === "stack")
 			return groupRows(node.length, trie.size, (row) => node[row]);
+		if (by === "type")
+			return groupRows(node.length, meta.types.length, (row) => type[row]);
 		return groupRows(node.length, meta.threads.length + meta.processes.length, (row) => this.keyOfThread(by, thread[row]));
 	}
 
@@ -87,13 +89,14 @@ export class BandPanel {
 
 	nameOf({ key, nGroups }) {
 		const { trie, first } = this.functions;
-		const { processes, threads } = this.recording.meta;
+		const { processes, threads, types } = this.recording.meta;
 		const name = (node) => trie.frames.name[trie.frame[node]];
 		if (key === undefined)
 			return formatCounted(nGroups, "others");
 		return showName({
 			function: () => trie.frames.name[first[key]],
 			stack: () => trie.path(this.chargedTo(key)).slice(-framesInName).reverse().map(name).join(" \u2190 "),
+			type: () => types[key],
 			thread: () => threads[key][1],
 			process: () => `${processes[key][1]} (${processes[key][0]})`,
 			program: () => processes[key][1],
@@ -122,7 +125,7 @@ export class BandPanel {
 				this.argumentsElement(band),
 				element("span.soft", {}, ` ${isAt ? "" : "up to "}${formatValue(value, this.unit)}`)];
 			const title = formatExactly(value, this.unit);
-			return element("li", {}, band.key === undefined ? element("span.band", { title }, ...parts)
+			return element("li", {}, band.key === undefined || this.by === "type" ? element("span.band", { title }, ...parts)
 				: element("button.band", { type: "button", title, click: () => this.onPick(this.by, this.keyFor(band.key)) }, ...parts));
 		}), ...this.recording.meta.missing.length ? [element("li", {}, element("button.band.soft", {
 			type: "button", click: () => this.onPick("lost"),

@@ -42,6 +42,8 @@ export class BlockPanel {
 	constructor(trie, recording) {
 		const { blocks } = recording;
 		this.recording = recording;
+		const { node, type } = recording.rows;
+		this.typeOfNode = new Map(recording.meta.types ? Array.from(node, (at, row) => [at, type[row]]) : []);
 		this.search = element("input", {
 			type: "search", placeholder: "An address that they have", input: () => this.list(), "aria-label": "Search an address",
 		});
@@ -61,6 +63,7 @@ export class BlockPanel {
 				title: "Lived", className: "number", order: lifeOf,
 				cell: (i) => formatDuration(Math.max(0, (blocks.fate[i] === alive ? recording.endNs : blocks.died[i]) - blocks.born[i])),
 			},
+			...recording.meta.types ? [{ title: "Type", className: "name-cell", cell: (i) => showName(this.typeOf(i)) }] : [],
 			{ title: "Thread", cell: (i) => this.threadOf(blocks.thread[i], blocks.tid[i]) },
 			{ title: "What became of it", className: "name-cell", cell: (i) => this.fateOf(i) },
 			{
@@ -77,6 +80,12 @@ export class BlockPanel {
 		const which = sums.is_cut ? `The ${formatCount(bytes.length)} largest of ${formatCounted(sums.selected, "blocks")} of the event log.`
 			: sums.selected === sums.logged ? "The blocks of the event log." : "Those blocks of the event log that are selected.";
 		return `${which}${unknown} allocprof report --blocks lists all.`;
+	}
+
+	/** The type of a block, if it is known. */
+	typeOf(i) {
+		const name = this.recording.meta.types[this.typeOfNode.get(this.recording.blocks.node[i])] ?? "";
+		return name.startsWith("[in ") ? "" : name;
 	}
 
 	threadOf(thread, id) {
