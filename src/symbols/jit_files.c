@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "jit_files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,22 +46,28 @@ static bool is_trusted(int fd, uid_t uid)
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-int jit_file__open(int root_fd, const char *name, uid_t uid)
+/* Opens @path below the directory @at. Returns a descriptor, -ENOENT, or -EPERM if it is a link or not trusted. */
+static int open_trusted(int at, const char *path, __u64 resolve, uid_t uid)
 {
 	struct open_how how = {
 		/* O_PATH: opening a device for reading may have effects. */
 		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-		/* Links in the path resolve within the process's root. */
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.resolve = resolve,
 	};
-	_cleanup_(close_fd) int path_fd = -1;
-	char path[64];
+	_cleanup_(close_fd) int path_fd = syscall(SYS_openat2, at, path, &how, sizeof(how));
 
-	snprintf(path, sizeof(path), "tmp/%s", name);
-	path_fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	if (path_fd < 0)
 		return errno == ELOOP ? -EPERM : -ENOENT;
 	return is_trusted(path_fd, uid) ? regular_file__reopen(path_fd) : -EPERM;
+}
+
+int jit_file__open(int root_fd, const char *name, uid_t uid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "tmp/%s", name);
+	/* Links in the path resolve within the process's root. */
+	return open_trusted(root_fd, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, uid);
 }
 
 /* Finds the effective user, and the pid in the process's own PID namespace. */
@@ -176,7 +184,45 @@ void jit_files__open(struct jit_files *files, bool dumps)
 		(void)proc_maps__each(files->pid, open_mapped, files);
 }
 
-void jit_files__open_last(struct jit_files *files)
+/* Takes over @fd, which may be an error. Another process that had the number may have left the dump. */
+static void add_last_dump(struct jit_files *files, int fd, const struct timespec *since)
+{
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) &&
+	    (st.st_mtim.tv_sec < since->tv_sec ||
+	     (st.st_mtim.tv_sec == since->tv_sec && st.st_mtim.tv_nsec < since->tv_nsec)))
+		close_fd(&fd);
+	else
+		add_dump(files, fd);
+}
+
+/* Directories of dumps that are looked at. */
+#define MOST_DIRECTORIES 4096
+
+/* Looks in the directories of LLVM and of agents of the JVM, one for each process, in $HOME/.debug/jit. */
+static void open_in_home(struct jit_files *files, const char *name, const struct timespec *since)
+{
+	const char *home = getenv("HOME");
+	_cleanup_(close_directory) DIR *directory = NULL;
+	struct dirent *entry;
+	char path[PATH_MAX];
+
+	if (!home || snprintf(path, sizeof(path), "%s/.debug/jit", home) >= (int)sizeof(path))
+		return;
+	directory = opendir(path);
+	for (int i = 0; directory && i < MOST_DIRECTORIES && (entry = readdir(directory)); i++) {
+		if (entry->d_name[0] == '.' ||
+		    snprintf(path, sizeof(path), "%s/%s", entry->d_name, name) >= (int)sizeof(path))
+			continue;
+		add_last_dump(files,
+			      open_trusted(dirfd(directory), path,
+					   RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, files->uid),
+			      since);
+	}
+}
+
+void jit_files__open_last(struct jit_files *files, const struct timespec *since)
 {
 	_cleanup_(close_fd) int root = open("/", O_PATH | O_CLOEXEC);
 	char name[64];
@@ -188,7 +234,10 @@ void jit_files__open_last(struct jit_files *files)
 		files->uid = geteuid();
 	}
 	open_map(files, root);
+	if (files->n_dumps)
+		return;
 	snprintf(name, sizeof(name), "jit-%d.dump", files->own_pid);
-	if (!files->n_dumps)
-		add_dump(files, jit_file__open(root, name, files->uid));
+	add_last_dump(files, jit_file__open(root, name, files->uid), since);
+	add_last_dump(files, open_trusted(AT_FDCWD, name, RESOLVE_NO_SYMLINKS, files->uid), since);
+	open_in_home(files, name, since);
 }

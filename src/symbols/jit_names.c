@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "arena.h"
 #include "array.h"
@@ -116,15 +117,18 @@ struct jit_names {
 	size_t n_processes, processes_room, n_open;
 	struct frame *frames;
 	size_t n_frames, frames_room;
-	__u32 last_frame; /* ids of new frames are greater */
+	__u32 last_frame;      /* ids of new frames are greater */
+	struct timespec begin; /* CLOCK_REALTIME, as coarse as the times of files */
 };
 
 struct jit_names *jit_names__new(const struct jit_names_options *options)
 {
 	struct jit_names *names = calloc(1, sizeof(*names));
 
-	if (names)
-		names->options = *options;
+	if (!names)
+		return NULL;
+	names->options = *options;
+	clock_gettime(CLOCK_REALTIME_COARSE, &names->begin);
 	return names;
 }
 
@@ -361,7 +365,7 @@ int jit_names__apply(struct jit_names *names, struct profile *profile)
 		/* The process may have ended before the first try, or written its files late. */
 		process->n_frames = 0;
 		open_files(names, process);
-		jit_files__open_last(&process->files);
+		jit_files__open_last(&process->files, &names->begin);
 		err = apply_process(&look_up, names->frames + first, last - first);
 	}
 	worker__free(worker);

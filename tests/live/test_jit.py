@@ -86,6 +86,17 @@ def test_jitdump_in_another_directory(run, allocprof, target, tmp_path, clean_ma
     assert dumped(recording) == [("made at run time", "/src/made.js", 8, 100)], recording.texts()
 
 
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("where", ["here", "home"])
+def test_jitdump_of_ended_process(run, allocprof, target, tmp_path, monkeypatch, where):
+    """Where the kernel says nothing of mappings, the dump is looked for where compilers leave it."""
+    home = tmp_path / ".debug" / "jit" / "llvm-IR-jit-20261130"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    recording = record(run, allocprof, tmp_path, target("jit_dump"), home if where == "home" else tmp_path, cwd=tmp_path)
+    assert dumped(recording) == [("made at run time", "/src/made.js", 8, 100)], recording.texts()
+
+
 @pytest.mark.parametrize("how", ["writable", "machine", "half"])
 def test_jitdumps_that_are_not_believed(run, allocprof, target, tmp_path, clean_maps, how):
     recording = record(run, allocprof, tmp_path, target("jit_dump"), tmp_path, how)

@@ -257,6 +257,69 @@ static int add_frame(struct jit_names *names, __u32 frame)
 		&(struct jit_place){ .program = 1, .pid = getpid(), .frame = frame, .time_ns = 1 });
 }
 
+/* No process has this number. */
+#define ENDED (1 << 23)
+
+static size_t n_found(const struct timespec *since)
+{
+	struct jit_files files;
+	size_t n;
+
+	jit_files__init(&files, ENDED);
+	jit_files__open_last(&files, since);
+	n = files.n_dumps;
+	jit_files__close(&files);
+	return n;
+}
+
+static void write_dump(const char *path, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* Dumps of a process that has ended are where compilers leave them, and must be of that process. */
+static void test_dumps_of_ended_processes(void **state)
+{
+	static const struct timespec ever = { 0 }, never = { .tv_sec = 1LL << 40 };
+	char dir[] = "/tmp/allocprof-test.XXXXXX", command[256], name[64], path[128];
+	char *home = getenv("HOME"), *before = getcwd(NULL, 0);
+
+	home = home ? strdup(home) : NULL;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	setenv("HOME", dir, 1);
+	snprintf(name, sizeof(name), "jit-%d.dump", ENDED);
+	assert_int_equal(n_found(&ever), 0);
+	write_dump(name, 0644);
+	assert_int_equal(n_found(&ever), 1);
+	assert_int_equal(n_found(&never), 0);
+	assert_int_equal(chmod(name, 0664), 0);
+	assert_int_equal(n_found(&ever), 0);
+	assert_int_equal(mkdir(".debug", 0755), 0);
+	assert_int_equal(mkdir(".debug/jit", 0755), 0);
+	assert_int_equal(mkdir(".debug/jit/llvm-IR-jit-1", 0755), 0);
+	snprintf(path, sizeof(path), ".debug/jit/llvm-IR-jit-1/%s", name);
+	write_dump(path, 0644);
+	assert_int_equal(n_found(&ever), 1);
+	assert_int_equal(n_found(&never), 0);
+	assert_int_equal(chmod(name, 0644), 0);
+	assert_int_equal(n_found(&ever), 2);
+	/* Links lead elsewhere. */
+	assert_int_equal(rename(".debug/jit/llvm-IR-jit-1", "elsewhere"), 0);
+	assert_int_equal(symlink("../../elsewhere", ".debug/jit/link"), 0);
+	assert_int_equal(n_found(&ever), 1);
+	if (home)
+		setenv("HOME", home, 1);
+	assert_int_equal(chdir(before), 0);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+	free(home);
+	free(before);
+}
+
 /* This process's own map, and a frame of it. */
 static void test_frames_get_names(void **state)
 {
@@ -300,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_which_file),
+		cmocka_unit_test(test_dumps_of_ended_processes),
 		cmocka_unit_test(test_frames_get_names),
 	};
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct mapped_file;
 
@@ -39,7 +40,8 @@ size_t jit_files__n_open(const struct jit_files *files);
 void jit_files__open(struct jit_files *files, bool dumps);
 /* Opens @file, which the process had mapped, if it is such a dump. */
 void jit_files__open_dump(struct jit_files *files, const struct mapped_file *file);
-/* Opens the map and the dump of a process that has ended, in the /tmp of this one. */
-void jit_files__open_last(struct jit_files *files);
+/* Opens the map of a process that has ended, in the /tmp of this one, and its dumps that were written to after @since
+ * (CLOCK_REALTIME), which may also be in this one's working directory, and below .debug/jit in the home. */
+void jit_files__open_last(struct jit_files *files, const struct timespec *since);
 
 #endif
