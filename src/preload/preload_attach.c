@@ -74,32 +74,35 @@ static __u64 stubs_of(const struct preload_attach *attach)
 	return attach->base + attach->file.stubs;
 }
 
+/* How much of the shared memory is mapped first; the library unmaps as much. */
+#define HEADER_BYTES ((sizeof(struct inside_header) + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1))
+
 /* The first process makes the files of the shared memory, and the others get the same. */
 static int make_memory(struct preload_attach *attach, struct remote *remote)
 {
 	struct inside_request *request = &attach->request;
 	const struct preload *preload = attach->preload;
-	size_t size = (sizeof(struct inside_header) + PAGE - 1) & ~(PAGE - 1);
 	int err;
 
 	if (preload->n_attached) {
-		err = process__map_file(attach->pid, remote, preload->memory_fd, size,
+		err = process__map_file(attach->pid, remote, preload->memory_fd, HEADER_BYTES,
 					PROT_READ | PROT_WRITE, &request->memory);
 		return err || preload->tables_fd < 0
 			       ? err
-			       : process__map_file(attach->pid, remote, preload->tables_fd, PAGE,
-						   PROT_READ, &request->tables);
+			       : process__map_file(attach->pid, remote, preload->tables_fd,
+						   INSIDE_PAGE, PROT_READ, &request->tables);
 	}
-	attach->memory_fd = process__share_file(attach->pid, remote, ATTACH_MEMORY_NAME, size,
-						PROT_READ | PROT_WRITE, &request->memory);
+	attach->memory_fd =
+		process__share_file(attach->pid, remote, ATTACH_MEMORY_NAME, HEADER_BYTES,
+				    PROT_READ | PROT_WRITE, &request->memory);
 	if (attach->memory_fd < 0)
 		return attach->memory_fd;
 	/* The locks show other allocprofs that this process lives. */
 	(void)flock(attach->memory_fd, LOCK_EX | LOCK_NB);
 	if (preload->tables_fd < 0)
 		return 0;
-	attach->tables_fd = process__share_file(attach->pid, remote, ATTACH_TABLES_NAME, PAGE,
-						PROT_READ, &request->tables);
+	attach->tables_fd = process__share_file(attach->pid, remote, ATTACH_TABLES_NAME,
+						INSIDE_PAGE, PROT_READ, &request->tables);
 	if (attach->tables_fd < 0)
 		return attach->tables_fd;
 	(void)flock(attach->tables_fd, LOCK_EX | LOCK_NB);
@@ -161,8 +164,8 @@ static void unmap(struct preload_attach *attach, struct remote *remote)
 	const struct {
 		__u64 at, size;
 	} mapped[] = {
-		{ request->memory, sizeof(struct inside_header) },
-		{ request->tables, PAGE },
+		{ request->memory, HEADER_BYTES },
+		{ request->tables, INSIDE_PAGE },
 		{ request->filters, request->filters_bytes },
 		{ request->functions, request->functions_bytes },
 		{ attach->was_mapped ? 0 : attach->base, attach->file.memory_bytes },
