@@ -122,6 +122,16 @@ static bool reader__copy(struct reader *reader, __u64 offset, void *to, size_t s
 	return bytes;
 }
 
+/* Copies the beginning of the record at @offset. Returns false if it is shorter than that. */
+static bool reader__copy_record(struct reader *reader, __u64 offset, void *to, size_t size)
+{
+	struct prefix prefix;
+
+	if (!reader__copy(reader, offset, &prefix, sizeof(prefix)) || prefix.size < size)
+		return false;
+	return reader__copy(reader, offset, to, size);
+}
+
 /* Returns the text at @offset of a record that ends at @end, and sets *@length to that of @most bytes of it. Returns NULL
  * if it is not there. It is ended by a NUL, or by the record. */
 static const char *reader__text(struct reader *reader, __u64 offset, __u64 end, size_t most,
@@ -187,8 +197,10 @@ static void note_debug_info(struct look_up *look_up, __u64 offset)
 	struct debug_entry first;
 
 	look_up->debug_offset = 0;
-	if (!reader__copy(look_up->reader, offset, &look_up->debug, sizeof(look_up->debug)) ||
+	if (!reader__copy_record(look_up->reader, offset, &look_up->debug,
+				 sizeof(look_up->debug)) ||
 	    !look_up->debug.n_entries ||
+	    look_up->debug.prefix.size < sizeof(look_up->debug) + sizeof(first) ||
 	    !reader__copy(look_up->reader, offset + sizeof(look_up->debug), &first, sizeof(first)))
 		return;
 	look_up->debug_offset = offset;
@@ -199,7 +211,7 @@ static void note_load(struct look_up *look_up, __u64 offset)
 {
 	struct code_load load;
 
-	if (reader__copy(look_up->reader, offset, &load, sizeof(load)))
+	if (reader__copy_record(look_up->reader, offset, &load, sizeof(load)))
 		note_code(look_up, load.address, load.size,
 			  (struct match){
 				  .is_found = true,
@@ -216,7 +228,7 @@ static void note_move(struct look_up *look_up, __u64 offset)
 {
 	struct code_move move;
 
-	if (reader__copy(look_up->reader, offset, &move, sizeof(move)))
+	if (reader__copy_record(look_up->reader, offset, &move, sizeof(move)))
 		note_code(look_up, move.to, move.size,
 			  (struct match){
 				  .is_found = true,
@@ -244,7 +256,7 @@ static void resolve_move(struct look_up *look_up, __u64 offset, __u32 id)
 
 	if (id == CODE_DEBUG_INFO)
 		note_debug_info(look_up, offset);
-	if (id != CODE_LOAD || !reader__copy(look_up->reader, offset, &load, sizeof(load)))
+	if (id != CODE_LOAD || !reader__copy_record(look_up->reader, offset, &load, sizeof(load)))
 		return;
 	for (size_t i = 0; i < look_up->n; i++) {
 		struct match *match = &look_up->matches[i];
@@ -287,7 +299,7 @@ static int find_line(struct look_up *look_up, __u64 offset, __u64 address, struc
 	const char *name;
 	size_t length;
 
-	if (!reader__copy(reader, offset, &info, sizeof(info)))
+	if (!reader__copy_record(reader, offset, &info, sizeof(info)))
 		return 0;
 	end = offset + info.prefix.size;
 	offset += sizeof(info);

@@ -344,6 +344,12 @@ static void test_cut_records(void **state)
 	set_u32(dump, dump->record + 4, 15);
 	check_name(dump, 0x2000, 9, NULL);
 	dump->size = whole;
+	/* One that is too short has no address, whatever follows. */
+	load(dump, 3, 0x1000, 0x100, 3, "short");
+	check_name(dump, 0x1000, 9, "short");
+	set_u32(dump, dump->record + 4, 55);
+	check_name(dump, 0x1000, 9, "whole");
+	dump->size = whole;
 	/* More lines than there are, and a path that is too long. */
 	memset(file, 'f', sizeof(file));
 	file[sizeof(file) - 1] = '\0';
