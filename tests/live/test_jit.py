@@ -145,6 +145,36 @@ for (let i = 0; i < 20; i++) loop(500);
             assert line in ranges.get(function, {1, 10}), (name, line)
 
 
+@pytest.mark.slow
+@pytest.mark.engines("uprobe", "preload")
+def test_llvm(run, allocprof, tmp_path, monkeypatch):
+    """LLVM's own dump, of code with frame pointers."""
+    for tool in ("clang", "lli"):
+        if not shutil.which(tool):
+            conftest.unavailable(f"{tool} is not installed")
+    source = tmp_path / "made.c"
+    source.write_text("""#include <stdlib.h>
+__attribute__((noinline)) void *inner(int i)
+{
+	return malloc(1000 + i);
+}
+int main(void)
+{
+	for (int i = 0; i < 100; i++)
+		free(inner(i));
+	return 0;
+}
+""")
+    run(["clang", "-O1", "-g", "-fno-builtin", "-fno-omit-frame-pointer", "-S", "-emit-llvm",
+         "-o", tmp_path / "made.ll", source], expect=0)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("JITDUMPDIR", str(tmp_path))
+    recording = record(run, allocprof, tmp_path, "lli", "-jit-kind=mcjit", tmp_path / "made.ll")
+    assert dumped(recording) == [("inner", str(source), 4, 100), ("main", str(source), 9, 100)], recording.texts()
+    text, = [text for text in recording.texts() if text.endswith(";inner")]
+    assert text.endswith(";main;inner") and "_start" in text and "[unknown]" not in text, text
+
+
 def test_inlined_functions(run, allocprof, tmp_path):
     """A C++ program with a constructor, a template and a lambda inlined."""
     if not shutil.which("g++"):
