@@ -31,7 +31,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 17
+#define INSIDE_VERSION 18
 
 /* File name of the library as it is installed. */
 #define INSIDE_FILE "liballocprof-inside.so"
@@ -129,10 +129,24 @@ struct inside_counted {
 	char word[INSIDE_NAME_BYTES], flag[INSIDE_NAME_BYTES];
 };
 
+/* How many definitions may have a domain. */
+#define INSIDE_DOMAINS 8
+
+/* A definition whose functions go on by a table that an object has (struct PyMemAllocatorEx of CPython), of which the
+ * object exports a function that copies it. allocprof writes all but @is_found. */
+struct inside_domain {
+	__u32 definition; /* its functions have the numbers of enum ap_defined_kind */
+	__u32 number;	  /* first argument of the function, by which it knows the table */
+	__u32 is_found;	  /* 1: a process has such a table */
+	__u32 pad;	  /* 0 */
+	char getter[INSIDE_NAME_BYTES];
+};
+
+/* What definitions have the library count. */
 struct inside_all_counted {
-	__u32 n;
-	__u32 pad; /* 0 */
+	__u32 n, n_domains;
 	struct inside_counted list[INSIDE_COUNTED];
+	struct inside_domain domains[INSIDE_DOMAINS];
 	/* By definition: names of files with the shell's '*' and '?', each terminated, and an empty one behind the
 	 * last. Without any the functions of all files count. */
 	char files[AP_MAX_DEFINITIONS][INSIDE_FILES_BYTES];
@@ -302,6 +316,13 @@ struct inside_thread {
 	__u64 records, lifetimes;
 	/* Offset of a struct inside_thread_regions; 0: the thread has begun no region. */
 	__u64 regions;
+	/* Offset of a struct inside_thread_defined; 0: no definition has a domain. */
+	__u64 defined;
+};
+
+/* Counters of a thread for the functions of defined allocators. */
+struct inside_thread_defined {
+	struct ap_site_counts functions[AP_FUNCTIONS - AP_DEFINED]; /* from AP_DEFINED on */
 };
 
 /* Counters of one thread by region. */
@@ -314,7 +335,7 @@ struct inside_thread_regions {
 
 /* Counters of a thread for the time during which a set of regions is open. */
 struct inside_region_counts {
-	struct ap_site_counts functions[AP_DEFINED];
+	struct ap_site_counts functions[AP_FUNCTIONS];
 	__u64 counted[AP_MAX_DEFINITIONS]; /* as in struct inside_thread */
 	__u64 stats[AP_STATS];		   /* LIVE: counted as the programs of bpf/ do by set */
 };

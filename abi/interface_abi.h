@@ -31,6 +31,7 @@ enum interface_kind {
 	INTERFACE_IGNORED, /* neither allocates nor frees */
 	INTERFACE_COUNTED, /* it is in no table: a definition says that its calls are only counted */
 	INTERFACE_LOOKUP,  /* dlsym(3), in no table either: it finds the function of a name */
+	INTERFACE_DOMAIN, /* nor this: a definition's domain has it, and its calls and none beneath them count */
 };
 
 struct interface_function {

@@ -464,6 +464,30 @@ static int parse_switch(struct definition *definition, struct cursor *cursor)
 	return definition->switch_name ? 0 : -ENOMEM;
 }
 
+/* Parses "PyMem_GetAllocator(2)". */
+static int parse_domain(struct definition *definition, struct cursor *cursor)
+{
+	const char *word, *digits = NULL;
+	size_t len = cursor__take_word(cursor, &word), n = 0;
+
+	if (cursor__take(cursor, "("))
+		n = cursor__take_word(cursor, &digits);
+	if (!len || !n || n > 2 || strspn(digits, "0123456789") < n || !cursor__take(cursor, ")") ||
+	    definition->domain)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: domain takes one function that copies a table, and the "
+				  "table's number, up to 99: PyMem_GetAllocator(2), for example",
+				  cursor->where);
+	cursor__skip(cursor);
+	if (*cursor->at)
+		return error__set(cursor->error, -EINVAL, "%s: unexpected '%s' at the end",
+				  cursor->where, cursor->at);
+	for (size_t i = 0; i < n; i++)
+		definition->domain_number = definition->domain_number * 10 + digits[i] - '0';
+	definition->domain = strndup(word, len);
+	return definition->domain ? 0 : -ENOMEM;
+}
+
 int definition__add_module(struct definition *definition, const char *module)
 {
 	char **grown = reallocarray(definition->modules, definition->n_modules + 1, sizeof(*grown));
@@ -534,7 +558,7 @@ static int parse_setting(struct definition *definition, const char *key, const c
 	} else {
 		choice = error__set(cursor->error, -EINVAL,
 				    "%s: '%s' is not known; it takes alloc, realloc, free, count, "
-				    "modules, nesting, returns, blocks and switch",
+				    "modules, nesting, returns, blocks, domain and switch",
 				    cursor->where, key);
 	}
 	return choice < 0 ? choice : 0;
@@ -562,6 +586,8 @@ int definition__parse_line(struct definition *definition, char *line, const char
 		return parse_count(definition, &cursor);
 	if (!strcmp(key, "switch"))
 		return parse_switch(definition, &cursor);
+	if (!strcmp(key, "domain"))
+		return parse_domain(definition, &cursor);
 	if (!strcmp(key, "modules"))
 		return parse_modules(definition, equals + 1, &cursor);
 	return parse_setting(definition, key, cursor.at, &cursor);

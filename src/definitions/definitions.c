@@ -64,13 +64,35 @@ static int begin_definition(struct definitions *definitions, const char *name, c
 	return 0;
 }
 
+/* Checks that calls which come by the table can be counted as those of the functions are. */
+static int check_domain(const struct definition *definition, const char *where, struct error *error)
+{
+	if (definition->is_usdt || definition__only_counts(definition))
+		return error__set(
+			error, -EINVAL,
+			"%s: definition '%s' has a domain, and no functions of an allocator", where,
+			definition->name);
+	if (definition->nesting == AP_NESTING_BESIDE || definition->blocks != AP_BLOCKS_OF_MALLOC)
+		return error__set(
+			error, -EINVAL,
+			"%s: definition '%s' has a domain, beneath which nothing else counts, and whose "
+			"blocks may be malloc's: it takes nesting = outermost and blocks = malloc",
+			where, definition->name);
+	return 0;
+}
+
 static int end_definition(struct definition *definition, const char *where, struct error *error)
 {
+	int err;
+
 	if (!definition->n_functions)
 		return error__set(error, -EINVAL,
 				  "%s: definition '%s' has no function; it needs a line such as "
 				  "alloc = pool_get(size=arg0)",
 				  where, definition->name);
+	err = definition->domain ? check_domain(definition, where, error) : 0;
+	if (err)
+		return err;
 	if (definition__only_counts(definition)) {
 		if (definition->nesting != AP_NESTING_NONE || definition->returns_probed)
 			return error__set(
@@ -424,6 +446,7 @@ void definitions__release(struct definitions *definitions)
 		free(definition->modules);
 		free(definition->functions);
 		free(definition->switch_name);
+		free(definition->domain);
 		free(definition->text);
 	}
 	*definitions = (struct definitions){ 0 };
@@ -471,12 +494,12 @@ bool definition__only_counts(const struct definition *definition)
 	return definition->blocks == AP_ONLY_COUNTED;
 }
 
-bool definitions__only_count(const struct definitions *definitions)
+bool definitions__any_counted(const struct definitions *definitions)
 {
-	for (size_t i = 0; i < definitions->n; i++)
-		if (!definition__only_counts(&definitions->list[i]))
-			return false;
-	return definitions->n && !definitions->mappings && !definitions->faults;
+	for (size_t i = 0; definitions && i < definitions->n; i++)
+		if (definition__only_counts(&definitions->list[i]))
+			return true;
+	return false;
 }
 
 bool definitions__any_outermost(const struct definitions *definitions)

@@ -35,6 +35,10 @@ struct definition {
 	enum ap_nesting nesting;
 	__u8 blocks; /* AP_BLOCKS_OF_MALLOC, AP_ONLY_COUNTED, AP_NO_BLOCKS, or index + 1 */
 	char *switch_name; /* exported byte that has to be 1 for functions to go through their words, or NULL */
+	/* The exported function that copies the table by which the allocator's functions go on (domain), or NULL, and its
+	 * first argument. */
+	char *domain;
+	__u32 domain_number;
 	bool is_usdt;	     /* its functions are USDT probes, "provider:name" */
 	bool returns_probed; /* return probes are allowed: nothing unwinds through its functions */
 	char **modules;	     /* patterns of file names or SONAMEs, or paths; none: any file */
@@ -85,8 +89,8 @@ bool definitions__any_usdt(const struct definitions *definitions);
 /* Returns whether some probe tells of samples, which count by their weight (weight=). */
 bool definitions__any_weight(const struct definitions *definitions);
 
-/* Returns whether functions are only counted, and nothing else is defined. */
-bool definitions__only_count(const struct definitions *definitions);
+/* Returns whether functions are only counted. */
+bool definitions__any_counted(const struct definitions *definitions);
 bool definition__only_counts(const struct definition *definition);
 
 /* Returns whether some definition has AP_NESTING_OUTERMOST. */

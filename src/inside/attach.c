@@ -11,6 +11,7 @@
 #include <linux/time_types.h>
 
 #include "confine.h"
+#include "domains.h"
 #include "inside_abi.h"
 #include "memory.h"
 #include "objects.h"
@@ -230,6 +231,7 @@ static int begin(struct inside_request *request)
 	object__each_slot(&own_object, NULL, bind_own, NULL);
 	__atomic_store_n(&request->stage, INSIDE_STAGE_LOCKS, __ATOMIC_RELEASE);
 	objects__await_lock();
+	domains__await_locks(&((const struct inside_header *)request->memory)->counted);
 	__atomic_store_n(&request->stage, INSIDE_STAGE_WORKS, __ATOMIC_RELEASE);
 	err = make_keys(request);
 	if (!err && !words__begin())
@@ -259,7 +261,7 @@ static int end(struct inside_request *request)
 	process__detach();
 	sum = words__restore();
 	request->n_words = sum.n;
-	request->n_lost = sum.n_lost;
+	request->n_lost = sum.n_lost + domains__restore();
 	return 0;
 }
 

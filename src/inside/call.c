@@ -3,6 +3,7 @@
 
 #include "blocks.h"
 #include "code.h"
+#include "interface_abi.h"
 #include "stacks.h"
 #include "walk.h"
 
@@ -88,7 +89,7 @@ struct live_mark call__enter_within(struct thread *thread, struct call call, con
 		weight = sample__draw(thread, call.size);
 	if (!weight || !is_within(thread, call, frame))
 		return leave_out(thread, call);
-	call__count(&thread->shared->functions[call.function], call);
+	call__count(thread__counts(thread, call.function), call);
 	call__note_impossible(thread, call);
 	if (thread->regions)
 		call__count_in_regions(thread, call, frame);
@@ -161,6 +162,11 @@ static bool is_within_last(const struct last_call *last, const __u64 *frame)
 	       return_address == last->return_address;
 }
 
+bool call__is_beneath(const struct thread *thread, const __u64 *frame)
+{
+	return thread->outermost.sp && is_within_last(&thread->outermost, frame);
+}
+
 /* Returns whether one of an allocator's own functions has made the call. @number is the number of
  * the called function. */
 bool call__is_of_allocator(struct thread *thread, enum ap_function function, __u64 size,
@@ -172,6 +178,17 @@ bool call__is_of_allocator(struct thread *thread, enum ap_function function, __u
 		last->function != number && last->pointer == pointer &&
 		(AP_FREEING >> function & 1 || (__s64)(last->size_bytes - size) <= JUMP_BYTES_LOST);
 
+	if (domains__any()) {
+		if (call__is_beneath(thread, frame))
+			return true;
+		/* By one word of a program different domains' functions may be called in turn. */
+		if (number < OWN_FUNCTIONS &&
+		    own_functions.list[number].row->kind == INTERFACE_DOMAIN)
+			return false;
+		domains__check(frame[1]);
+		if (!own_functions.n_allocating)
+			return false;
+	}
 	if (own__is_body(frame[1]) || (own__is_inner(frame[1]) && is_within_last(last, frame)))
 		return true;
 	/* When a loop calls such a chain of functions again, its first function is called again,

@@ -6,12 +6,14 @@
 #include "blocks.h"
 #include "code.h"
 #include "counting.h"
+#include "domains.h"
 #include "live.h"
 #include "objects.h"
 #include "own.h"
 #include "process.h"
 #include "regions.h"
 #include "stack.h"
+#include "stubs.h"
 
 /* It is passed by value, so that the fields that are compile-time constants, such as the function,
  * cost nothing. */
@@ -50,6 +52,9 @@ void call__count_only(enum ap_function function, const __u64 *frame);
  * in memory also where no allocator has functions of its own. */
 bool call__is_of_allocator(struct thread *thread, enum ap_function function, __u64 size,
 			   __u64 pointer, const __u64 *frame, __u32 number);
+
+/* Returns whether the call was made beneath one of a domain's functions, which counts. */
+bool call__is_beneath(const struct thread *thread, const __u64 *frame);
 
 /* Called with --live when the counted function has returned @block, or NULL. Returns @block.
  * @frame is that of the called function, here and in the next function. */
@@ -130,19 +135,19 @@ call__enter(struct call call, const __u64 *frame, __u32 number)
 			stack__freed(call.pointer);
 	}
 	if (unlikely(frame[1] - next_bodies.start <= next_bodies.size) && next__is_body(frame[1])) {
-		counter__add(&thread->shared->functions[call.function].internal, 1);
+		counter__add(&thread__counts(thread, call.function)->internal, 1);
 		return mark_internal;
 	}
-	if (unlikely(own_functions.n_allocating) &&
+	if (unlikely(own_functions.n_allocating || domains__any()) &&
 	    call__is_of_allocator(thread, call.function, call.size, call.pointer, frame, number)) {
-		counter__add(&thread->shared->functions[call.function].internal, 1);
+		counter__add(&thread__counts(thread, call.function)->internal, 1);
 		return mark_internal;
 	}
 	if (unlikely(process.header->gate != INSIDE_OPEN))
 		return call__stay_outside(thread, call);
 	if (unlikely(process.within))
 		return call__enter_within(thread, call, frame);
-	call__count(&thread->shared->functions[call.function], call);
+	call__count(thread__counts(thread, call.function), call);
 	call__note_impossible(thread, call);
 	if (unlikely(thread->regions))
 		call__count_in_regions(thread, call, frame);

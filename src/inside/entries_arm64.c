@@ -3,7 +3,7 @@
 #include "entries.h"
 
 #include "inside_abi.h"
-#include "own.h"
+#include "stubs.h"
 
 /* x17, which no caller keeps, has the number of the stub. */
 __asm__(".pushsection .text\n"

@@ -3,7 +3,7 @@
 #include "entries.h"
 
 #include "inside_abi.h"
-#include "own.h"
+#include "stubs.h"
 
 /* The carry flag tells whether own__enter() has made the call. */
 __asm__(".pushsection .text\n"

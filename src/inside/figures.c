@@ -16,7 +16,7 @@ static __u64 load(const __u64 *counter)
 
 /* The counters behind the figures, of all threads. */
 struct counted {
-	struct ap_site_counts functions[AP_DEFINED];
+	struct ap_site_counts functions[AP_FUNCTIONS];
 	__u64 stats[AP_STATS];
 };
 
@@ -31,10 +31,18 @@ static void add_words(__u64 *sum, const __u64 *words, size_t n)
 		sum__add(&sum[i], load(&words[i]));
 }
 
-static void add_functions(struct counted *sum, const struct ap_site_counts *functions)
+static void add_functions(struct ap_site_counts *sum, const struct ap_site_counts *functions,
+			  size_t n)
 {
-	add_words((__u64 *)sum->functions, (const __u64 *)functions,
-		  sizeof(sum->functions) / (sizeof(__u64)));
+	add_words((__u64 *)sum, (const __u64 *)functions, n * sizeof(*sum) / sizeof(__u64));
+}
+
+static void add_calls_of(struct counted *sum, const struct thread *thread)
+{
+	add_functions(sum->functions, thread->shared->functions, AP_DEFINED);
+	if (thread->defined)
+		add_functions(sum->functions + AP_DEFINED, thread->defined->functions,
+			      AP_FUNCTIONS - AP_DEFINED);
 }
 
 static void add_stats(__u64 stats[AP_STATS], const struct thread *thread)
@@ -50,7 +58,7 @@ static void add_process(struct counted *sum)
 	add_stats(sum->stats, thread);
 	add_stats(sum->stats, stand_ins__first());
 	for (; thread; thread = thread->next)
-		add_functions(sum, thread->shared->functions);
+		add_calls_of(sum, thread);
 }
 
 /* Adds what was counted in the sets that have the region @number. Only threads have counters of sets, and no
@@ -72,7 +80,7 @@ static void add_region(struct counted *sum, __u32 number, __u64 *entered)
 
 			if (!counts || !(load(&masks[set]) >> number & 1))
 				continue;
-			add_functions(sum, counts->functions);
+			add_functions(sum->functions, counts->functions, AP_FUNCTIONS);
 			add_words(sum->stats, counts->stats, AP_STATS);
 		}
 	}
@@ -111,7 +119,7 @@ static bool has_gaps(bool of_region)
 /* As `stat` adds up the calls of functions. */
 static void add_calls(struct allocprof_figures *figures, const struct counted *counted)
 {
-	for (__u32 i = 0; i < AP_DEFINED; i++) {
+	for (__u32 i = 0; i < AP_FUNCTIONS; i++) {
 		const struct ap_site_counts *counts = &counted->functions[i];
 
 		if (AP_FREEING >> i & 1) {
@@ -150,7 +158,7 @@ static void add_blocks(struct allocprof_figures *figures, const __u64 *stats)
 
 static void add_thread(struct counted *sum, const struct thread *thread)
 {
-	add_functions(sum, thread->shared->functions);
+	add_calls_of(sum, thread);
 	add_words(sum->stats, thread->shared->stats, AP_STATS);
 }
 

@@ -596,6 +596,43 @@ bool objects__lead_to(const struct object_span *span, __u64 address)
 	return &dl_iterate_phdr && each_object(look_for_address, &leading) == 1;
 }
 
+struct data {
+	__u64 dynamic, protected_end;
+	object_data_fn fn;
+	void *context;
+};
+
+static int pass_on_data(struct object_info *info, size_t size, void *context)
+{
+	const struct data *data = context;
+	const Elf64_Phdr *segments = info->segments;
+
+	if (!holds(info, data->dynamic))
+		return 0;
+	for (int i = 0; i < info->n_segments; i++) {
+		__u64 start = info->bias + segments[i].p_vaddr;
+		__u64 filled_end = start + segments[i].p_filesz, end = start + segments[i].p_memsz;
+
+		if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & PF_W))
+			continue;
+		/* These pages are where a segment begins. */
+		if (data->protected_end > start && data->protected_end < end)
+			start = data->protected_end;
+		if (start < filled_end)
+			data->fn(data->context, (__u64 *)((start + 7) & -8ULL),
+				 (__u64 *)(filled_end & -8ULL), (__u64 *)(end & -8ULL));
+	}
+	return 1;
+}
+
+void objects__each_data(const struct object_span *span, object_data_fn fn, void *context)
+{
+	struct data data = { span->dynamic, span->protected_end, fn, context };
+
+	if (&dl_iterate_phdr)
+		each_object(pass_on_data, &data);
+}
+
 static int take_unloaded(struct object_info *info, size_t size, void *unloaded)
 {
 	if (size >= sizeof(*info))

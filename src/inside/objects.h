@@ -135,6 +135,12 @@ bool object__writes(const struct object *object, __u64 address, __u64 size);
  * or data that may: a word with that value. */
 bool objects__lead_to(const struct object_span *span, __u64 address);
 
+/* @filled_end: behind it all words were 0 when the object was loaded. */
+typedef void (*object_data_fn)(void *context, __u64 *start, __u64 *filled_end, __u64 *end);
+
+/* Calls @fn with each range of words that the relocated object at @span can write. */
+void objects__each_data(const struct object_span *span, object_data_fn fn, void *context);
+
 /* Works like objects__find_function(), for variables. Returns the address, or NULL if there is
  * none. */
 void *objects__find(const char *name);
@@ -193,6 +199,7 @@ void objects__hold(objects_fn fn, void *context);
 	X(syscall)                                                                                 \
 	X(dlopen)                                                                                  \
 	X(dlmopen)                                                                                 \
+	X(dlclose)                                                                                 \
 	X(pthread_setname_np)                                                                      \
 	X(mmap)                                                                                    \
 	X(mmap64)                                                                                  \

@@ -6,31 +6,21 @@
 #include <linux/mman.h>
 
 #include "counted.h"
+#include "domains.h"
 #include "inside_abi.h"
 #include "interface_abi.h"
 #include "memory.h"
 #include "objects.h"
+#include "stubs.h"
 #include "sys.h"
 #include "words.h"
 
 #define MAX_ALLOCATORS 8
 #define MAX_SEEN       4096
 
-/* Stub number n, which is in own_calls.c, counts a call of own_functions.list[n]. allocprof finds the
- * stubs by this symbol. */
-extern const char allocprof_stubs[] __attribute__((visibility("protected")));
-
 /* The bounds of this library, from symbols of the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
-
-struct own_functions own_functions;
-/* All code of own_functions is between these, which only move apart, and before n does. */
-static __u64 bodies_start = ~0ULL, bodies_end;
-
-/* allocprof keeps the list between measurements; it finds it by this symbol. */
-extern struct own_functions allocprof_functions
-	__attribute__((alias("own_functions"), visibility("protected")));
 
 static struct {
 	__u32 is_busy, is_missed;
@@ -127,69 +117,6 @@ static bool is_ours(const char *name)
 	return false;
 }
 
-static __u32 find_function(const void *address, const struct interface_function *row)
-{
-	for (__u32 i = 0; i < own_functions.n; i++)
-		if (own_functions.list[i].address == address && own_functions.list[i].row == row)
-			return i;
-	return OWN_FUNCTIONS;
-}
-
-static void widen_bodies(const struct own_function *function)
-{
-	__u64 start = (__u64)function->address, end = start + function->size;
-
-	if (start < bodies_start)
-		__atomic_store_n(&bodies_start, start, __ATOMIC_RELAXED);
-	if (end > bodies_end)
-		__atomic_store_n(&bodies_end, end, __ATOMIC_RELAXED);
-}
-
-/* Adds a function of which calls come to a stub. Returns its number; OWN_FUNCTIONS: there is no room. */
-static __u32 add_own(const void *address, __u64 size, const struct interface_function *row)
-{
-	__u32 n = own_functions.n;
-
-	if (n == OWN_FUNCTIONS) {
-		memory__add_gap(INSIDE_GAP_FUNCTIONS);
-		return n;
-	}
-	own_functions.list[n] = (struct own_function){ (void *)address, size, row, NULL };
-	widen_bodies(&own_functions.list[n]);
-	__atomic_store_n(&own_functions.n, n + 1, __ATOMIC_RELEASE);
-	return n;
-}
-
-static void add_function(void *context, const char *name, const struct definition *definition)
-{
-	const __u32 *families = context;
-	const struct interface_function *row;
-	enum interface_family family;
-
-	if (is_ours(name))
-		return;
-	row = interface__find_row(name, &family);
-	if (!row && !interface__looks_alike(name))
-		return;
-	if (row && row->kind == INTERFACE_IGNORED && !row->ends)
-		return;
-	if ((row && !(*families >> family & 1)) ||
-	    find_function(definition->address, row) != OWN_FUNCTIONS)
-		return;
-	if (add_own(definition->address, definition->size, row) != OWN_FUNCTIONS)
-		own_functions.n_allocating++;
-}
-
-static bool is_known(const struct object *object)
-{
-	for (__u32 i = 0; i < known.n_allocators; i++)
-		if (known.allocators[i].object == object &&
-		    known.allocators[i].dynamic == object->dynamic &&
-		    known.allocators[i].bias == object->bias)
-			return true;
-	return false;
-}
-
 static bool are_of_one(const struct own_function *one, const struct own_function *other)
 {
 	__u64 a = (__u64)one->address, b = (__u64)other->address;
@@ -226,6 +153,36 @@ static const struct own_function *find_returning(const struct own_function *func
 		}
 	}
 	return NULL;
+}
+
+static void add_function(void *context, const char *name, const struct definition *definition)
+{
+	const __u32 *families = context;
+	const struct interface_function *row;
+	enum interface_family family;
+
+	if (is_ours(name))
+		return;
+	row = interface__find_row(name, &family);
+	if (!row && !interface__looks_alike(name))
+		return;
+	if (row && row->kind == INTERFACE_IGNORED && !row->ends)
+		return;
+	if ((row && !(*families >> family & 1)) ||
+	    stubs__find(definition->address, row) != OWN_FUNCTIONS)
+		return;
+	if (stubs__add(definition->address, definition->size, row) != OWN_FUNCTIONS)
+		own_functions.n_allocating++;
+}
+
+static bool is_known(const struct object *object)
+{
+	for (__u32 i = 0; i < known.n_allocators; i++)
+		if (known.allocators[i].object == object &&
+		    known.allocators[i].dynamic == object->dynamic &&
+		    known.allocators[i].bias == object->bias)
+			return true;
+	return false;
 }
 
 static void note_returning(void)
@@ -324,15 +281,9 @@ static const struct object *object_at(__u64 address)
 static void lead_to_stub(const struct patching *patching, __u64 *word, const void *address,
 			 __u64 size, const struct interface_function *row)
 {
-	__u32 index = find_function(address, row);
+	__u64 stub = stubs__lead_to(address, size, row);
 
-	if (index == OWN_FUNCTIONS)
-		index = add_own(address, size, row);
-	if (index == OWN_FUNCTIONS)
-		return;
-	if (!words__write(&patching->span, word,
-			  (__u64)allocprof_stubs + index * INSIDE_STUB_BYTES) ||
-	    patching->is_late)
+	if (stub && (!words__write(&patching->span, word, stub) || patching->is_late))
 		memory__add_gap(INSIDE_GAP_COUNTED);
 }
 
@@ -405,13 +356,13 @@ static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 	if ((!row && !interface__looks_alike(name)) || is_ours(name))
 		return;
 	value = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	index = find_function((void *)value, row);
+	index = stubs__find((void *)value, row);
 	if (index == OWN_FUNCTIONS && is_lazy && value >= span->start && value < span->end &&
 	    resolve(patching->object, name, &found))
-		index = find_function(found.address, row);
+		index = stubs__find(found.address, row);
 	if (index == OWN_FUNCTIONS)
 		return;
-	stub = (__u64)allocprof_stubs + index * INSIDE_STUB_BYTES;
+	stub = stub__address(index);
 	if (patching->is_late || !words__write(span, slot, stub))
 		memory__add_gap(INSIDE_GAP_FUNCTIONS);
 }
@@ -432,7 +383,7 @@ bool own__take(const struct inside_function *functions, __u64 n)
 			return false;
 		*own = (struct own_function){ (void *)function->address, function->size_bytes, row,
 					      NULL };
-		widen_bodies(own);
+		stubs__widen(own);
 		if (i >= own_functions.n)
 			__atomic_store_n(&own_functions.n, i + 1, __ATOMIC_RELEASE);
 		own_functions.n_allocating = own_functions.n;
@@ -449,7 +400,7 @@ void own__list(struct inside_redirections *to)
 
 		if (function->row && function->row->kind == INTERFACE_REQUEST)
 			to->list[to->n++] = (struct inside_redirection){
-				.stub = (__u64)allocprof_stubs + i * INSIDE_STUB_BYTES,
+				.stub = stub__address(i),
 				.function = (__u64)function->address,
 			};
 	}
@@ -487,6 +438,8 @@ static void patch_objects(bool is_late, bool is_settled)
 		}
 		if (words__are_bound())
 			words__bind(object, &patching.span);
+		if (is_settled && domains__any())
+			domains__look(object, &patching.span);
 	}
 }
 
@@ -522,14 +475,16 @@ static void update(bool is_late, const struct objects_changes *changes)
 	if (changes && known.is_complete && changes->n_loaded == known.changes.n_loaded &&
 	    changes->n_unloaded == known.changes.n_unloaded)
 		return;
-	if (!changes || changes->n_unloaded != known.changes.n_unloaded)
+	if (!changes || changes->n_unloaded != known.changes.n_unloaded) {
 		forget_unloaded();
+		domains__forget_unloaded();
+	}
 	if (changes)
 		known.changes = *changes;
 	known.is_complete = is_settled;
 	find_allocators();
 	note_returning();
-	if (own_functions.n_allocating || counted__any() || words__are_bound())
+	if (own_functions.n_allocating || counted__any() || words__are_bound() || domains__any())
 		patch_objects(is_late, is_settled);
 }
 
@@ -685,8 +640,7 @@ bool own__is_body(__u64 return_address)
 	if (return_address - (__u64)__ehdr_start < (__u64)_end - (__u64)__ehdr_start)
 		return true;
 	/* Nearly all calls come from elsewhere. */
-	if (return_address <= __atomic_load_n(&bodies_start, __ATOMIC_RELAXED) ||
-	    return_address > __atomic_load_n(&bodies_end, __ATOMIC_RELAXED))
+	if (!stubs__may_have(return_address))
 		return false;
 	for (__u32 i = 0; i < n; i++) {
 		const struct own_function *function = &own_functions.list[i];

@@ -13,29 +13,6 @@
 
 #include "inside_abi.h"
 
-struct interface_function;
-
-#define OWN_FUNCTIONS INSIDE_STUBS
-
-struct own_function {
-	void *address;
-	__u64 size; /* bytes of code; 0 if the symbol does not say */
-	/* NULL: the function's name resembles those of the table, and nothing else is known of it. */
-	const struct interface_function *row;
-	/* The function that makes this one's calls in a process that ran already when the library came: no exception
-	 * may pass the library's frames there, whose unwinder does not know them. It is this function; or, if
-	 * this one may throw, that of the same allocator which returns NULL instead. NULL: there is none. */
-	const struct own_function *returning;
-};
-
-struct own_functions {
-	__u32 n;
-	__u32 n_allocating; /* so many of them are an allocator's; the others are only counted (counted.h) */
-	struct own_function list[OWN_FUNCTIONS];
-};
-
-extern struct own_functions own_functions __attribute__((visibility("hidden")));
-
 /* Looks for allocators among the loaded objects, and changes the words that hold addresses of
  * their functions. */
 void own__update(void);

@@ -2,6 +2,7 @@
 /* Counts calls of the functions of own.h. */
 #include "call.h"
 #include "counted.h"
+#include "domains.h"
 #include "entries.h"
 #include "interface_abi.h"
 #include "memory.h"
@@ -107,9 +108,9 @@ static __u64 call_without_exception(const struct own_function *function,
 
 /* Makes the call of an allocator's function and counts its result. Unlike with C's functions the
  * result may be stored in memory. Returns false if the function is to be called without that. */
-static bool follow(const struct own_function *function, struct own_frame *own, const __u64 *frame)
+static bool follow(const struct own_function *function, const struct interface_function *row,
+		   struct own_frame *own, const __u64 *frame)
 {
-	const struct interface_function *row = function->row;
 	const struct own_function *called = process.tid_offset ? function->returning : function;
 	struct thread *current, *thread;
 	struct live_move state;
@@ -152,6 +153,46 @@ static bool follow(const struct own_function *function, struct own_frame *own, c
 	return true;
 }
 
+/* Makes a call of a domain's function and counts it; calls beneath it are internal. Returns false if the function is
+ * to be called without that. */
+static bool enter_domain(const struct own_function *function, struct own_frame *own,
+			 const __u64 *frame, __u32 number)
+{
+	struct thread *thread = thread__current();
+	struct interface_function row;
+	struct last_call before;
+	struct call call;
+	__u64 n_internal;
+
+	if (!thread || !domains__called(function->row, &row))
+		return false;
+	if (call__is_beneath(thread, frame)) {
+		counter__add(&thread__counts(thread, row.function)->internal, 1);
+		return false;
+	}
+	call = call_of(&row, own);
+	own->mark = call__enter(call, frame, number);
+	n_internal = thread__counts(thread, row.function)->internal;
+	before = thread->outermost;
+	thread->outermost =
+		(struct last_call){ .sp = frame__sp(frame), .return_address = frame[1] };
+	if (!mark__is_followed(own->mark) || AP_FREEING >> call.function & 1) {
+		if (mark__is_followed(own->mark))
+			call__freed(own->mark, call.function, (void *)call.pointer, frame);
+		own->result = call_own(function, own);
+	} else if (!follow(function, &row, own, frame)) {
+		own->result = call_own(function, own);
+	}
+	/* The measurement may have ended meanwhile, and the thread's memory gone with it. */
+	thread = thread__current();
+	if (!thread)
+		return true;
+	thread->outermost = before;
+	domains__returned(function->row,
+			  thread__counts(thread, row.function)->internal != n_internal);
+	return true;
+}
+
 bool own__enter(__u32 number, struct own_frame *own, const __u64 *frame)
 {
 	const struct own_function *function = &own_functions.list[number];
@@ -162,6 +203,8 @@ bool own__enter(__u32 number, struct own_frame *own, const __u64 *frame)
 		call__count_only(row->function, frame);
 		return false;
 	}
+	if (row && row->kind == INTERFACE_DOMAIN)
+		return enter_domain(function, own, frame, number);
 	if (row && row->kind == INTERFACE_LOOKUP) {
 		counted__note_lookup((const char *)own->arguments[1]);
 		return false;
@@ -186,7 +229,7 @@ bool own__enter(__u32 number, struct own_frame *own, const __u64 *frame)
 	if (!mark__is_followed(own->mark))
 		return false;
 	if (!(AP_FREEING >> call.function & 1))
-		return follow(function, own, frame);
+		return follow(function, row, own, frame);
 	call__freed(own->mark, call.function, (void *)call.pointer, frame);
 	return false;
 }

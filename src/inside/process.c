@@ -8,6 +8,7 @@
 #include <linux/time_types.h>
 
 #include "counted.h"
+#include "domains.h"
 #include "environment.h"
 #include "live.h"
 #include "memory.h"
@@ -212,6 +213,7 @@ static void take_settings(struct inside_header *header)
 					       : sizeof(struct inside_record);
 	process.recorded = process.mode == INSIDE_COUNT ? 0 : header->settings.recorded;
 	counted__begin();
+	domains__begin();
 }
 
 static bool begin_program(enum inside_birth birth)
@@ -457,6 +459,11 @@ struct thread *thread__new(__u32 tid, const char *comm)
 	shared = memory__take(sizeof(*shared), &offset);
 	if (!shared)
 		return NULL;
+	if (domains__any()) {
+		thread->defined = memory__take(sizeof(*thread->defined), &shared->defined);
+		if (!thread->defined)
+			return NULL;
+	}
 	thread->shared = shared;
 	thread->tid = tid;
 	shared->tid = tid;
@@ -518,6 +525,7 @@ static struct thread *begin_thread(const struct ap_region_thread *open)
 	}
 	thread->shared->tid = tid;
 	thread__drop_claims(thread);
+	thread->outermost.sp = 0;
 	thread->owner = thread;
 	/* The walker's range is the stack of the struct's previous owner. */
 	if (thread->walker)

@@ -99,6 +99,11 @@ struct thread {
 	__u32 *chunk_state;
 	struct inside_event *next_event, *events_end;
 	struct last_call last_call;
+	/* The call of a domain's function that is under way, beneath which no other call counts; only sp and
+	 * return_address are set. */
+	struct last_call outermost;
+	struct inside_thread_defined
+		*defined;	 /* shared->defined; NULL: no definition has a domain */
 	struct regions *regions; /* NULL: the thread has begun no region */
 };
 
@@ -232,6 +237,14 @@ void process__renamed(void);
 
 /* To be called in the child of a fork, also if it never allocates. */
 void process__forked(void);
+
+/* Returns the thread's counters of the function. */
+static inline __attribute__((always_inline)) struct ap_site_counts *
+thread__counts(struct thread *thread, enum ap_function function)
+{
+	return function < AP_DEFINED ? &thread->shared->functions[function]
+				     : &thread->defined->functions[function - AP_DEFINED];
+}
 
 /* Returns the first of all threads of the process that were measured, which are linked by next. */
 const struct thread *process__first_thread(void);

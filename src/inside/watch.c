@@ -15,6 +15,7 @@
 
 #include "code.h"
 #include "confine.h"
+#include "domains.h"
 #include "entries.h"
 #include "exec.h"
 #include "live.h"
@@ -176,6 +177,23 @@ EXPORT void *dlopen(const char *file, int flags)
 		return load(next, file, flags);
 	own__await_end();
 	return next(file, flags);
+}
+
+EXPORT int dlclose(void *library);
+EXPORT int dlclose(void *library)
+{
+	int (*next)(void *) = next__get(NEXT_dlclose);
+	int err;
+
+	if (!next)
+		return -1;
+	if (!domains__any())
+		return next(library);
+	domains__begin_unload();
+	err = next(library);
+	own__update();
+	domains__end_unload();
+	return err;
 }
 
 /* Another namespace has an allocator of its own. The next function is called by a jump, since the

@@ -253,7 +253,8 @@ static const struct own_heap {
 } own_heap_texts[] = {
 	{ "python", "Python",
 	  "keeps objects of up to 512 bytes in arenas of its own, which are no calls of malloc; "
-	  "PYTHONMALLOC=malloc in its environment makes them calls" },
+	  "--engine=preload --allocator python counts them, and PYTHONMALLOC=malloc in its environment "
+	  "makes them calls" },
 	{ "go", "Go",
 	  "allocates from a heap of its own, not by malloc: only what C code of the program "
 	  "allocates is counted; Go's package runtime/pprof profiles the rest" },

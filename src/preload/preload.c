@@ -15,6 +15,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "definition_names.h"
 #include "clock.h"
 #include "elf_file.h"
 #include "error.h"
@@ -80,7 +81,7 @@ static int look_at_thread(struct reader *reader, __u32 index, const void *elemen
 	if (err)
 		return err;
 	retiring->offsets[retiring->n_offsets++] = *offset;
-	preload_results__add_thread(&preload->retired, &thread);
+	preload_results__add_thread(&preload->retired, reader, &thread);
 	return preload_results__add_regions(&preload->retired, reader, &thread);
 }
 
@@ -180,6 +181,10 @@ static int make_memory(struct preload *preload, const struct preload_options *op
 		header.counted = *options->counted;
 	for (__u32 i = 0; i < header.counted.n; i++)
 		preload->functions |= 1ULL << header.counted.list[i].function;
+	for (__u32 i = 0; i < header.counted.n_domains; i++)
+		for (int kind = 0; kind < AP_DEFINED_KINDS; kind++)
+			preload->functions |= 1ULL << definition__function(
+						      header.counted.domains[i].definition, kind);
 	set_clock(&header.settings);
 	fd = openat(preload->directory_fd, INSIDE_MEMORY, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0600);

@@ -21,7 +21,7 @@ struct preload;
 struct preload_options {
 	const char *library; /* path of liballocprof-inside.so */
 	struct inside_settings settings;
-	const struct inside_all_counted *counted; /* functions that are only counted, or NULL */
+	const struct inside_all_counted *counted; /* what definitions count, or NULL */
 };
 
 /* Makes the shared memory, in a directory of its own. The caller frees *@out. */
@@ -115,10 +115,11 @@ struct preload_results {
 	struct preload_refused *refused;
 	size_t n_refused;
 	/* Sums over all threads, which saturate at AP_MAX_SUM. */
-	struct ap_site_counts functions[AP_DEFINED];
+	struct ap_site_counts functions[AP_FUNCTIONS];
 	/* Calls of functions that are only counted, by definition. */
 	__u64 counted[AP_MAX_DEFINITIONS];
-	bool is_found[AP_MAX_DEFINITIONS]; /* an object exports one of them */
+	bool is_found
+		[AP_MAX_DEFINITIONS]; /* an object exports one of them, or has the definition's domain */
 	__u64 stats[AP_STATS];
 	struct preload_regions *regions; /* NULL: no thread has begun a region */
 	__u64 gaps[INSIDE_GAPS];

@@ -17,6 +17,7 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
+#include "definitions.h"
 #include "event_collector.h"
 #include "file.h"
 #include "libraries.h"
@@ -457,7 +458,7 @@ static void add_functions(const struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
 
-	for (int i = 0; i < AP_DEFINED; i++) {
+	for (int i = 0; i < AP_FUNCTIONS; i++) {
 		struct function_totals *function = &engine->profile->totals.functions[i];
 
 		if (!(engine->options.functions >> i & 1))
@@ -496,7 +497,7 @@ static void add_calls(const struct preload_engine *engine)
 
 static bool has_calls(const struct preload_results *counted)
 {
-	for (int i = 0; i < AP_DEFINED; i++)
+	for (int i = 0; i < AP_FUNCTIONS; i++)
 		if (counted->functions[i].calls)
 			return true;
 	return false;
@@ -526,6 +527,42 @@ static int add_window(const struct preload_engine *engine)
 	return err ? err : profile__note_window(engine->profile, why_not_opened(engine));
 }
 
+/* Returns whether the processes' Pythons had tables of their allocators, by which all of their objects counted. */
+static bool has_domains(const struct preload_engine *engine)
+{
+	const struct definitions *definitions = engine->options.definitions;
+
+	for (size_t i = 0; definitions && i < definitions->n; i++)
+		if (definitions->list[i].domain &&
+		    engine->counted.is_found[definitions->list[i].index])
+			return true;
+	return false;
+}
+
+/* Stores the lines of runtimes with heaps that were not counted; NULL if there is none. The caller frees *@out. */
+static int list_own_heaps(const struct preload_engine *engine, char **out)
+{
+	_cleanup_(free_ptr) char *lines = strdup(runtimes__own_heaps(engine->runtimes) ?: "");
+	_cleanup_(free_ptr) char *listed = NULL;
+	bool skips_python = has_domains(engine);
+
+	for (char *rest = lines, *line; rest && (line = strsep(&rest, "\n"));) {
+		char *more;
+
+		if (!*line || (skips_python && !strncmp(line, "python ", strlen("python "))))
+			continue;
+		if (asprintf(&more, "%s%s%s", listed ?: "", listed ? "\n" : "", line) < 0)
+			return -ENOMEM;
+		free(listed);
+		listed = more;
+	}
+	if (!lines)
+		return -ENOMEM;
+	*out = listed;
+	listed = NULL;
+	return 0;
+}
+
 /* Adds figures that the user reads beside the counts of calls. */
 static int add_figures(const struct preload_engine *engine)
 {
@@ -545,9 +582,9 @@ static int add_figures(const struct preload_engine *engine)
 					? engine->entered.stopped_ns
 					: engine->left.stopped_ns },
 	};
-	const char *own_heaps = runtimes__own_heaps(engine->runtimes);
+	_cleanup_(free_ptr) char *own_heaps = NULL;
 	struct profile *profile = engine->profile;
-	int err = 0;
+	int err = list_own_heaps(engine, &own_heaps);
 
 	profile->totals.processes += engine->processes;
 	profile->totals.processes_left += engine->processes_left;

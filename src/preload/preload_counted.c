@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Has processes count the calls of functions that definitions only count (src/inside/counted.h). */
+/* Has processes count the calls of functions that definitions only count (src/inside/counted.h), and those that come by
+ * tables of functions (src/inside/domains.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,32 @@ static int add_function(const struct definition *definition,
 	return 0;
 }
 
+static int add_domain(const struct definition *definition, struct inside_all_counted *all,
+		      struct error *error)
+{
+	struct inside_domain *to = &all->domains[all->n_domains];
+
+	if (definition->domain && definition->nesting != AP_NESTING_OUTERMOST)
+		return refuse(definition, definition->domain,
+			      "beneath which nothing else counts: leave out :beside", error);
+	if (!definition->domain)
+		return refuse(
+			definition, definition->functions[0].name,
+			"which sets no probes, and takes an allocator's definition only if it has "
+			"a `domain`",
+			error);
+	if (all->n_domains == INSIDE_DOMAINS)
+		return refuse(definition, definition->domain, "which takes 8 domains at the most",
+			      error);
+	to->definition = definition->index;
+	to->number = definition->domain_number;
+	if (!set_name(to->getter, definition->domain))
+		return refuse(definition, definition->domain,
+			      "which takes names of up to 159 bytes", error);
+	all->n_domains++;
+	return 0;
+}
+
 static int add_files(const struct definition *definition, char *to, struct error *error)
 {
 	size_t used = 0;
@@ -106,6 +133,10 @@ int preload_counted__make(const struct definitions *definitions, struct inside_a
 		if (definition->is_usdt)
 			return refuse(definition, definition->functions[0].name,
 				      "which sets no probes", error);
+		if (!definition__only_counts(definition)) {
+			err = add_domain(definition, all, error);
+			continue;
+		}
 		for (size_t j = 0; j < definition->n_functions && !err; j++)
 			err = add_function(definition, &definition->functions[j], all, error);
 		if (!err)

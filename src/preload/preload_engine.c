@@ -187,8 +187,7 @@ static int refuse_options(const struct session_options *options, struct error *e
 		  "which sets no probes, so that no other process meets any" },
 		{ options->window.start_on, "--start-on", NO_PROBES },
 		{ options->window.stop_on, "--stop-on", NO_PROBES },
-		{ options->definitions && !definitions__only_count(options->definitions),
-		  "--allocator, --faults, --probe or --usdt with anything but `count` lines",
+		{ definitions__count_in_all(options->definitions), "--allocator mmap or --faults",
 		  NO_PROBES },
 		{ options->ignored && options->ignored[0], "--ignore",
 		  "which does not name the functions that it does not know" },
@@ -470,7 +469,7 @@ static void progress(const struct engine *base, struct session_progress *progres
 
 	if (preload__read(engine->preload, &results))
 		return;
-	for (int i = 0; i < AP_DEFINED; i++)
+	for (int i = 0; i < AP_FUNCTIONS; i++)
 		if (engine->options.functions >> i & 1)
 			progress->calls +=
 				results.functions[i].calls - engine->forgotten.functions[i].calls;

@@ -10,6 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "definitions.h"
 #include "error.h"
 #include "proc.h"
 #include "target.h"
@@ -87,7 +88,7 @@ int preload_engine__attach_more(struct engine *base, size_t from, struct error *
 
 int preload_engine__attach(struct engine *base, struct error *error)
 {
-	if (preload_engine__of(base)->options.definitions)
+	if (definitions__any_counted(preload_engine__of(base)->options.definitions))
 		return error__set(
 			error, -EOPNOTSUPP,
 			"`count` lines cannot be used with -p and the engine preload, which "

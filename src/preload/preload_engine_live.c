@@ -246,15 +246,18 @@ static int handle_lifetime(void *context, const struct ap_lifetime_key *key,
 static int add_record(struct preload_engine *engine, const struct preload_record *record,
 		      __u32 number)
 {
+	bool only_counts =
+		definition_names__counts(&engine->profile->definitions, record->key.function);
+
 	/* No call has used the record, or the thread that used it was killed before it wrote the
 	 * key. */
 	if (!record->key.stack || !record->blocks.calls)
 		return 0;
 	engine->memory.records++;
 	/* Calls that are only counted hand out no block, and are not awaited. */
-	if (record->key.function < AP_DEFINED)
+	if (!only_counts)
 		engine->n_calls += record->blocks.calls;
-	if (engine->events && record->key.function < AP_DEFINED) {
+	if (engine->events && !only_counts) {
 		int err = preload_engine__log_unfinished(engine, number, &record->blocks);
 
 		if (err)

@@ -106,7 +106,7 @@ static void add_set(struct engine_regions *regions, const int *indexes, __u64 ma
 		if (!is_first)
 			continue;
 		region = &regions->list[indexes[i]];
-		for (int j = 0; j < AP_DEFINED; j++)
+		for (int j = 0; j < AP_FUNCTIONS; j++)
 			site_counts__add(&region->counts[j], &counts->functions[j]);
 		for (int j = 0; j < AP_MAX_DEFINITIONS; j++)
 			add_words(&region->counts[definition__function(j, 0)].calls,

@@ -430,5 +430,5 @@ bool preload__read_record_key(const struct preload *preload, __u32 record,
 	offset = inside_array__offset(&reader.header.record_keys, record - 1, sizeof(*out));
 	return offset && reader__get(&reader, offset, out, sizeof(*out)) &&
 	       out->state == INSIDE_READY && out->program && out->program <= reader.n_programs &&
-	       out->function < AP_DEFINED;
+	       reader__has_function(&reader, out->function);
 }

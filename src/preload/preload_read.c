@@ -335,9 +335,15 @@ static int take_refused(struct reader *reader, __u32 index, const void *element)
 	return 0;
 }
 
-void preload_results__add_thread(struct preload_results *results,
+void preload_results__add_thread(struct preload_results *results, struct reader *reader,
 				 const struct inside_thread *thread)
 {
+	struct inside_thread_defined defined;
+
+	if (thread->defined && reader__get(reader, thread->defined, &defined, sizeof(defined)))
+		for (int i = AP_DEFINED; i < AP_FUNCTIONS; i++)
+			site_counts__add(&results->functions[i],
+					 &defined.functions[i - AP_DEFINED]);
 	for (int i = 0; i < AP_DEFINED; i++)
 		site_counts__add(&results->functions[i], &thread->functions[i]);
 	for (int i = 0; i < AP_MAX_DEFINITIONS; i++)
@@ -367,7 +373,7 @@ static int take_thread(struct reader *reader, __u32 index, const void *element)
 		reader->n_damaged++;
 		return 0;
 	}
-	preload_results__add_thread(results, &thread);
+	preload_results__add_thread(results, reader, &thread);
 	if (preload_results__add_regions(results, reader, &thread))
 		return -ENOMEM;
 	program = &results->programs[thread.program - 1];
@@ -415,6 +421,12 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 		if (counted->is_found && counted->function >= AP_DEFINED &&
 		    reader__has_function(&reader, counted->function))
 			out->is_found[ap_function__definition(counted->function)] = true;
+	}
+	for (__u32 i = 0; i < INSIDE_DOMAINS; i++) {
+		const struct inside_domain *domain = &reader.header.counted.domains[i];
+
+		if (domain->is_found && domain->definition < AP_MAX_DEFINITIONS)
+			out->is_found[domain->definition] = true;
 	}
 	out->n_begun = reader.header.n_begun;
 	out->waits = reader__add(0, reader.header.waits.count);

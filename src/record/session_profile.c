@@ -111,14 +111,16 @@ static bool is_lacking(const struct session *session, const struct definition *d
 
 static int add_definition(const struct session *session, const struct definition *definition)
 {
+	bool is_by_domain = definition->domain && strcmp(session__engine(session), "uprobe");
 	_cleanup_(free_ptr) char *detail = NULL;
 	size_t size;
 	FILE *to = open_memstream(&detail, &size);
 
 	if (!to)
 		return -ENOMEM;
-	fputs(definition->functions[0].name, to);
-	for (size_t i = 0; i < definition->n_modules; i++)
+	/* The engine preload looks at all files that have the domain. */
+	fputs(is_by_domain ? definition->domain : definition->functions[0].name, to);
+	for (size_t i = 0; i < definition->n_modules && !is_by_domain; i++)
 		fprintf(to, "\n%s", definition->modules[i]);
 	if (fclose(to))
 		return -ENOMEM;

@@ -308,6 +308,12 @@ def test_variable_that_cannot_be_used(run, allocprof, compiled, tmp_path, monkey
     ("[a]\nalloc = f()\nswitch = s\n", "has a switch and no count line"),
     ("[a]\ncount = f\nswitch = s t\n", "switch takes the name of one variable"),
     ("[a]\ncount = f\nblocks = none\n", "a definition that only counts has no blocks"),
+    ("[a]\ncount = f\ndomain = g(1)\n", "has a domain, and no functions of an allocator"),
+    ("[a]\nalloc = f()\ndomain = g(1)\n", "takes nesting = outermost and blocks = malloc"),
+    ("[a]\nalloc = f()\nblocks = malloc\ndomain = g\n", "domain takes one function"),
+    ("[a]\nalloc = f()\nblocks = malloc\ndomain = g(100)\n", "domain takes one function"),
+    ("[a]\nalloc = f()\nblocks = malloc\ndomain = g(1)\ndomain = g(2)\n", "domain takes one function"),
+    ("[a]\nalloc = f()\nblocks = malloc\ndomain = g(1) h\n", "unexpected 'h' at the end"),
 ])
 def test_refused_definitions(run, allocprof, tmp_path, lines, message):
     (tmp_path / "a.ini").write_text(lines)
@@ -322,7 +328,9 @@ def test_refused_definitions(run, allocprof, tmp_path, lines, message):
     ("[a]\ncount = p:n\n", "which sets no probes"),
     ("[a]\ncount = f" + 160 * "x" + "\n", "names of up to 159 bytes"),
     ("[a]\n" + "".join(f"count = f{i}\n" for i in range(65)), "64 functions at the most"),
-    ("[a]\nalloc = f()\n", "anything but `count` lines"),
+    ("[a]\nalloc = f()\n", "only if it has a `domain`"),
+    ("[a]\nalloc = p:n()\n", "which sets no probes"),
+    ("".join(f"[a{i}]\nblocks = malloc\nalloc = f()\ndomain = g({i})\n" for i in range(9)), "8 domains at the most"),
 ])
 def test_refused_by_preload(run, allocprof, tmp_path, lines, message):
     (tmp_path / "a.ini").write_text(lines)

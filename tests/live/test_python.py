@@ -12,7 +12,7 @@ from support import Obedient, Recording, TIMEOUT_SECONDS
 
 PYTHON = "/usr/bin/python3"
 SENTENCE = re.compile(r"^allocprof: Python \(.*/python3.*\) keeps objects of up to 512 bytes in arenas of "
-                      r"its own.*PYTHONMALLOC=malloc.*\n", re.MULTILINE)
+                      r"its own.*--engine=preload --allocator python.*PYTHONMALLOC=malloc.*\n", re.MULTILINE)
 MALLOC = {"PYTHONMALLOC": "malloc"}
 
 

@@ -114,7 +114,7 @@ struct preload_engine {
 	__u64 processes_of_other;
 };
 
-/* preload_counted.c: describes the functions of the definitions, all of which are only counted, for processes. The
+/* preload_counted.c: describes what the definitions have the library count, for processes. The
  * caller frees *@out. Returns 0; -EOPNOTSUPP, with @error set, for what the library cannot count; or -ENOMEM. */
 int preload_counted__make(const struct definitions *definitions, struct inside_all_counted **out,
 			  struct error *error);

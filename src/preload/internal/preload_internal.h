@@ -150,7 +150,7 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 				   const void *entry));
 
 /* Adds the thread's counters to @results. */
-void preload_results__add_thread(struct preload_results *results,
+void preload_results__add_thread(struct preload_results *results, struct reader *reader,
 				 const struct inside_thread *thread);
 
 /* Adds the thread's counters by region to @results. Fails with -ENOMEM. */
