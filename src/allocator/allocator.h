@@ -60,6 +60,7 @@ struct site {
 	__u64 probe_offset;
 	__u64 size;    /* symbol size in bytes, 0 if unknown */
 	bool emulated; /* the kernel emulates the probed instruction: one trap instead of two */
+	bool refused;  /* the kernel sets no probe there */
 	char instruction[64]; /* the probed instruction in AT&T syntax, truncated */
 	/* Why @emulated is false, as a clause of a sentence for the user; else "". */
 	char reason[192];

@@ -184,7 +184,9 @@ static void note_end(struct allocator_reader *reader, const struct disasm_insn *
 
 	if (reader->err)
 		return;
-	if (insn->class == DISASM_RET) {
+	if (insn->class == DISASM_RET && insn->refused) {
+		*leaves_unseen = true;
+	} else if (insn->class == DISASM_RET) {
 		if (reader->n_ends >= MAX_RETURNS)
 			reader->err = -EFBIG;
 		else

@@ -119,6 +119,7 @@ static const struct wire_struct site_type = {
 		{ WIRE_NUMBER(struct site, probe_offset) },
 		{ WIRE_NUMBER(struct site, size) },
 		{ WIRE_FLAG(struct site, emulated) },
+		{ WIRE_FLAG(struct site, refused) },
 		{ WIRE_FLAG(struct site, is_own) },
 		{ WIRE_FLAG(struct site, throws) },
 		{ WIRE_FLAG(struct site, may_jump) },

@@ -243,6 +243,7 @@ found:
 	site->probe_vaddr = insn.vaddr;
 	site->probe_offset = site->entry_offset + (insn.vaddr - site->entry_vaddr);
 	site->emulated = insn.emulated;
+	site->refused = insn.refused;
 	disasm_insn__text(&insn, site->instruction, sizeof(site->instruction));
 	if (!insn.emulated)
 		memcpy(site->reason, reason, sizeof(site->reason));

@@ -336,6 +336,23 @@ static void allow_return_probes(const struct probes *probes, struct allocator *a
 	}
 }
 
+/* A probe that the kernel refuses when a process maps the file is missing, and nobody is told. */
+static int check_allowed(const struct probes *probes, const struct allocator *allocator,
+			 struct error *error)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+
+		if (site->refused && probes__uses(probes, site))
+			return error__set(error, -EINVAL,
+					  "%s: the kernel sets no probe at `%s`, with which %s "
+					  "begins; -e with the other functions leaves it out",
+					  allocator->path, site->instruction,
+					  site->interface->name);
+	}
+	return 0;
+}
+
 int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		   struct error *error)
 {
@@ -352,6 +369,9 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 			"--allocator",
 			probes->options.max_sites);
 	allow_return_probes(probes, entry->allocator);
+	err = check_allowed(probes, entry->allocator, error);
+	if (err)
+		return err;
 	err = probes__describe_sites(probes, entry->allocator, entry - probes->list);
 	if (err)
 		return error__set(error, err, "cannot write the probes of %s to the BPF maps: %s",
