@@ -712,6 +712,10 @@ struct inside_header {
 	__u64 origin; /* is_own: offset of a struct inside_origin */
 };
 
+/* How much of the shared memory is mapped at first; whoever maps it and whoever unmaps it may be others. */
+#define INSIDE_HEADER_BYTES                                                                        \
+	((sizeof(struct inside_header) + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1))
+
 _Static_assert(sizeof(struct inside_program) == 504, "inside_program is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
 _Static_assert(sizeof(struct inside_event) == 80, "inside_event is ABI");

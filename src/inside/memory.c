@@ -53,11 +53,6 @@ void memory__add_gap(enum inside_gap gap)
 		__atomic_fetch_add(&memory.header->gaps[gap], 1, __ATOMIC_RELAXED);
 }
 
-static size_t header_pages(void)
-{
-	return (sizeof(struct inside_header) + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
-}
-
 static bool header__is_usable(const struct inside_header *header, long size)
 {
 	return header->magic == INSIDE_MAGIC && header->version == INSIDE_VERSION &&
@@ -103,11 +98,11 @@ bool memory__open(const char *directory)
 	    !make_path(memory.tables_path, directory, INSIDE_TABLES) ||
 	    !make_path(memory.wake_path, directory, INSIDE_WAKE))
 		return false;
-	header = map_first(memory.path, header_pages(), header_pages(), true, &size);
+	header = map_first(memory.path, INSIDE_HEADER_BYTES, INSIDE_HEADER_BYTES, true, &size);
 	if (!header)
 		return false;
 	if (!header__is_usable(header, size)) {
-		sys__unmap(header, header_pages());
+		sys__unmap(header, INSIDE_HEADER_BYTES);
 		return false;
 	}
 	if (header->settings.mode != INSIDE_COUNT || header->settings.within)
@@ -121,8 +116,8 @@ bool memory__adopt(__u64 address, __u64 tables)
 {
 	struct inside_header *header = (struct inside_header *)address;
 
-	spared__add(address, header_pages());
-	sys(__NR_madvise, address, header_pages(), MADV_DONTDUMP, 0, 0, 0);
+	spared__add(address, INSIDE_HEADER_BYTES);
+	sys(__NR_madvise, address, INSIDE_HEADER_BYTES, MADV_DONTDUMP, 0, 0, 0);
 	if (tables) {
 		spared__add(tables, INSIDE_PAGE);
 		sys(__NR_madvise, tables, INSIDE_PAGE, MADV_DONTDUMP, 0, 0, 0);
@@ -330,16 +325,16 @@ static void *map_new(int fd, __u64 size_bytes, long *err)
 					 : -EFBIG;
 	if (*err)
 		return NULL;
-	address = sys__map(header_pages(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	address = sys__map(INSIDE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (!address) {
 		*err = -ENOMEM;
 		return NULL;
 	}
-	*err = sys(__NR_madvise, (long)address, header_pages(), MADV_POPULATE_WRITE, 0, 0, 0);
+	*err = sys(__NR_madvise, (long)address, INSIDE_HEADER_BYTES, MADV_POPULATE_WRITE, 0, 0, 0);
 	if (*err == -EINVAL)
-		*err = allocate(fd, 0, header_pages());
+		*err = allocate(fd, 0, INSIDE_HEADER_BYTES);
 	if (*err)
-		sys__unmap(address, header_pages());
+		sys__unmap(address, INSIDE_HEADER_BYTES);
 	return *err ? NULL : address;
 }
 
@@ -362,14 +357,14 @@ int memory__make(const char *path, const struct inside_settings *settings, __u64
 		sys(__NR_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
 		return err;
 	}
-	sys(__NR_madvise, (long)header, header_pages(), MADV_DONTDUMP, 0, 0, 0);
+	sys(__NR_madvise, (long)header, INSIDE_HEADER_BYTES, MADV_DONTDUMP, 0, 0, 0);
 	header->version = INSIDE_VERSION;
 	header->header_bytes = sizeof(*header);
 	header->size_bytes = size_bytes;
 	header->settings = *settings;
 	header->gate = INSIDE_OPEN;
 	header->is_tight = 1;
-	header->next = header_pages();
+	header->next = INSIDE_HEADER_BYTES;
 	header->live.epoch_shift = AP_FIRST_EPOCH_SHIFT;
 	header->n_begun = 1;
 	__atomic_store_n(&header->magic, INSIDE_MAGIC, __ATOMIC_RELEASE);

@@ -171,7 +171,7 @@ static int make_memory(struct preload *preload, const struct preload_options *op
 		.version = INSIDE_VERSION,
 		.header_bytes = sizeof(header),
 		.settings = options->settings,
-		.next = (sizeof(header) + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1),
+		.next = INSIDE_HEADER_BYTES,
 	};
 	struct stat status;
 	int fd, err;

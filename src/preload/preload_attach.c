@@ -74,9 +74,6 @@ static __u64 stubs_of(const struct preload_attach *attach)
 	return attach->base + attach->file.stubs;
 }
 
-/* How much of the shared memory is mapped first; the library unmaps as much. */
-#define HEADER_BYTES ((sizeof(struct inside_header) + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1))
-
 /* The first process makes the files of the shared memory, and the others get the same. */
 static int make_memory(struct preload_attach *attach, struct remote *remote)
 {
@@ -85,15 +82,16 @@ static int make_memory(struct preload_attach *attach, struct remote *remote)
 	int err;
 
 	if (preload->n_attached) {
-		err = process__map_file(attach->pid, remote, preload->memory_fd, HEADER_BYTES,
-					PROT_READ | PROT_WRITE, &request->memory);
+		err = process__map_file(attach->pid, remote, preload->memory_fd,
+					INSIDE_HEADER_BYTES, PROT_READ | PROT_WRITE,
+					&request->memory);
 		return err || preload->tables_fd < 0
 			       ? err
 			       : process__map_file(attach->pid, remote, preload->tables_fd,
 						   INSIDE_PAGE, PROT_READ, &request->tables);
 	}
 	attach->memory_fd =
-		process__share_file(attach->pid, remote, ATTACH_MEMORY_NAME, HEADER_BYTES,
+		process__share_file(attach->pid, remote, ATTACH_MEMORY_NAME, INSIDE_HEADER_BYTES,
 				    PROT_READ | PROT_WRITE, &request->memory);
 	if (attach->memory_fd < 0)
 		return attach->memory_fd;
@@ -164,7 +162,7 @@ static void unmap(struct preload_attach *attach, struct remote *remote)
 	const struct {
 		__u64 at, size;
 	} mapped[] = {
-		{ request->memory, HEADER_BYTES },
+		{ request->memory, INSIDE_HEADER_BYTES },
 		{ request->tables, INSIDE_PAGE },
 		{ request->filters, request->filters_bytes },
 		{ request->functions, request->functions_bytes },

@@ -15,6 +15,7 @@
 
 #include "heap_chunks.h"
 #include "memory_mappings.h"
+#include "remote.h"
 
 /* glibc's malloc, also where a sanitizer has another one. */
 void *__libc_malloc(size_t size);
@@ -307,7 +308,7 @@ static void *draw_copy(void *context)
 	pid_t parent = getpid();
 
 	draw_blocks(copy->drawn);
-	copy->thread = (__u64)__builtin_thread_pointer();
+	copy->thread = remote__variables_end((__u64)__builtin_thread_pointer());
 	copy->pid = fork();
 	while (!copy->pid && getppid() == parent)
 		usleep(1000);

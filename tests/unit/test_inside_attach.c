@@ -65,12 +65,12 @@ static void prepare(void)
 	linker = _r_debug;
 	linker.r_map = linker.r_map->l_next;
 	linker.r_state = RT_CONSISTENT;
-	memory_bytes = (sizeof(struct inside_header) + 4095) & ~4095UL;
+	memory_bytes = INSIDE_HEADER_BYTES;
 	memory = map_file(INSIDE_MEMORY, PROT_READ | PROT_WRITE, memory_bytes);
 	CHECK(memory);
 	allocprof_request = (struct inside_request){
 		.memory = (__u64)memory,
-		.tables = (__u64)map_file(INSIDE_TABLES, PROT_READ, 4096),
+		.tables = (__u64)map_file(INSIDE_TABLES, PROT_READ, INSIDE_PAGE),
 		.linker = (__u64)&linker,
 	};
 }
