@@ -100,6 +100,9 @@ struct ap_frame {
 #define AP_FRAME_INTERRUPTED 1
 /* The address lies in a function of --within. */
 #define AP_FRAME_WITHIN 2
+/* A frame of an interpreter of Python. @module is 0, and @offset the id in a struct ap_python_record; 0: frames of
+ * Python that could not be read belong here. */
+#define AP_FRAME_PYTHON 4
 
 /* Read-only settings of the BPF programs; user space sets them before load. */
 struct ap_config {

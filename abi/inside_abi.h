@@ -463,10 +463,11 @@ struct inside_origin {
 #define INSIDE_STACK_TABLES 12
 #define INSIDE_FIRST_STACKS 14
 
-/* A published stack. Both words are stored by one instruction. */
+/* A published stack, or a frame of Python in one. Both words are stored by one instruction. */
 struct inside_stack {
-	__u64 hash;   /* 0: free */
-	__u64 offset; /* offset of a struct ap_stack_record and its frames */
+	__u64 hash; /* 0: free; of a frame of Python its id */
+	/* Offset of a struct ap_stack_record and its frames, or of a struct ap_python_record and its texts. */
+	__u64 offset;
 };
 
 /* Offsets in the file of unwind tables. */

@@ -22,6 +22,7 @@ enum ap_record_type {
 	AP_RECORD_KEY,
 	AP_RECORD_SPACE,
 	AP_RECORD_MAPPING,
+	AP_RECORD_PYTHON,
 };
 
 enum ap_process_event {
@@ -81,6 +82,20 @@ struct ap_stack_record {
 	__u32 process;
 	__u32 end; /* enum ap_stack_end */
 };
+
+/* Names and line of a frame of Python, in UTF-8. @n_name bytes with the qualified name of the function and @n_file with
+ * the path of its file, as the interpreter has it, follow. */
+struct ap_python_record {
+	__u32 type;
+	__u32 line; /* 0: unknown */
+	__u64 id;   /* a hash of all that is said here, below 2^63; not 0 */
+	__u16 n_name, n_file;
+	__u32 pad; /* 0 */
+};
+
+/* Most bytes of a name and of a path; the rest is cut off. */
+#define AP_PYTHON_NAME_BYTES 255
+#define AP_PYTHON_FILE_BYTES 511
 
 /* User-stack snapshot of a call whose stack the tables could not unwind. @n_bytes of stack from
  * registers[SP] on follow. */

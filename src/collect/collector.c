@@ -484,6 +484,8 @@ int collector__handle_record(struct collector *collector, const void *record, si
 		    size < sizeof(*stack) + stack->n_frames * sizeof(struct ap_frame))
 			return 0;
 		return collector__handle_stack(collector, stack);
+	case AP_RECORD_PYTHON:
+		return collector__handle_python(collector, record, size);
 	case AP_RECORD_COUNT:
 		if (size < sizeof(*count))
 			return 0;

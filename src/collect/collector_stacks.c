@@ -75,6 +75,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	size_t index = 0;
 	int err;
 
+	if (frame->flags & AP_FRAME_PYTHON)
+		return collector__add_python_frame(collector, offset, id);
 	if (frame->module && frame->module <= collector->n_kernel_modules)
 		index = collector->module_by_kernel_id[frame->module - 1];
 	if (index) {

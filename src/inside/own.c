@@ -11,6 +11,7 @@
 #include "interface_abi.h"
 #include "memory.h"
 #include "objects.h"
+#include "python.h"
 #include "stubs.h"
 #include "sys.h"
 #include "words.h"
@@ -484,6 +485,7 @@ static void update(bool is_late, const struct objects_changes *changes)
 	known.is_complete = is_settled;
 	find_allocators();
 	note_returning();
+	python__look();
 	if (own_functions.n_allocating || counted__any() || words__are_bound() || domains__any())
 		patch_objects(is_late, is_settled);
 }

@@ -15,6 +15,7 @@
 #include "objects.h"
 #include "output.h"
 #include "own.h"
+#include "python.h"
 #include "regions.h"
 #include "sys.h"
 #include "thread_names.h"
@@ -214,6 +215,7 @@ static void take_settings(struct inside_header *header)
 	process.recorded = process.mode == INSIDE_COUNT ? 0 : header->settings.recorded;
 	counted__begin();
 	domains__begin();
+	python__want(process.has_stacks);
 }
 
 static bool begin_program(enum inside_birth birth)

@@ -6,6 +6,7 @@
 
 #include "counting.h"
 #include "memory.h"
+#include "python.h"
 #include "record_abi.h"
 #include "walk.h"
 
@@ -49,26 +50,10 @@ void stacks__forget(void)
 	memset(&stacks, 0, sizeof(stacks));
 }
 
-/* Copies the frames to shared memory. Returns their offset, or 0 if there is no room. */
-static __u64 write_frames(const struct walker *walker, __u64 hash)
-{
-	struct ap_stack_record *record;
-	__u64 offset;
+/* What is stored under a hash: a stack or a frame of Python. Returns its offset, or 0 if there is no room. */
+typedef __u64 (*write_fn)(const void *what, __u64 hash);
 
-	record = memory__take(sizeof(*record) + walker->n * sizeof(struct ap_frame), &offset);
-	if (!record)
-		return 0;
-	*record = (struct ap_stack_record){
-		.type = AP_RECORD_STACK,
-		.stack = hash,
-		.process = process.program,
-		.end = walker->end,
-	};
-	record->n_frames = walker__frames(walker, (struct ap_frame *)(record + 1));
-	return offset;
-}
-
-__u64 stacks__publish(const struct walker *walker, __u64 hash)
+static __u64 publish(__u64 hash, write_fn write, const void *what)
 {
 	struct inside_stack value = { .hash = hash };
 
@@ -91,7 +76,7 @@ __u64 stacks__publish(const struct walker *walker, __u64 hash)
 			if (__atomic_load_n(n, __ATOMIC_RELAXED) > mask / 2)
 				break;
 			if (!value.offset)
-				value.offset = write_frames(walker, hash);
+				value.offset = write(what, hash);
 			if (!value.offset)
 				return 0;
 			/* One instruction writes both words, so that a process that is killed
@@ -105,6 +90,69 @@ __u64 stacks__publish(const struct walker *walker, __u64 hash)
 		}
 	}
 	return 0;
+}
+
+static __u64 write_names(const void *what, __u64 hash)
+{
+	const struct python_names *names = what;
+	struct ap_python_record *record;
+	__u64 offset;
+	char *text;
+
+	record = memory__take(sizeof(*record) + names->n_name + names->n_file, &offset);
+	if (!record)
+		return 0;
+	*record = (struct ap_python_record){
+		.type = AP_RECORD_PYTHON,
+		.line = names->line,
+		.id = hash,
+		.n_name = names->n_name,
+		.n_file = names->n_file,
+	};
+	text = (char *)(record + 1);
+	memcpy(text, names->name, names->n_name);
+	memcpy(text + names->n_name, names->file, names->n_file);
+	return offset;
+}
+
+/* Stores what the stack's frames of Python are called. Those whose names find no room are missing in the recording. */
+static void publish_python(const struct walker *walker)
+{
+	const struct python_names *names;
+
+	for (__u32 i = 0; (names = python__names(walker, i)); i++)
+		(void)publish(names->id, write_names, names);
+}
+
+/* Copies the frames to shared memory. */
+static __u64 write_frames(const void *what, __u64 hash)
+{
+	const struct walker *walker = what;
+	bool has_python = unlikely(walker->python && walker->python->is_used);
+	__u32 n = has_python ? python__frames(walker, NULL, NULL) : walker->n;
+	struct ap_stack_record *record;
+	__u64 offset;
+
+	if (has_python)
+		publish_python(walker);
+	record = memory__take(sizeof(*record) + n * sizeof(struct ap_frame), &offset);
+	if (!record)
+		return 0;
+	*record = (struct ap_stack_record){
+		.type = AP_RECORD_STACK,
+		.stack = hash,
+		.process = process.program,
+		.end = walker->end,
+	};
+	record->n_frames =
+		has_python ? python__frames(walker, (struct ap_frame *)(record + 1), &record->end)
+			   : walker__frames(walker, (struct ap_frame *)(record + 1));
+	return offset;
+}
+
+__u64 stacks__publish(const struct walker *walker, __u64 hash)
+{
+	return publish(hash, write_frames, walker);
 }
 
 static __u64 count_hash(const void *entry)
@@ -151,6 +199,9 @@ static inline struct inside_count *find_count(struct thread *thread, __u64 stack
 __u64 stacks__walk(struct thread *thread, const __u64 *frame)
 {
 	__u64 hash = walker__walk(thread->walker, frame[1], frame__sp(frame), frame[0]);
+
+	if (unlikely(python_is_there))
+		hash = python__walk(thread->walker, hash);
 
 	/* 0 marks a free slot. */
 	return likely(hash) ? hash : 1;

@@ -80,7 +80,8 @@ struct walker {
 	struct stack_range range, own;
 	struct no_code no_code;
 	__u64 left_sp, goroutine_sp;
-	__u32 own_module; /* module whose frames walker__frames() leaves out; 0: none */
+	struct python_stack *python; /* NULL: there has been no frame of Python */
+	__u32 own_module;	     /* module whose frames walker__frames() leaves out; 0: none */
 	__u32 pad;
 	struct known_code known[KNOWN_CODES];
 	/* How many of the outermost steps repeat if the words that they read are unchanged: step i

@@ -173,6 +173,7 @@ int preload__take_refused(struct preload *preload, preload_take_fn take, void *c
 typedef int (*preload_module_fn)(void *context, const struct ap_module_record *record,
 				 const char *path);
 typedef int (*preload_stack_fn)(void *context, const struct ap_stack_record *record);
+typedef int (*preload_python_fn)(void *context, const struct ap_python_record *record);
 /* @thread is a number for the thread that counts, which threads that take over its counters keep. */
 typedef int (*preload_count_fn)(void *context, __u32 thread, const struct ap_count_key *key,
 				const struct ap_count *count);
@@ -204,6 +205,9 @@ int preload__write_table(void *preload, enum unwind_map map, __u32 index, const 
  * numbers of preload__take_modules() and preload__announce(). Returns 0, a negative errno, or
  * @fn's result. */
 int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context);
+
+/* Calls @fn with the names of each frame of Python in these stacks; they may come twice. */
+int preload__read_python(const struct preload *preload, preload_python_fn fn, void *context);
 
 /* Calls @fn with each thread's counters by stack and function. key.process is the index of the
  * program plus 1. */

@@ -363,6 +363,14 @@ struct reading_stacks {
 	bool is_damaged; /* a stack has a frame of a file that does not exist */
 };
 
+static int handle_python(void *context, const struct ap_python_record *record)
+{
+	struct preload_engine *engine = context;
+
+	return collector__handle_record(engine->collector, record,
+					sizeof(*record) + record->n_name + record->n_file);
+}
+
 static bool has_modules(const struct preload *preload, const struct ap_stack_record *record)
 {
 	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
@@ -401,8 +409,9 @@ int preload_engine__read_stack(struct preload_engine *engine, const struct insid
 int preload_engine__read_stacks(struct preload_engine *engine)
 {
 	struct reading_stacks reading = { .engine = engine };
+	int err = preload__read_stacks(engine->preload, handle_stack, &reading);
 
-	return preload__read_stacks(engine->preload, handle_stack, &reading);
+	return err ? err : preload__read_python(engine->preload, handle_python, engine);
 }
 
 static int collect_stacks(struct preload_engine *engine)

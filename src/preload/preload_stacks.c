@@ -13,6 +13,19 @@ struct stack_buffer {
 	struct ap_frame frames[AP_MAX_DEPTH];
 };
 
+struct python_buffer {
+	struct ap_python_record record;
+	char text[AP_PYTHON_NAME_BYTES + AP_PYTHON_FILE_BYTES];
+};
+
+/* Returns the type of what a slot has; AP_RECORD_STACK if it cannot be read. */
+static __u32 type_of(struct reader *reader, const struct inside_stack *slot)
+{
+	__u32 type;
+
+	return reader__get(reader, slot->offset, &type, sizeof(type)) ? type : AP_RECORD_STACK;
+}
+
 /* Passes the stack on that the slot has. */
 static int read_stack(struct reader *reader, const struct inside_stack *slot,
 		      struct stack_buffer *buffer, preload_stack_fn fn, void *context)
@@ -31,7 +44,7 @@ static int read_stack(struct reader *reader, const struct inside_stack *slot,
 			 record->n_frames * sizeof(buffer->frames[0])))
 		return 0;
 	for (__u32 i = 0; i < record->n_frames; i++) {
-		buffer->frames[i].flags &= AP_FRAME_INTERRUPTED | AP_FRAME_WITHIN;
+		buffer->frames[i].flags &= AP_FRAME_INTERRUPTED | AP_FRAME_WITHIN | AP_FRAME_PYTHON;
 		if (buffer->frames[i].module >= UNWIND_MAX_MODULES) {
 			reader->n_damaged++;
 			return 0;
@@ -51,35 +64,87 @@ int preload__read_stack(const struct preload *preload, const struct inside_recor
 	return err ? err : read_stack(&reader, &slot, &buffer, fn, context);
 }
 
-int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context)
+struct reading {
+	struct reader reader;
+	struct stack_buffer stack;
+	struct python_buffer python;
+	/* One of them is NULL: only what the other wants is read. */
+	preload_stack_fn take_stack;
+	preload_python_fn take_python;
+	void *context;
+};
+
+static int read_python(struct reading *reading, const struct inside_stack *slot)
+{
+	struct ap_python_record *record = &reading->python.record;
+
+	if (!reader__get(&reading->reader, slot->offset, record, sizeof(*record)))
+		return 0;
+	if (record->id != slot->hash || record->id >> 63 || record->n_name > AP_PYTHON_NAME_BYTES ||
+	    record->n_file > AP_PYTHON_FILE_BYTES) {
+		reading->reader.n_damaged++;
+		return 0;
+	}
+	if (!reader__get(&reading->reader, slot->offset + sizeof(*record), reading->python.text,
+			 record->n_name + record->n_file))
+		return 0;
+	return reading->take_python(reading->context, record);
+}
+
+static int read_slot(struct reading *reading, const struct inside_stack *slot)
+{
+	bool is_python;
+
+	if (!slot->hash)
+		return 0;
+	is_python = type_of(&reading->reader, slot) == AP_RECORD_PYTHON;
+	if (is_python)
+		return reading->take_python ? read_python(reading, slot) : 0;
+	return reading->take_stack ? read_stack(&reading->reader, slot, &reading->stack,
+						reading->take_stack, reading->context)
+				   : 0;
+}
+
+static int read_slots(struct reading *reading, const struct preload *preload)
 {
 	const size_t slots_at_once = 1 << INSIDE_FIRST_STACKS;
-	struct stack_buffer *buffer = malloc(sizeof(*buffer));
 	struct inside_stack *slots = malloc(slots_at_once * sizeof(*slots));
-	struct reader reader = { 0 };
-	int err = buffer && slots ? reader__begin(&reader, preload) : -ENOMEM;
+	struct reader *reader = &reading->reader;
+	int err = slots ? reader__begin(reader, preload) : -ENOMEM;
 
 	for (int table = 0; table < INSIDE_STACK_TABLES && !err; table++) {
-		__u64 offset = reader.header.stacks[table];
+		__u64 offset = reader->header.stacks[table];
 
 		for (__u32 part = 0; offset && part < 1U << table && !err; part++) {
 			__u64 begin = offset + part * slots_at_once * sizeof(*slots);
 
-			if (reader__next_data(&reader, begin,
+			if (reader__next_data(reader, begin,
 					      begin + slots_at_once * sizeof(*slots)) >=
 			    begin + slots_at_once * sizeof(*slots))
 				continue;
-			if (!reader__get(&reader, offset + part * slots_at_once * sizeof(*slots),
+			if (!reader__get(reader, offset + part * slots_at_once * sizeof(*slots),
 					 slots, slots_at_once * sizeof(*slots)))
 				break;
 			for (size_t i = 0; i < slots_at_once && !err; i++)
-				if (slots[i].hash)
-					err = read_stack(&reader, &slots[i], buffer, fn, context);
+				err = read_slot(reading, &slots[i]);
 		}
 	}
 	free(slots);
-	free(buffer);
 	return err;
+}
+
+int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context)
+{
+	struct reading reading = { .take_stack = fn, .context = context };
+
+	return read_slots(&reading, preload);
+}
+
+int preload__read_python(const struct preload *preload, preload_python_fn fn, void *context)
+{
+	struct reading reading = { .take_python = fn, .context = context };
+
+	return read_slots(&reading, preload);
 }
 
 struct read_count {

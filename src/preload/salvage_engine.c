@@ -153,6 +153,8 @@ static int take_stack(void *context, const struct ap_stack_record *record)
 	for (__u32 i = 0; i < record->n_frames; i++) {
 		struct ap_frame *frame = &copy.frames[i];
 
+		if (frame->flags & AP_FRAME_PYTHON)
+			continue;
 		if (!frame->module)
 			frame->module = NO_MODULE;
 		else if (frame->module < INSIDE_FIRST_MODULE)
@@ -163,6 +165,14 @@ static int take_stack(void *context, const struct ap_stack_record *record)
 			frame->module = NO_MODULE;
 	}
 	return collector__handle_record(reading->engine->base.collector, &copy, size);
+}
+
+static int take_python(void *context, const struct ap_python_record *record)
+{
+	const struct reading *reading = context;
+
+	return collector__handle_record(reading->engine->base.collector, record,
+					sizeof(*record) + record->n_name + record->n_file);
 }
 
 static int take_count(void *context, __u32 thread, const struct ap_count_key *key,
@@ -190,6 +200,8 @@ static int read_counts(struct salvage_engine *engine, size_t index)
 
 	if (!err)
 		err = preload__read_stacks(reading.file->preload, take_stack, &reading);
+	if (!err)
+		err = preload__read_python(reading.file->preload, take_python, &reading);
 	if (!err && !engine->base.live)
 		err = preload__read_counts(reading.file->preload, take_count, &reading);
 	return err;

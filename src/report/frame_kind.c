@@ -130,6 +130,17 @@ static enum frame_kind kind_of_jit(const char *name, const char *source)
 	return FRAME_KIND_OWN;
 }
 
+/* Frames of the module that src/collect/collector_python.c has made. */
+static enum frame_kind kind_of_python(const char *source)
+{
+	if (!*source)
+		return FRAME_KIND_MISSING;
+	if (begins(source, runtime_code, ARRAY_SIZE(runtime_code)))
+		return FRAME_KIND_RUNTIME;
+	return contains(source, python_code, ARRAY_SIZE(python_code)) ? FRAME_KIND_LIBRARY
+								      : FRAME_KIND_OWN;
+}
+
 static enum frame_kind kind_in_file(const char *name, const char *module, const char *source)
 {
 	const char *base = path__name(module);
@@ -149,9 +160,14 @@ static enum frame_kind kind_in_file(const char *name, const char *module, const 
 enum frame_kind frame_kind__of(const struct frame_code *code)
 {
 	const char *source = code->source ?: "";
-	enum frame_kind kind = code->module ? kind_in_file(code->name, code->module, source)
-					    : kind_of_jit(code->name, source);
+	enum frame_kind kind;
 
+	if (!code->module)
+		kind = kind_of_jit(code->name, source);
+	else if (!strcmp(code->module, "[Python]"))
+		kind = kind_of_python(source);
+	else
+		kind = kind_in_file(code->name, code->module, source);
 	if (kind != FRAME_KIND_OWN)
 		return kind;
 	/* Such a function is, for example, an inner one of the C++ library. */

@@ -17,15 +17,22 @@
 
 /* Demangles the names of a profile's functions. */
 
+static bool is_usable(const struct profile_module *module)
+{
+	/* Pseudo files such as [vdso] are named during the recording or never. */
+	return *module->path == '/';
+}
+
 /* Sets @linked[id - 1] of each function that has a frame in a file. Functions of perf maps alone
- * have names, not symbols, except those that runtimes compile from programs of other languages
+ * and of Python have names, not symbols, except those that runtimes compile from programs of other languages
  * (WebAssembly). */
 static void find_linked(const struct profile *profile, bool *linked)
 {
 	for (size_t i = 0; i < profile->n_frames; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
+		bool is_in_file = frame->module && is_usable(&profile->modules[frame->module - 1]);
 
-		for (__u32 j = 0; frame->module && j < frame->n_lines; j++)
+		for (__u32 j = 0; is_in_file && j < frame->n_lines; j++)
 			linked[frame->lines[j].function - 1] = true;
 	}
 }
@@ -239,12 +246,6 @@ struct saved {
 	struct saved_lines *lines; /* by frame id - 1 */
 	struct saved_text *texts;  /* by module id - 1 */
 };
-
-static bool is_usable(const struct profile_module *module)
-{
-	/* Pseudo files such as [vdso] are named during the recording or never. */
-	return *module->path == '/';
-}
 
 static int add_module(struct profile *profile, struct symbols *symbols,
 		      const struct profile_module *module,

@@ -25,6 +25,14 @@ static int take_stack(void *context, const struct ap_stack_record *record)
 	return 0;
 }
 
+static int take_python(void *context, const struct ap_python_record *record)
+{
+	FUZZ_CHECK(record->n_name <= AP_PYTHON_NAME_BYTES &&
+		   record->n_file <= AP_PYTHON_FILE_BYTES);
+	FUZZ_CHECK(!(record->id >> 63));
+	return 0;
+}
+
 static int take_count(void *context, __u32 thread, const struct ap_count_key *key,
 		      const struct ap_count *count)
 {
@@ -111,6 +119,7 @@ static void read_all(struct preload *preload)
 	preload__take_refused(preload, take_refused, NULL);
 	preload__take_modules(preload, take_module, NULL);
 	preload__read_stacks(preload, take_stack, NULL);
+	preload__read_python(preload, take_python, NULL);
 	preload__read_counts(preload, take_count, NULL);
 	preload__read_blocks(preload, take_block, NULL, NULL);
 	preload__read_lifetimes(preload, take_lifetime, NULL);

@@ -73,6 +73,15 @@ static void test_kinds(void **state)
 		{ "parse", "/home/me/site-packages-of-mine/app", "/home/me/my_node_modules/a.c",
 		  FRAME_KIND_OWN },
 		{ "Ljava/util/HashMap;::resize", NULL, NULL, FRAME_KIND_RUNTIME },
+		/* As the interpreter has them. */
+		{ "Interpreter.run", "[Python]", "/home/me/app.py", FRAME_KIND_OWN },
+		{ "JSONDecoder.decode", "[Python]", "/usr/lib/python3.11/json/decoder.py",
+		  FRAME_KIND_LIBRARY },
+		{ "get", "[Python]", "/home/me/v/lib/python3.13/site-packages/requests/api.py",
+		  FRAME_KIND_LIBRARY },
+		{ "_find_and_load", "[Python]", "<frozen importlib._bootstrap>",
+		  FRAME_KIND_RUNTIME },
+		{ "[Python frames missing]", "[Python]", NULL, FRAME_KIND_MISSING },
 	};
 
 	(void)state;

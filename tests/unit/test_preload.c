@@ -352,6 +352,14 @@ static int check_stack(void *context, const struct ap_stack_record *record)
 	return 0;
 }
 
+static int check_python(void *context, const struct ap_python_record *record)
+{
+	assert_true(record->n_name <= AP_PYTHON_NAME_BYTES &&
+		    record->n_file <= AP_PYTHON_FILE_BYTES);
+	assert_int_equal(record->id >> 63, 0);
+	return 0;
+}
+
 static int check_count(void *context, __u32 thread, const struct ap_count_key *key,
 		       const struct ap_count *count)
 {
@@ -442,6 +450,7 @@ static void read_all(struct preload *preload)
 	preload__take_refused(preload, check_refused, NULL);
 	preload__take_modules(preload, check_module, NULL);
 	preload__read_stacks(preload, check_stack, NULL);
+	preload__read_python(preload, check_python, NULL);
 	preload__read_counts(preload, check_count, NULL);
 	preload__read_blocks(preload, check_block, NULL, NULL);
 	preload__read_lifetimes(preload, check_lifetime, NULL);

@@ -86,6 +86,7 @@ struct collector {
 	struct table_loader *tables;
 	struct dump_unwinder *unwinder;
 	struct jit_names *jit_names;
+	__u32 python; /* profile id of the module that frames of Python are in; 0: none yet */
 	struct pending_dump *dumps, **dumps_end;
 	__u64 mappings_known_ns; /* CLOCK_MONOTONIC; all mapping events before it have been read */
 	__u64 settled_ns;	 /* CLOCK_MONOTONIC of the last flush that left no stack dump */
@@ -137,6 +138,13 @@ int collector__queue_dump(struct collector *collector, const struct ap_dump_reco
 			  size_t size);
 
 int collector__handle_stack(struct collector *collector, const struct ap_stack_record *record);
+
+/* Adds a frame of Python to the profile; @id is as in struct ap_python_record, or 0. */
+int collector__add_python_frame(struct collector *collector, __u64 id, __u32 *frame);
+
+/* Handles the names of one. */
+int collector__handle_python(struct collector *collector, const struct ap_python_record *record,
+			     size_t size);
 
 /* Returns the profile's stack id; 0 if the stack is unknown. */
 __u32 collector__key_stack(struct collector *collector, const struct ap_count_key *key);
