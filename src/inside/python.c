@@ -13,6 +13,8 @@
 #define MOST_INTERPRETERS 64
 #define MOST_THREADS	  65536
 #define MOST_FRAMES	  8192
+/* How long bytecode may be. */
+#define MOST_POSITION (1 << 30)
 /* How far the key may be from where it was in the release that the table was made from. */
 #define KEY_MOVES 1024
 /* Keys of thread-specific data are below this (PTHREAD_KEYS_MAX). */
@@ -32,6 +34,8 @@ static struct {
 	__u32 generation; /* code__generation() when the runtime was there */
 	__u32 n_tries;	  /* to find key_at */
 	__u32 is_proven;  /* a stack was read without a doubt: the layout is right */
+	/* Whether the interpreters are ending, or have, and how often they have begun again since: then they number anew. */
+	__u32 is_over, n_ended;
 } python;
 
 bool python_is_there;
@@ -156,21 +160,19 @@ struct python_walk {
 	struct python_stack *stack;
 	__u32 step; /* all steps from this index on have been looked at */
 	__u64 thread;
+	bool is_numbered; /* stack->known is of the thread's interpreter */
 };
 
-/* Reads a word of a thread's state or of a frame. Those of a thread that does not hold the interpreter's lock may be unmapped at
- * any time while the interpreter ends, so they are copied. */
-static bool load(struct python_walk *walk, __u64 address, __u64 *value)
+static __attribute__((noinline)) bool load_copy(struct python_stack *stack, __u64 address,
+						__u64 *value)
 {
-	struct python_stack *stack = walk->stack;
 	__u64 at = address - stack->copy_start;
-	long size;
 
-	if (walk->reader.is_safe)
-		return python_reader__load(&walk->reader, address, value);
 	if (address & 7 || address < LEAST_PAGE)
 		return false;
 	if (at >= stack->copy_bytes || stack->copy_bytes - at < sizeof(*value)) {
+		long size;
+
 		/* Outer frames are mostly at lower addresses. */
 		stack->copy_start = address - sizeof(stack->copy) + 128;
 		size = memory__read_some(stack->copy_start, stack->copy, sizeof(stack->copy));
@@ -187,14 +189,21 @@ static bool load(struct python_walk *walk, __u64 address, __u64 *value)
 	return true;
 }
 
-static bool load_part(struct python_walk *walk, __u64 address, __u32 size, __u32 *value)
+/* Reads a word of a thread's state or of a frame. Those of a thread that does not hold the interpreter's lock may be unmapped at
+ * any time while the interpreter ends, so they are copied. */
+static inline bool load(struct python_walk *walk, __u64 address, __u64 *value)
+{
+	return likely(walk->reader.is_safe) ? python_reader__load(&walk->reader, address, value)
+					    : load_copy(walk->stack, address, value);
+}
+
+static inline bool load_part(struct python_walk *walk, __u64 address, __u32 size, __u32 *value)
 {
 	__u64 word;
 
 	if (!load(walk, address & ~7ULL, &word))
 		return false;
-	word >>= 8 * (address & 7);
-	*value = size == 1 ? (__u8)word : (__u32)word;
+	*value = python_word__part(word, address, size);
 	return true;
 }
 
@@ -207,11 +216,18 @@ static bool load_part(struct python_walk *walk, __u64 address, __u32 size, __u32
 static __u64 current_thread(struct python_walk *walk)
 {
 	const struct python_layout *layout = &python.layout;
-	__u64 thread = specific((const struct key *)(python.runtime + python.key_at));
+	const struct key *key = (const struct key *)(python.runtime + python.key_at);
+	__u64 thread = specific(key);
 	__u64 ends = stack__word(python.runtime + layout->finalizing), owner, word;
 	__u32 tid;
 
 	walk->stack->copy_bytes = 0;
+	if (unlikely(ends || key->is_initialized != 1)) {
+		python.is_over = 1;
+	} else if (unlikely(python.is_over)) {
+		python.n_ended++;
+		python.is_over = 0;
+	}
 	if (ends && ends != thread)
 		return 0;
 	if (layout->gil_owner) {
@@ -242,38 +258,74 @@ static __s32 find_step(struct python_walk *walk, __u64 address)
 	return -1;
 }
 
+/* Finds the id of a frame; 0: it is left out. Returns false if it cannot be read. */
+static __attribute__((noinline)) bool find_id(struct python_walk *walk, struct python_frame *frame)
+{
+	const struct python_layout *layout = &python.layout;
+	__u64 type, n, name, file;
+	__u32 first_line;
+
+	if (!python_reader__load(&walk->reader, frame->code + layout->type, &type) ||
+	    type != python.code_type ||
+	    !python_reader__load(&walk->reader, frame->code + layout->size, &n) ||
+	    frame->position & 1 || frame->position > 2 * n)
+		return false;
+	/* The interpreter has a frame that only tidies up behind __init__, which nobody has written. */
+	if (python_reader__load(&walk->reader, frame->code + layout->name, &name) &&
+	    python_reader__load(&walk->reader, frame->code + layout->file, &file) && name == file &&
+	    python_reader__load_part(&walk->reader, frame->code + layout->first_line, 4,
+				     &first_line) &&
+	    !first_line)
+		return true;
+	return python_code__id(&walk->reader, frame);
+}
+
+/* Does the same for a code object that can have been replaced by another one at its address only if its number has
+ * changed. */
+static bool find_known_id(struct python_walk *walk, struct python_frame *frame)
+{
+	__u64 slot = (frame->code + frame->position) * 0x9e3779b97f4a7c15ULL >> PYTHON_KNOWN_AT;
+	struct python_known *known = &walk->stack->known[slot];
+	__u32 number = 0;
+
+	if (!walk->is_numbered ||
+	    !python_reader__load_part(&walk->reader, frame->code + python.layout.number, 4,
+				      &number) ||
+	    !number)
+		return find_id(walk, frame);
+	if (likely(known->code == frame->code && known->position == frame->position &&
+		   known->number == number)) {
+		frame->id = known->id;
+		return true;
+	}
+	if (!find_id(walk, frame))
+		return false;
+	*known = (struct python_known){ frame->code, frame->id, frame->position, number };
+	return true;
+}
+
 /* Adds a frame, if there is room. Returns false if it cannot be read. */
 static bool add_frame(struct python_walk *walk, __u64 address, __u64 code)
 {
 	const struct python_layout *layout = &python.layout;
 	struct python_stack *stack = walk->stack;
 	struct python_frame *frame = &stack->frames[stack->n];
-	__u64 instruction, type, n, name, file;
-	__u32 first_line;
+	__u64 instruction;
 
 	if (stack->n >= walk->walker->max_depth || stack->n >= AP_MAX_DEPTH)
 		return true;
-	if (!load(walk, address + layout->instruction, &instruction) ||
-	    !python_reader__load(&walk->reader, code + layout->type, &type) ||
-	    type != python.code_type ||
-	    !python_reader__load(&walk->reader, code + layout->size, &n))
+	if (!load(walk, address + layout->instruction, &instruction))
 		return false;
 	instruction -= code + layout->bytecode - 2;
-	if (instruction & 1 || instruction > 2 * n)
+	if (instruction > MOST_POSITION)
 		return false;
-	/* The interpreter has a frame that only tidies up behind __init__, which nobody has written. */
-	if (python_reader__load(&walk->reader, code + layout->name, &name) &&
-	    python_reader__load(&walk->reader, code + layout->file, &file) && name == file &&
-	    python_reader__load_part(&walk->reader, code + layout->first_line, 4, &first_line) &&
-	    !first_line)
-		return true;
 	*frame = (struct python_frame){ .code = code, .position = instruction };
 	/* Recursion is often deep. */
 	if (stack->n && frame[-1].code == code && frame[-1].position == instruction)
 		frame->id = frame[-1].id;
-	else if (!python_code__id(&walk->reader, frame))
+	else if (!find_known_id(walk, frame))
 		return false;
-	stack->n++;
+	stack->n += frame->id != 0;
 	return true;
 }
 
@@ -286,6 +338,23 @@ static bool place(struct python_walk *walk, __u32 first, __u64 address)
 	for (__u32 i = first; i < stack->n && step >= 0; i++)
 		stack->frames[i].step = step;
 	return step >= 0;
+}
+
+/* Interpreters number their code objects each for itself. */
+static void know_interpreter(struct python_walk *walk)
+{
+	const struct python_layout *layout = &python.layout;
+	struct python_stack *stack = walk->stack;
+	__u64 interpreter, id = 0;
+
+	walk->is_numbered = layout->number && walk->reader.is_safe &&
+			    load(walk, walk->thread + layout->interpreter, &interpreter) &&
+			    load(walk, interpreter + layout->interpreter_id, &id);
+	id = (id + 1) << 16 | (__u16)python.n_ended;
+	if (!walk->is_numbered || stack->interpreter == id)
+		return;
+	memset(stack->known, 0, sizeof(stack->known));
+	stack->interpreter = id;
 }
 
 /* Adds all frames of which it is certain to which step they belong. */
@@ -374,8 +443,10 @@ __u64 python__walk(struct walker *walker, __u64 hash)
 	walk.stack = walker->python;
 	walk.stack->n = 0;
 	walk.thread = is_interrupted_somewhere ? 0 : current_thread(&walk);
-	if (walk.thread)
+	if (walk.thread) {
+		know_interpreter(&walk);
 		add_frames(&walk);
+	}
 	/* A part of the loop's code may lie elsewhere, so frames may be there without it. */
 	walk.stack->is_used = has_loop || walk.stack->n;
 	if (!walk.stack->is_used)

@@ -10,6 +10,7 @@
 
 #include "abi.h"
 #include "record_abi.h"
+#include "stack.h"
 #include "sys.h"
 #include "walk.h"
 
@@ -32,10 +33,22 @@ struct python_names {
 /* Words that were read from memory that another thread may unmap. */
 #define PYTHON_COPY_WORDS 256
 
+/* A frame whose id is known, in an interpreter that numbers its code objects. */
+struct python_known {
+	__u64 code, id; /* id 0: the frame is left out */
+	__u32 position, number;
+};
+
+/* How many are known: one for each value that the bits of a hash from PYTHON_KNOWN_AT on can have. */
+#define PYTHON_KNOWN	(1 << (64 - PYTHON_KNOWN_AT))
+#define PYTHON_KNOWN_AT 55
+
 /* The frames of Python in a walker's last stack, innermost first. A walker has one from when its thread first runs in an
  * interpreter. */
 struct python_stack {
-	bool is_used; /* the stack has frames of Python, or lacks some */
+	bool is_used;	   /* the stack has frames of Python, or lacks some */
+	__u64 interpreter; /* of which @known is, a number; 0: of none yet */
+	struct python_known known[PYTHON_KNOWN];
 	__u64 copy_start, copy_bytes;
 	__u64 copy[PYTHON_COPY_WORDS];
 	struct python_names names; /* of the frame that is being stored */
@@ -77,10 +90,34 @@ struct python_reader {
 	__u64 file, file_hash;
 };
 
-bool python_reader__load(const struct python_reader *reader, __u64 address, __u64 *value);
-/* The same for 4 bytes and for 1. */
-bool python_reader__load_part(const struct python_reader *reader, __u64 address, __u32 size,
-			      __u32 *value);
+static inline bool python_reader__load(const struct python_reader *reader, __u64 address,
+				       __u64 *value)
+{
+	if (unlikely(address & 7 || address < LEAST_PAGE))
+		return false;
+	if (unlikely(!reader->is_safe))
+		return memory__read_kept(address, value);
+	*value = stack__word(address);
+	return true;
+}
+
+/* Returns the 4 bytes or the 1 byte at @address, of the word around it. */
+static inline __u32 python_word__part(__u64 word, __u64 address, __u32 size)
+{
+	word >>= 8 * (address & 7);
+	return size == 1 ? (__u8)word : (__u32)word;
+}
+
+static inline bool python_reader__load_part(const struct python_reader *reader, __u64 address,
+					    __u32 size, __u32 *value)
+{
+	__u64 word;
+
+	if (!python_reader__load(reader, address & ~7ULL, &word))
+		return false;
+	*value = python_word__part(word, address, size);
+	return true;
+}
 
 /* Finds the id of a frame, which its names and its line decide. Returns false if the code object cannot be read. */
 bool python_code__id(struct python_reader *reader, struct python_frame *frame);

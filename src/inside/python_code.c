@@ -21,28 +21,6 @@ static const struct kept_table known_prefixes = { prefixes, PREFIX_SHIFT, 8 };
 
 static __u32 generation;
 
-bool python_reader__load(const struct python_reader *reader, __u64 address, __u64 *value)
-{
-	if (address & 7 || address < LEAST_PAGE)
-		return false;
-	if (!reader->is_safe)
-		return memory__read_kept(address, value);
-	*value = stack__word(address);
-	return true;
-}
-
-bool python_reader__load_part(const struct python_reader *reader, __u64 address, __u32 size,
-			      __u32 *value)
-{
-	__u64 word;
-
-	if (!python_reader__load(reader, address & ~7ULL, &word))
-		return false;
-	word >>= 8 * (address & 7);
-	*value = size == 1 ? (__u8)word : (__u32)word;
-	return true;
-}
-
 /* A string or bytes. */
 struct text {
 	__u64 address;

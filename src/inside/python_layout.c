@@ -44,6 +44,9 @@ static const struct python_layout layouts[] = {
 		.finalizing = 24,
 		.about_key = 1544,
 		.threads = 72,
+		.interpreter_id = 8,
+		.interpreter = 16,
+		.number = 92,
 		.next_thread = 8,
 		.native_id = 144,
 		.attached = 24,
@@ -79,33 +82,26 @@ struct offset {
 	}
 
 static const struct offset offsets[] = {
-	AT(4, finalizing),
-	AT(5, interpreters),
-	AT(9, threads),
-	AT(21, next_thread),
-	AT(23, frame),
-	AT(25, native_id),
-	AT(27, attached),
-	AT(29, previous),
-	AT(30, code),
-	AT(31, instruction),
-	AT(33, owner),
-	AT(35, file),
-	AT(37, name),
-	AT(38, lines),
-	AT(39, first_line),
-	AT(43, bytecode),
-	AT(45, type),
-	AT(65, size),
-	AT(66, data),
-	AT(68, state),
-	AT(69, length),
-	AT(70, ascii),
-	AT(8, next_interpreter),
+	AT(7, interpreter_id), AT(22, interpreter),
+	AT(41, number),	       AT(4, finalizing),
+	AT(5, interpreters),   AT(9, threads),
+	AT(21, next_thread),   AT(23, frame),
+	AT(25, native_id),     AT(27, attached),
+	AT(29, previous),      AT(30, code),
+	AT(31, instruction),   AT(33, owner),
+	AT(35, file),	       AT(37, name),
+	AT(38, lines),	       AT(39, first_line),
+	AT(43, bytecode),      AT(45, type),
+	AT(65, size),	       AT(66, data),
+	AT(68, state),	       AT(69, length),
+	AT(70, ascii),	       AT(8, next_interpreter),
 };
 
 /* How much of each offset is believed. */
 #define MOST_OFFSET (1 << 20)
+
+/* The number of a code object stands in front of the names of its variables, which the interpreter tells. */
+#define NUMBER_BEFORE_NAMES 4
 
 /* In the word behind @status of a thread state is what it was made for, and in the next one whether it is attached. */
 #define STATE_AFTER_STATUS 8
@@ -132,6 +128,7 @@ static bool read_offsets(const __u64 *words, struct python_layout *out)
 		*(__u32 *)((char *)out + offsets[i].in_layout) = value;
 	}
 	out->attached += STATE_AFTER_STATUS;
+	out->number -= NUMBER_BEFORE_NAMES;
 	out->characters = out->ascii + 16;
 	return true;
 }

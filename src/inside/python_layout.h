@@ -16,8 +16,8 @@ struct python_layout {
 	 * version do not share. */
 	__u32 about_key;
 	/* PyInterpreterState, PyThreadState. */
-	__u32 next_interpreter, threads;
-	__u32 next_thread, native_id;
+	__u32 next_interpreter, threads, interpreter_id;
+	__u32 next_thread, native_id, interpreter;
 	/* A thread that may run Python code, so that its state stays: the bits of a 32-bit word that
 	 * are set in its state. 0: gil_owner says so. */
 	__u32 attached, attached_bit;
@@ -32,6 +32,8 @@ struct python_layout {
 	__u32 code, previous, instruction, owner, entry_owner;
 	/* PyCodeObject */
 	__u32 file, name, lines, first_line, bytecode;
+	/* A number of 32 bits that no other code object of the interpreter has had; 0: they have none. */
+	__u32 number;
 	/* Objects: the type; the number of elements; of strings the length, what they are made of, the lowest
 	 * bit of their kind in that, and where the characters are if all are ASCII, and if not; of bytes the data. */
 	__u32 type, size;

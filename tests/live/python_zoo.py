@@ -432,17 +432,18 @@ with open({path!r}, "w") as file:
 
 @shape
 def interpreters():
-    """Those of another interpreter do not know of the frames that called it."""
+    """Those of another interpreter do not know of the frames that called it. Each has the addresses and numbers of the last one."""
     for name in "_interpreters", "_xxsubinterpreters":
         if importlib.util.find_spec(name):
             module = importlib.import_module(name)
             break
     path = os.path.join(directory, "inner")
-    number = module.create()
-    module.run_string(number, INNER.format(first=1_000_003, step=STEP, path=path))
-    module.destroy(number)
-    with open(path) as file:
-        planted.extend(json.load(file))
+    for i in range(5):
+        number = module.create()
+        module.run_string(number, "\n" * i + INNER.format(first=1_000_003 + 10 * i * STEP, step=STEP, path=path))
+        module.destroy(number)
+        with open(path) as file:
+            planted.extend(json.load(file))
 
 
 def main():
