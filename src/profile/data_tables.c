@@ -211,7 +211,9 @@ const struct data_table data_tables[] = {
 	{ "frames",
 	  "Distinct addresses of code. offset is an ELF virtual address of module; where "
 	  "that is 0, no file is known and offset is an address of the process. It is "
-	  "signed as all integers of SQL are. One address may be there several times, with "
+	  "signed as all integers of SQL are. In the module [Python] it is a number that "
+	  "functions of Python have by their names, files and lines; 0 is of frames that "
+	  "are missing. One address may be there several times, with "
 	  "other code in each run. It is a return address, so the call is at the byte "
 	  "before, unless interrupted is 1: then a signal came just there. With "
 	  "tail_call 1 the function did not wait for a call to return but had jumped to"
