@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "profile.h"
+#include "text.h"
 
 /* What the module is called, and what stands for frames that could not be read. */
-#define MODULE	"[Python]"
 #define MISSING "[Python frames missing]"
 
 static int name_frame(struct profile *profile, __u32 frame, const char *name, const char *file,
@@ -28,7 +28,7 @@ int collector__add_python_frame(struct collector *collector, __u64 id, __u32 *fr
 	int err = 0;
 
 	if (!collector->python) {
-		err = profile__add_module(profile, MODULE, "", &collector->python);
+		err = profile__add_module(profile, PROFILE_PYTHON_MODULE, "", &collector->python);
 		if (!err)
 			err = profile__set_module_symbols(profile, collector->python,
 							  "the interpreter");
@@ -44,9 +44,9 @@ int collector__add_python_frame(struct collector *collector, __u64 id, __u32 *fr
 /* Copies text of a process, without what is unsafe on a terminal. */
 static void copy_text(char *out, const char *text, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		out[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	memcpy(out, text, n);
 	out[n] = '\0';
+	utf8__clean(out);
 }
 
 int collector__handle_python(struct collector *collector, const struct ap_python_record *record,

@@ -660,6 +660,9 @@ int profile__sampled_by_name(const char *name);
 /* Returns the end of stacks called @name, or -ENOENT. */
 int profile__stack_end_by_name(const char *name);
 /* Returns the part of a module's path behind its last slash. */
+/* The path of the module that frames of Python are in, which stand in the place of those of its interpreter. */
+#define PROFILE_PYTHON_MODULE "[Python]"
+
 const char *profile_module__basename(const struct profile_module *module);
 
 #endif

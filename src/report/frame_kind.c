@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "path.h"
+#include "profile.h"
 
 static const char *const allocators[] = {
 	"libjemalloc.", "libtcmalloc", "libmimalloc", "libtbbmalloc",	    "libduma.",
@@ -131,9 +132,9 @@ static enum frame_kind kind_of_jit(const char *name, const char *source)
 }
 
 /* Frames of the module that src/collect/collector_python.c has made. */
-static enum frame_kind kind_of_python(const char *source)
+static enum frame_kind kind_of_python(const char *name, const char *source)
 {
-	if (!*source)
+	if (*name == '[')
 		return FRAME_KIND_MISSING;
 	if (begins(source, runtime_code, ARRAY_SIZE(runtime_code)))
 		return FRAME_KIND_RUNTIME;
@@ -164,8 +165,8 @@ enum frame_kind frame_kind__of(const struct frame_code *code)
 
 	if (!code->module)
 		kind = kind_of_jit(code->name, source);
-	else if (!strcmp(code->module, "[Python]"))
-		kind = kind_of_python(source);
+	else if (!strcmp(code->module, PROFILE_PYTHON_MODULE))
+		kind = kind_of_python(code->name, source);
 	else
 		kind = kind_in_file(code->name, code->module, source);
 	if (kind != FRAME_KIND_OWN)

@@ -19,7 +19,6 @@ enum frame_kind {
 	FRAME_KINDS,
 };
 
-/* The one place that tells own code from others'. */
 struct frame_code {
 	const char *name;   /* of the function, as in the source; "": it has none */
 	const char *module; /* path of the file; NULL: it is in none */
@@ -27,6 +26,7 @@ struct frame_code {
 	bool is_internal; /* allocprof-wrappers(5) has it: it only asks for memory, or is a library's own */
 };
 
+/* Returns the kind. This is the one place that tells own code from others'. */
 enum frame_kind frame_kind__of(const struct frame_code *code);
 /* Returns how little a stack belongs to a frame: to the innermost of those with the least number. An address of a stripped
  * program tells less than a name of a library. */

@@ -66,6 +66,7 @@ static bool match_label(const void *owner, __u32 id, const void *key)
 	const struct stack_label *wanted = key;
 
 	return label->module == wanted->module && label->inlined == wanted->inlined &&
+	       (!wanted->has_kind || label->kind == wanted->kind) &&
 	       !strcmp(label->text, wanted->text);
 }
 
@@ -209,6 +210,8 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 		label.text = mark_tail_call(label.text);
 	look_up(builder, frame, line, location);
 	label.kind = kind_of(builder, frame, line, location);
+	label.has_kind = frame->module && !strcmp(builder->profile->modules[frame->module - 1].path,
+						  PROFILE_PYTHON_MODULE);
 	err = add_label(builder, &label, &location->label);
 	if (!err && builder->view->locations)
 		builder->view->locations[builder->n_locations] = (struct stack_location){

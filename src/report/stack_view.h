@@ -52,6 +52,9 @@ struct stack_label {
 	__u32 module;	/* id of the module; 0: unknown */
 	__u32 function; /* id of the first function with this text; 0: no name */
 	bool inlined;
+	/* Functions of other kinds have labels of their own: each frame has a source file, which
+	 * decides about the kind. */
+	bool has_kind;
 	enum frame_kind kind;
 };
 

@@ -165,6 +165,25 @@ int main(void)
 """
 
 
+SCRIPT = """
+import json
+held = []
+for _ in range(40):
+    held.append(bytearray(1 << 20))
+exec(compile("held.append(bytearray(1 << 22))", "", "exec"))
+"""
+
+
+def test_module_of_the_script_is_own_code(run, allocprof, tmp_path):
+    """Though modules of the interpreter and of libraries run in functions of the same name; and code without the name of a file is not missing."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    run([allocprof, "record", "-q", "--engine=preload", "--live", "-o", tmp_path / "data", "--", PYTHON, tmp_path / "script.py"],
+        {**os.environ, **ENVIRONMENT}, expect=0)
+    report = json.loads(run([allocprof, "report", "--json", tmp_path / "data"], expect=0).stdout)
+    [peak] = [finding for finding in report["findings"] if finding["kind"] == "peak"]
+    assert peak["function"] == "<module>" and peak["bytes"] >= 44 << 20
+
+
 def test_layout_is_that_of_the_headers(run, tmp_path):
     """Of the system's Python."""
     version = "{}.{}".format(*sys.version_info)
