@@ -7,13 +7,13 @@
 #include <stdio.h>
 
 struct event_blocks;
-struct profile;
+struct page_input;
 
 /* The most blocks of a page: they are some 30 bytes each there. */
 #define PAGE_MAX_BLOCKS 10000
 
 /* Writes the columns "<prefix>.blocks.*". @nodes has the node of each count, by its id - 1. Returns 0 or a negative errno. */
-int page_blocks__write(const struct event_blocks *blocks, const struct profile *profile,
+int page_blocks__write(const struct event_blocks *blocks, const struct page_input *input,
 		       const __u32 *nodes, const char *prefix, FILE *to);
 
 #endif

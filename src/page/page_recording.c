@@ -463,8 +463,8 @@ int page_recording__write(const struct page_recording *recording, const char *pr
 			err = write_leaks(&writer, count_nodes(recording));
 	}
 	if (!err && recording->blocks)
-		err = page_blocks__write(recording->blocks, recording->input.profile,
-					 recording->nodes, prefix, to);
+		err = page_blocks__write(recording->blocks, &recording->input, recording->nodes,
+					 prefix, to);
 	free(writer.rows);
 	return err;
 }

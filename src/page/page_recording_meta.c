@@ -223,13 +223,18 @@ static json_object *marks_of(const struct profile *profile)
 	return list;
 }
 
-/* Returns the types to which the rows refer; NULL if none is known. */
+/* Returns the types to which rows and blocks refer, each with whether it is known; NULL if none is. */
 static json_object *types_of(const struct stack_view *view)
 {
 	json_object *list = stack_view__knows_types(view) ? json_object_new_array() : NULL;
 
-	for (size_t i = 0; list && i < view->n_type_names; i++)
-		json_object_array_add(list, json__string(view->type_names[i].name));
+	for (size_t i = 0; list && i < view->n_type_names; i++) {
+		json_object *entry = json_object_new_array();
+
+		json_object_array_add(entry, json__string(view->type_names[i].name));
+		json_object_array_add(entry, json_object_new_boolean(view->type_names[i].is_known));
+		json_object_array_add(list, entry);
+	}
 	return list;
 }
 

@@ -96,7 +96,7 @@ export class BandPanel {
 		return showName({
 			function: () => trie.frames.name[first[key]],
 			stack: () => trie.path(this.chargedTo(key)).slice(-framesInName).reverse().map(name).join(" \u2190 "),
-			type: () => types[key],
+			type: () => types[key][0],
 			thread: () => threads[key][1],
 			process: () => `${processes[key][1]} (${processes[key][0]})`,
 			program: () => processes[key][1],

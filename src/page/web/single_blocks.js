@@ -42,8 +42,6 @@ export class BlockPanel {
 	constructor(trie, recording) {
 		const { blocks } = recording;
 		this.recording = recording;
-		const { node, type } = recording.rows;
-		this.typeOfNode = new Map(recording.meta.types ? Array.from(node, (at, row) => [at, type[row]]) : []);
 		this.search = element("input", {
 			type: "search", placeholder: "An address that they have", input: () => this.list(), "aria-label": "Search an address",
 		});
@@ -84,8 +82,8 @@ export class BlockPanel {
 
 	/** The type of a block, if it is known. */
 	typeOf(i) {
-		const name = this.recording.meta.types[this.typeOfNode.get(this.recording.blocks.node[i])] ?? "";
-		return name.startsWith("[in ") ? "" : name;
+		const [name, isKnown] = this.recording.meta.types[this.recording.blocks.type[i]];
+		return isKnown ? name : "";
 	}
 
 	threadOf(thread, id) {
