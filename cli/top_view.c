@@ -296,21 +296,30 @@ static void print_number(const struct top_view *view, enum top_column column, co
 {
 	char text[64];
 
-	if (!top_view__has(view, column))
-		return;
 	top_view__number(view, &view->rows.total, column, text, sizeof(text));
 	fprintf(to, format, text, view->wish.since_mark ? "" : "/s");
 }
 
 static void print_total(const struct top_view *view, FILE *to)
 {
+	static const struct {
+		enum top_column column;
+		const char *format;
+	} totals[] = {
+		{ TOP_CALLS, "calls %s%s" }, { TOP_BYTES, "bytes %s%s" }, { TOP_LIVE, "live %s" },
+		{ TOP_GROWTH, "growth %s" }, { TOP_PEAK, "peak %s" },
+	};
+	const char *separator = "";
+
 	if (!view->now.profile)
 		return;
-	print_number(view, TOP_CALLS, "calls %s%s", to);
-	print_number(view, TOP_BYTES, ", bytes %s%s", to);
-	print_number(view, TOP_LIVE, ", live %s", to);
-	print_number(view, TOP_GROWTH, ", growth %s", to);
-	print_number(view, TOP_PEAK, ", peak %s", to);
+	for (size_t i = 0; i < ARRAY_SIZE(totals); i++) {
+		if (!top_view__has(view, totals[i].column))
+			continue;
+		fputs(separator, to);
+		print_number(view, totals[i].column, totals[i].format, to);
+		separator = ", ";
+	}
 }
 
 static void print_span(const struct top_view *view, FILE *to)
