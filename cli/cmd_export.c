@@ -249,12 +249,12 @@ static int run_events(const void *context)
 	if (options->format != EXPORT_EVENTS)
 		return OPTIONS_READ;
 	err = event_log_file__open(paths->input, &log_path, &data_path, &log, &error);
-	if (!err)
-		err = event_log_file__read_all(log_path, &known, &error);
 	if (!err && options->backtrace >= BACKTRACE_NAME)
 		names = read_names(data_path, log);
 	if (!err)
 		err = output_file__check(paths->output, "-o", log_path, "the event log", &error);
+	if (!err)
+		err = event_log_file__read_all(log_path, &known, &error);
 	if (!err)
 		err = output_file__write(paths->output, data_path, false, write_events,
 					 &(struct held){ log, known, names, options->backtrace,

@@ -79,11 +79,11 @@ int event_log_file__read_all(const char *log_path, struct event_log_reader **out
 {
 	struct event_log_item item;
 	struct error damage = { 0 };
-	int err = event_log_reader__open(log_path, out, error);
+	int err = event_log_reader__open(log_path, out, error), more = !err;
 
-	while (!err && event_log_reader__next(*out, &item, &damage) > 0)
-		;
-	return err;
+	while (more > 0)
+		more = event_log_reader__next(*out, &item, &damage);
+	return err ?: more == -ENOMEM ? error__set(error, more, "%s", damage.text) : 0;
 }
 
 bool event_log_file__is_of(const struct event_log_reader *log, const struct profile *profile)

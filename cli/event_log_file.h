@@ -16,7 +16,7 @@ struct profile;
  */
 int event_log_file__open(const char *input, char **log_path, char **data_path,
 			 struct event_log_reader **log, struct error *error);
-/* Opens the log and reads it to its end, or to where it is damaged. Returns 0 or a negative errno with @error set: it cannot be opened. */
+/* Opens the log and reads it to its end, or to where it is damaged. Returns 0 or a negative errno with @error set: it cannot be opened, or there is no memory. */
 int event_log_file__read_all(const char *log_path, struct event_log_reader **out,
 			     struct error *error);
 /* Returns whether @log was written with the data file of @profile. */

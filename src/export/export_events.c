@@ -167,10 +167,12 @@ static json_object *backtrace_of(const struct events_writer *writer,
 	return frames;
 }
 
-/* A log that is still being written may have got sites since it was read. */
+/* A log that is still being written may have got sites, and stacks of them, since it was read. */
 static const struct event_log_reader *reader_of_site(const struct events_writer *writer, __u32 id)
 {
-	return event_log_reader__site(writer->known, id) ? writer->known : writer->log;
+	const struct event_log_site *site = event_log_reader__site(writer->known, id);
+
+	return site && site->stack ? writer->known : writer->log;
 }
 
 /* Returns the members of an event that its site determines, beginning with a comma. The caller
