@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "elf_host.h"
 #include "jit_query.h"
+#include "text.h"
 
 #define MAGIC	0x4a695444 /* "JiTD" as a number of the writer's byte order */
 #define VERSION 1
@@ -158,7 +159,7 @@ static int keep_text(struct reader *reader, __u64 offset, __u64 end, size_t most
 		return 0;
 	memcpy(copy, text, length);
 	copy[length] = '\0';
-	jit_text__clean(copy);
+	utf8__clean(copy);
 	text = arena__string(texts, copy, length);
 	if (!text)
 		return -ENOMEM;

@@ -105,6 +105,9 @@ static void open_map(struct jit_files *files, int root_fd)
 	files->map = jit_file__open(root_fd, name, files->uid);
 }
 
+/* How many mappings with the name of a dump are looked at, of a process that may have any number of them. */
+#define MAX_TRIED 64
+
 static bool is_same_file(int fd, int other)
 {
 	struct stat a, b;
@@ -143,8 +146,10 @@ void jit_files__open_dump(struct jit_files *files, const struct mapped_file *fil
 	static const struct file_identifier none;
 	struct file_identities identities;
 
-	if (files->n_dumps == JIT_MAX_DUMPS || !file->path || !is_dump_name(file->path))
+	if (files->n_dumps == JIT_MAX_DUMPS || files->n_tried >= MAX_TRIED || !file->path ||
+	    !is_dump_name(file->path))
 		return;
+	files->n_tried++;
 	if (!files->is_known)
 		files->uid = geteuid();
 	add_dump(files, mapped_file__open(file, &none, &identities));
@@ -163,7 +168,7 @@ static int open_mapped(void *context, const struct proc_mapping *mapping)
 
 	if (mapping->is_executable)
 		jit_files__open_dump(files, &file);
-	return 0;
+	return files->n_tried >= MAX_TRIED;
 }
 
 void jit_files__open(struct jit_files *files, bool dumps)

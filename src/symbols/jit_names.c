@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "jit_dump.h"
 #include "jit_files.h"
 #include "jit_query.h"
@@ -96,8 +97,9 @@ static int serve(struct worker_call *call)
 
 /* Limit of open files; those of further processes are opened at the end. */
 #define MAX_OPEN 256
-/* How many files may delay the worker, so that they do not keep it busy for ever. */
-#define MAX_LATE 4
+/* How many files may delay the worker, so that they do not keep it busy for ever, and how long all may take. */
+#define MAX_LATE    4
+#define MAX_WORK_NS (240 * NS_PER_S)
 
 struct process {
 	__u32 program;
@@ -225,6 +227,7 @@ struct look_up {
 	const struct jit_files *files;
 	struct profile *profile;
 	unsigned int n_late; /* number of files that took too long */
+	__u64 work_ns;	     /* how long all of them took */
 };
 
 static int note_unread(const struct look_up *look_up, enum file_kind kind, int err)
@@ -277,6 +280,7 @@ static int ask(struct look_up *look_up, enum file_kind kind, int fd, const struc
 	_cleanup_(free_ptr) struct jit_query *queries = calloc(n + 1, sizeof(*queries));
 	struct wire_writer request = { 0 };
 	struct wire_reader reply;
+	__u64 begin_ns;
 	int err;
 
 	if (!queries)
@@ -284,8 +288,11 @@ static int ask(struct look_up *look_up, enum file_kind kind, int fd, const struc
 	for (size_t i = 0; i < n; i++)
 		queries[i] = wanted[i].query;
 	put_queries(&request, kind, queries, n);
-	err = look_up->n_late >= MAX_LATE ? -ECANCELED
-					  : worker__call(look_up->worker, &request, &fd, 1, &reply);
+	begin_ns = clock__now_ns();
+	err = look_up->n_late >= MAX_LATE || look_up->work_ns > MAX_WORK_NS
+		      ? -ECANCELED
+		      : worker__call(look_up->worker, &request, &fd, 1, &reply);
+	look_up->work_ns += clock__now_ns() - begin_ns;
 	wire__release(&request);
 	look_up->n_late += err == -ETIMEDOUT && worker__has_failed(look_up->worker);
 	if (!err && get_answers(&reply, queries, n))
@@ -345,6 +352,7 @@ int jit_names__apply(struct jit_names *names, struct profile *profile)
 {
 	struct worker *worker = worker__new(&(struct worker_options){
 		.name = "allocprof-maps",
+		.opens_nothing = true,
 		.serve = serve,
 	});
 	struct look_up look_up = { .worker = worker, .profile = profile };

@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "file.h"
 #include "jit_query.h"
+#include "text.h"
 
 /* Largest map that is read; a large node program writes some 10 MiB. */
 #define MAX_FILE_BYTES (128UL << 20)
@@ -66,7 +67,7 @@ static int add_line(struct perf_map *map, char *line)
 		return -ENOMEM;
 	if (strlen(line) > JIT_NAME_BYTES)
 		line[JIT_NAME_BYTES] = '\0';
-	jit_text__clean(line);
+	utf8__clean(line);
 	entry.name = line;
 	map->entries[map->n++] = entry;
 	return 0;

@@ -22,6 +22,7 @@ struct jit_files {
 	int map;       /* descriptor; -1: it is not open */
 	int dumps[JIT_MAX_DUMPS];
 	size_t n_dumps;
+	unsigned int n_tried; /* how many mappings of dumps were looked at */
 };
 
 /* Opens the file /tmp/@name below the root directory @root_fd, if it is a regular file of @uid to which nobody else may write,

@@ -17,12 +17,4 @@ struct jit_query {
 	__u32 line; /* 0: unknown */
 };
 
-/* Replaces characters that are unsafe on a terminal. */
-static inline void jit_text__clean(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
-
 #endif
