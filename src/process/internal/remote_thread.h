@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What remote.c has of a thread, and what it needs to know of the processor: remote_<processor>.c. */
+/* What remote_thread.c has of a thread, and what it needs to know of the processor: remote_<processor>.c. */
 #ifndef ALLOCPROF_REMOTE_THREAD_H
 #define ALLOCPROF_REMOTE_THREAD_H
 
