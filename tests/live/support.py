@@ -773,6 +773,30 @@ def stack_addresses(database):
             {place: names[number] for number, place in places.items()})
 
 
+LOOP = ("the interpreter's loop", 0)
+
+
+@functools.cache
+def interpreter_loop(path):
+    """Where the file has the loop of CPython's interpreter: its first address, and the one behind its last."""
+    symbols = subprocess.run(["nm", "--dynamic", "--print-size", path], capture_output=True, text=True).stdout
+    found = re.search(r"^(\w+) (\w+) T _PyEval_EvalFrameDefault$", symbols, re.M)
+    start, size = (int(number, 16) for number in found.groups()) if found else (0, 0)
+    return start, start + size
+
+
+def with_loops_alike(frames):
+    """The engine inside has the frames of Python in the place of that of the interpreter's loop: one for either."""
+    alike = []
+    for path, address in frames:
+        name = os.path.basename(path or "")
+        start, end = interpreter_loop(path) if name.startswith(("python", "libpython")) else (0, 0)
+        frame = LOOP if name == "[Python]" or start < address <= end else (path, address)
+        if frame != LOOP or alike[-1:] != [LOOP]:
+            alike.append(frame)
+    return tuple(alike)
+
+
 # What record says of a command beside its summary.
 REMARKS = re.compile(rb"^allocprof: (?:[\d,]+ calls? asked for 128 TiB or more"
                      rb"|the command was ended by the signal SIG).*\n", re.MULTILINE)

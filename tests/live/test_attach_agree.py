@@ -17,7 +17,7 @@ import pytest
 from measured import LIBRARY, Measured
 from memory import EXACT
 from servers import Nginx, Node, Postgresql, Redis
-from support import Obedient, Recording, by_address, libc_path, stack_addresses, stop, target, unavailable, wait_until
+from support import Obedient, Recording, by_address, libc_path, stack_addresses, stop, target, unavailable, wait_until, with_loops_alike
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="probes need root")
 ROUNDS = 30
@@ -236,7 +236,7 @@ def rows(path):
         for number, stack, end, function, thread, calls, size in data.execute(
                 "SELECT counts.id, stack, end, function, threads.name, calls, counts.bytes FROM counts "
                 "JOIN stacks ON stacks.id = stack JOIN threads ON threads.id = thread"):
-            frames = tuple(frame if frame[0] else None for frame in stacks[stack] if not (frame[0] or "").startswith(LIBRARY))
+            frames = tuple(frame if frame[0] else None for frame in with_loops_alike(stacks[stack]) if not (frame[0] or "").startswith(LIBRARY))
             found[FIRST.get(function, function), thread, end, frames].update(
                 {"calls": calls, "called bytes": size, **dict(zip(EXACT, blocks.get(number, ()))), **sizes[number]})
         return {key: {name: value for name, value in row.items() if value} for key, row in found.items()}, names, Recording(path).ledger

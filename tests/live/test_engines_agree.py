@@ -44,7 +44,7 @@ FIRST = {name: names[0] for names in support.by_address(support.libc_path()) for
 
 def row_key(function, frames):
     """Names at one address are one function for a probe. Where code is that belongs to no file differs from run to run."""
-    return FIRST.get(function, function), tuple(place if place[0] else None for place in frames)
+    return FIRST.get(function, function), tuple(place if place[0] else None for place in support.with_loops_alike(frames))
 
 
 def rows(data):
