@@ -4,6 +4,7 @@
 #include "inside_abi.h"
 #include "interface_abi.h"
 #include "memory.h"
+#include "stack.h"
 #include "stubs.h"
 #include "sys.h"
 
@@ -299,19 +300,10 @@ void domains__look(const struct object *object, const struct object_span *span)
 	}
 }
 
-static bool is_listed(const struct object *wanted)
-{
-	const struct object *object = objects__first();
-
-	while (object && object != wanted)
-		object = object->next;
-	return object;
-}
-
 void domains__forget_unloaded(void)
 {
 	for (__u32 i = 0; i < n_tables; i++)
-		if (!is_listed(tables[i].object))
+		if (!object__is_listed(tables[i].object))
 			__atomic_store_n(&tables[i].words, NULL, __ATOMIC_RELEASE);
 }
 
@@ -325,18 +317,38 @@ void domains__end_unload(void)
 	__atomic_fetch_sub(&n_unloads, 1, __ATOMIC_SEQ_CST);
 }
 
+void domains__forked(void)
+{
+	n_unloads = 0;
+}
+
 static bool is_of_domain(const struct own_function *function)
 {
 	return function && function->row && function->row->kind == INTERFACE_DOMAIN;
 }
 
+/* The program may have made pages of its data unreadable, so they are copied. */
 static void restore_data(void *context, __u64 *start, __u64 *filled_end, __u64 *end)
 {
-	for (__u64 *word = start; word < end; word++) {
-		const struct own_function *function = stubs__function_at(*word);
+	enum {
+		PAGE_WORDS = 512
+	};
+	static __u64 copy[PAGE_WORDS];
+	__u64 n;
 
-		if (is_of_domain(function))
-			__atomic_store_n(word, (__u64)function->address, __ATOMIC_RELEASE);
+	for (__u64 *word = start; word < end; word += n) {
+		/* Up to the end of the page. */
+		n = PAGE_WORDS - ((__u64)word / sizeof(*word)) % PAGE_WORDS;
+		n = n < (__u64)(end - word) ? n : (__u64)(end - word);
+		if (!memory__read((__u64)word, copy, n * sizeof(*word)))
+			continue;
+		for (__u64 i = 0; i < n; i++) {
+			const struct own_function *function = stubs__function_at(copy[i]);
+
+			if (is_of_domain(function))
+				__atomic_store_n(&word[i], (__u64)function->address,
+						 __ATOMIC_RELEASE);
+		}
 	}
 }
 

@@ -39,6 +39,8 @@ void domains__forget_unloaded(void);
 /* Between these two an object may be unmapped: only the program's own table is looked at. */
 void domains__begin_unload(void);
 void domains__end_unload(void);
+/* To be called in a forked child, in which no other thread unloads anything. */
+void domains__forked(void);
 
 /* To be called for a call of one of the stubs, whose row is @row. Returns false if no domain has the row, since the
  * stub is of an earlier measurement. */

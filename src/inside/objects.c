@@ -597,7 +597,7 @@ bool objects__lead_to(const struct object_span *span, __u64 address)
 }
 
 struct data {
-	__u64 dynamic, protected_end;
+	__u64 dynamic, protected_start, protected_end;
 	object_data_fn fn;
 	void *context;
 };
@@ -615,8 +615,8 @@ static int pass_on_data(struct object_info *info, size_t size, void *context)
 
 		if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & PF_W))
 			continue;
-		/* These pages are where a segment begins. */
-		if (data->protected_end > start && data->protected_end < end)
+		/* These pages are where a segment begins, or are one of their own. */
+		if (data->protected_start <= start && data->protected_end > start)
 			start = data->protected_end;
 		if (start < filled_end)
 			data->fn(data->context, (__u64 *)((start + 7) & -8ULL),
@@ -625,9 +625,19 @@ static int pass_on_data(struct object_info *info, size_t size, void *context)
 	return 1;
 }
 
+bool object__is_listed(const struct object *wanted)
+{
+	const struct object *object = objects__first();
+
+	while (object && object != wanted)
+		object = object->next;
+	return object;
+}
+
 void objects__each_data(const struct object_span *span, object_data_fn fn, void *context)
 {
-	struct data data = { span->dynamic, span->protected_end, fn, context };
+	struct data data = { span->dynamic, span->protected_start, span->protected_end, fn,
+			     context };
 
 	if (&dl_iterate_phdr)
 		each_object(pass_on_data, &data);

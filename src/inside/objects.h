@@ -28,6 +28,9 @@ struct object {
 struct object *objects__first(void);
 struct object *objects__own(void);
 
+/* Returns whether the object is in the list. */
+bool object__is_listed(const struct object *wanted);
+
 /* Sets where the linker's list is, for a library that the dynamic linker has not loaded.
  * objects__own() is NULL then. */
 void objects__set_linker(__u64 debug);

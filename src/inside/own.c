@@ -444,21 +444,12 @@ static void patch_objects(bool is_late, bool is_settled)
 	}
 }
 
-static bool is_listed(const struct object *wanted)
-{
-	const struct object *object = objects__first();
-
-	while (object && object != wanted)
-		object = object->next;
-	return object;
-}
-
 /* Forgets allocators that were unloaded: they have no code any more, and other objects may be at
  * their addresses. */
 static void forget_unloaded(void)
 {
 	for (__u32 i = 0; i < known.n_allocators; i++)
-		if (!is_listed(known.allocators[i].object)) {
+		if (!object__is_listed(known.allocators[i].object)) {
 			known.allocators[i].span = (struct object_span){ 0 };
 			known.allocators[i].object = NULL;
 		}
@@ -479,6 +470,7 @@ static void update(bool is_late, const struct objects_changes *changes)
 	if (!changes || changes->n_unloaded != known.changes.n_unloaded) {
 		forget_unloaded();
 		domains__forget_unloaded();
+		python__forget_unloaded();
 	}
 	if (changes)
 		known.changes = *changes;
@@ -604,6 +596,7 @@ void own__forked(void)
 {
 	known.is_busy = 0;
 	known.n_loads = known.n_walks = known.n_forks = 0;
+	domains__forked();
 }
 
 struct other_code {

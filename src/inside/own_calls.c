@@ -183,9 +183,10 @@ static bool enter_domain(const struct own_function *function, struct own_frame *
 	} else if (!follow(function, &row, own, frame)) {
 		own->result = call_own(function, own);
 	}
-	/* The measurement may have ended meanwhile, and the thread's memory gone with it. */
+	/* The measurement may have ended meanwhile, and the thread's memory gone with it; or another one may
+	 * have begun. */
 	thread = thread__current();
-	if (!thread)
+	if (!thread || !thread->defined)
 		return true;
 	thread->outermost = before;
 	domains__returned(function->row,

@@ -17,13 +17,15 @@
 #define MOST_POSITION (1 << 30)
 /* How far the key may be from where it was in the release that the table was made from. */
 #define KEY_MOVES 1024
-/* Keys of thread-specific data are below this (PTHREAD_KEYS_MAX). */
-#define MOST_KEYS 1024
+/* Keys of thread-specific data are below this (musl's PTHREAD_KEYS_MAX, which is less than glibc's). */
+#define MOST_KEYS 128
 
 typedef void *(*get_specific_fn)(__u32 key);
 
 /* All but the last group is written before python_is_there, by the one thread that looks at the objects. */
 static struct {
+	const struct object *object; /* that the interpreter is in */
+	struct object_span span;
 	struct python_layout layout;
 	__u64 runtime, runtime_bytes; /* the struct _PyRuntimeState */
 	__u64 loop, loop_bytes;	      /* the code of _PyEval_EvalFrameDefault */
@@ -64,10 +66,12 @@ void python__look(void)
 	while (object && !object__defines_variable(object, "_PyRuntime", &runtime))
 		object = object->next;
 	if (!object || !object__defines(object, "_PyEval_EvalFrameDefault", &loop) ||
-	    !objects__find_function("pthread_getspecific", &get_specific))
+	    !objects__find_function("pthread_getspecific", &get_specific) ||
+	    !objects__span((__u64)object->dynamic, &python.span))
 		return;
 	if (object__defines_variable(object, "Py_Version", &version))
 		(void)memory__read((__u64)version.address, &number, sizeof(number));
+	python.object = object;
 	python.runtime = (__u64)runtime.address;
 	python.runtime_bytes = runtime.size;
 	if (runtime.size < sizeof(words) || python.runtime & 7 ||
@@ -80,6 +84,14 @@ void python__look(void)
 	python.get_specific = (get_specific_fn)get_specific.address;
 	python.generation = code__generation();
 	__atomic_store_n(&python_is_there, true, __ATOMIC_RELEASE);
+}
+
+void python__forget_unloaded(void)
+{
+	if (!python_is_there || object__is_listed(python.object))
+		return;
+	__atomic_store_n(&python_is_there, false, __ATOMIC_RELEASE);
+	python.key_at = python.n_tries = python.is_proven = 0;
 }
 
 /* Finds the state of the calling thread in the interpreters' lists, which other threads may be changing. */
@@ -110,9 +122,14 @@ static __u64 find_thread(void)
 
 static __u64 specific(const struct key *key)
 {
-	return key->is_initialized == 1 && key->number < MOST_KEYS
-		       ? (__u64)python.get_specific(key->number)
-		       : 0;
+	__u64 value;
+
+	if (key->is_initialized != 1 || key->number >= MOST_KEYS)
+		return 0;
+	outside__begin();
+	value = (__u64)python.get_specific(key->number);
+	outside__end();
+	return value;
 }
 
 /* Returns whether the key is at an offset in the runtime: its value is the state that the lists have for this thread. */
@@ -240,7 +257,9 @@ static __u64 current_thread(struct python_walk *walk)
 	} else if (thread && memory__read_kept(thread + (layout->attached & ~7U), &word)) {
 		walk->reader.is_safe = word >> 8 * (layout->attached & 7) & layout->attached_bit;
 	}
-	walk->reader.is_safe &= python.is_proven;
+	/* A stack whose end was not found may have been interrupted anywhere. */
+	walk->reader.is_safe &= python.is_proven && (walk->walker->end == AP_END_COMPLETE ||
+						     walk->walker->end == AP_END_MAX_DEPTH);
 	return thread;
 }
 
@@ -398,18 +417,29 @@ static inline bool is_loop(const struct step *step)
 	return step->pc - python.loop < python.loop_bytes;
 }
 
-/* Returns whether a signal has interrupted the thread anywhere in the stack: the interpreter's lists may be in
- * disorder then. */
-static bool is_interrupted(const struct walker *walker, bool *has_loop)
+/* What a walker's steps tell. */
+struct steps {
+	bool in_interpreter; /* one is in the interpreter's object, which stays loaded while the thread is there */
+	bool has_loop;
+	/* A signal has interrupted the thread anywhere in the stack: the interpreter's lists may be in disorder. */
+	bool is_interrupted;
+};
+
+static struct steps steps_of(const struct walker *walker)
 {
+	struct steps steps = { 0 };
 	__u32 flags = 0;
 
-	*has_loop = false;
 	for (__u32 i = 0; i < walker->n; i++) {
-		flags |= walker->steps[i].frame.flags;
-		*has_loop |= is_loop(&walker->steps[i]);
+		const struct step *step = &walker->steps[i];
+
+		flags |= step->frame.flags;
+		steps.in_interpreter |=
+			step->pc - python.span.start < python.span.end - python.span.start;
+		steps.has_loop |= is_loop(step);
 	}
-	return flags & AP_FRAME_INTERRUPTED;
+	steps.is_interrupted = flags & AP_FRAME_INTERRUPTED;
+	return steps;
 }
 
 static bool has_python(struct walker *walker)
@@ -430,25 +460,25 @@ __u64 python__walk(struct walker *walker, __u64 hash)
 		.walker = walker,
 		.step = walker->n,
 	};
-	bool has_loop, is_interrupted_somewhere = is_interrupted(walker, &has_loop);
+	struct steps steps = steps_of(walker);
 
 	if (walker->python)
 		walker->python->is_used = false;
-	if (!is_loaded())
+	if (!steps.in_interpreter || !is_loaded())
 		return hash;
-	if (has_loop && !__atomic_load_n(&python.key_at, __ATOMIC_ACQUIRE))
+	if (steps.has_loop && !__atomic_load_n(&python.key_at, __ATOMIC_ACQUIRE))
 		find_key();
 	if (!python.key_at || !has_python(walker))
 		return hash;
 	walk.stack = walker->python;
 	walk.stack->n = 0;
-	walk.thread = is_interrupted_somewhere ? 0 : current_thread(&walk);
+	walk.thread = steps.is_interrupted ? 0 : current_thread(&walk);
 	if (walk.thread) {
 		know_interpreter(&walk);
 		add_frames(&walk);
 	}
 	/* A part of the loop's code may lie elsewhere, so frames may be there without it. */
-	walk.stack->is_used = has_loop || walk.stack->n;
+	walk.stack->is_used = steps.has_loop || walk.stack->n;
 	if (!walk.stack->is_used)
 		return hash;
 	hash = ap_stack__mix(hash ^ walk.stack->n);

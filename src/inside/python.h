@@ -65,6 +65,9 @@ void python__want(bool wanted);
 /* Looks for an interpreter among the loaded objects. To be called within objects__hold(). */
 void python__look(void);
 
+/* Forgets the interpreter if its object is not in the linker's list any more. */
+void python__forget_unloaded(void);
+
 /* Finds the frames of Python in the walker's last stack, which has @hash. Returns the hash with them. */
 __u64 python__walk(struct walker *walker, __u64 hash);
 
