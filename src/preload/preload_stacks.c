@@ -80,8 +80,9 @@ static int read_python(struct reading *reading, const struct inside_stack *slot)
 
 	if (!reader__get(&reading->reader, slot->offset, record, sizeof(*record)))
 		return 0;
-	if (record->id != slot->hash || record->id >> 63 || record->n_name > AP_PYTHON_NAME_BYTES ||
-	    record->n_file > AP_PYTHON_FILE_BYTES) {
+	/* The process may have changed it since its type was read. */
+	if (record->type != AP_RECORD_PYTHON || record->id != slot->hash || record->id >> 63 ||
+	    record->n_name > AP_PYTHON_NAME_BYTES || record->n_file > AP_PYTHON_FILE_BYTES) {
 		reading->reader.n_damaged++;
 		return 0;
 	}
