@@ -50,10 +50,13 @@ void stacks__forget(void)
 	memset(&stacks, 0, sizeof(stacks));
 }
 
-/* What is stored under a hash: a stack or a frame of Python. Returns its offset, or 0 if there is no room. */
-typedef __u64 (*write_fn)(const void *what, __u64 hash);
+static __u64 write_names(const struct python_names *names, __u64 hash);
+static __u64 write_frames(const struct walker *walker, __u64 hash);
 
-static __u64 publish(__u64 hash, write_fn write, const void *what)
+/* Stores the names of a frame of Python, or the walker's stack if @names is NULL, under a hash. No function is handed down for that: an
+ * address of code that stays on the stack looks like that of a thread that a signal has interrupted there, and then the memory of a
+ * process that is left stays mapped. */
+static __u64 publish(__u64 hash, const struct walker *walker, const struct python_names *names)
 {
 	struct inside_stack value = { .hash = hash };
 
@@ -76,7 +79,8 @@ static __u64 publish(__u64 hash, write_fn write, const void *what)
 			if (__atomic_load_n(n, __ATOMIC_RELAXED) > mask / 2)
 				break;
 			if (!value.offset)
-				value.offset = write(what, hash);
+				value.offset = names ? write_names(names, hash)
+						     : write_frames(walker, hash);
 			if (!value.offset)
 				return 0;
 			/* One instruction writes both words, so that a process that is killed
@@ -92,9 +96,9 @@ static __u64 publish(__u64 hash, write_fn write, const void *what)
 	return 0;
 }
 
-static __u64 write_names(const void *what, __u64 hash)
+/* Returns the offset, or 0 if there is no room, as the next one does. */
+static __u64 write_names(const struct python_names *names, __u64 hash)
 {
-	const struct python_names *names = what;
 	struct ap_python_record *record;
 	__u64 offset;
 	char *text;
@@ -121,13 +125,12 @@ static void publish_python(const struct walker *walker)
 	const struct python_names *names;
 
 	for (__u32 i = 0; (names = python__names(walker, i)); i++)
-		(void)publish(names->id, write_names, names);
+		(void)publish(names->id, walker, names);
 }
 
 /* Copies the frames to shared memory. */
-static __u64 write_frames(const void *what, __u64 hash)
+static __u64 write_frames(const struct walker *walker, __u64 hash)
 {
-	const struct walker *walker = what;
 	bool has_python = unlikely(walker->python && walker->python->is_used);
 	__u32 n = has_python ? python__frames(walker, NULL, NULL) : walker->n;
 	struct ap_stack_record *record;
@@ -152,7 +155,7 @@ static __u64 write_frames(const void *what, __u64 hash)
 
 __u64 stacks__publish(const struct walker *walker, __u64 hash)
 {
-	return publish(hash, write_frames, walker);
+	return publish(hash, walker, NULL);
 }
 
 static __u64 count_hash(const void *entry)

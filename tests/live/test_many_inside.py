@@ -325,7 +325,7 @@ def test_backends(runner, allocprof, cluster, directory, tmp_path):
     last = int(sleeping.stdout.readline())
     backends = {served.one_more() for _ in range(20)} | {last}
     said = recorder.finish()
-    assert not shared(last), "a backend was not left"
+    assert not shared(last), f"a backend was not left: {said}"
     sleeping.stdin.write(b"SELECT sum(i) FROM generate_series(1, 100000) AS i;\n")
     assert sleeping.communicate(timeout=TIMEOUT_SECONDS)[0] == b"5000050000\n"
     served.end()
