@@ -468,7 +468,8 @@ bool disasm__stub_slot(const void *code, size_t size, __u64 vaddr, __u64 *slot)
 
 	if (disasm__decode(code, size, vaddr, &insn))
 		return false;
-	if ((insn.class == DISASM_NOP || (insn.class == DISASM_OTHER && !insn.effects)) &&
+	if ((insn.class == DISASM_NOP ||
+	     (insn.class == DISASM_OTHER && !insn.effects && !insn.written)) &&
 	    disasm__decode((const unsigned char *)code + insn.length, size - insn.length,
 			   vaddr + insn.length, &insn))
 		return false;
