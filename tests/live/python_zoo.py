@@ -20,7 +20,8 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 FIRST, STEP = 2_000_003, 1009
-directory = tempfile.mkdtemp()
+temporary = tempfile.TemporaryDirectory()
+directory = temporary.name
 planted = []
 lock = threading.Lock()
 c_library = ctypes.CDLL(None)

@@ -181,7 +181,7 @@ STACKS = {
     "exec_nonleader": lambda target: [target("exec_nonleader"), target("threads"), 4, 500],
     "truth_load": lambda target: [target("truth_load"), target("libtruth_a.so"), target("libtruth_b.so")],
     "jq": lambda target: ["/usr/bin/jq", "-n", "[range(3000) | {a: ., b: tostring}] | group_by(.a % 7) | length"],
-    "python": lambda target: ["/usr/bin/python3", "-S", "-c", "import json, re, decimal, _ctypes"],
+    "python": lambda target: ["/usr/bin/python3", "-S", "-c", "import _ctypes, zlib; [str(i) * 200 for i in range(500)]"],
     "perl": lambda target: ["/usr/bin/perl", "-e", "print length join ',', map { sprintf '%d', $_ } 1 .. 2000"],
     "shell": lambda target: ["/bin/sh", "-c", "/usr/bin/seq 10 | /usr/bin/sort -n | /usr/bin/wc -l"],
 }

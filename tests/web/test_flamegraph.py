@@ -728,8 +728,11 @@ def test_svg_has_the_numbers_of_folded(run, case_study):
 
 def test_chart(run, opened, page, tmp_path):
     """Boxes of a chart are in the order of the calls, with their times, and nothing offers another order."""
-    data = tmp_path / "logged.data"
-    run("record", "--engine=preload", "--events", "-q", "-o", data, "--", "ls", "/usr/bin")
+    data, files = tmp_path / "logged.data", tmp_path / "files"
+    files.mkdir()
+    for number in range(150):
+        (files / f"a file {number}").touch()
+    run("record", "--engine=preload", "--events", "-q", "-o", data, "--", "ls", files)
     picture = opened(data, "--chart", "--cost=allocations")
     assert page.evaluate("document.querySelectorAll('.flame-order, .flame-reversed, .flame-merged, .flame-folded').length") == 0
     units = {"ns": 1, "\u00b5s": 1e3, "us": 1e3, "ms": 1e6, "s": 1e9}
