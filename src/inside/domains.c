@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Leads the words of tables by which an object calls its allocators to stubs, and back again. */
 #include "domains.h"
 
 #include "inside_abi.h"

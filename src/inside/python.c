@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Walks the frames of CPython's interpreter, and puts them in the place of those of its loop. */
 #include "python.h"
 
 #include "code.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Says where each version of CPython has its fields: by its own table from 3.13 on, by tables of headers before. */
 #include "python_layout.h"
 
 #include <stddef.h>

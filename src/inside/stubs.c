@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Gives out the stubs, and finds what a stub is for. */
 #include "stubs.h"
 
 #include "interface_abi.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Writes the numbers of a recording's stacks and blocks into the page, a column at a time. */
 #include "page_recording_internal.h"
 
 #include <errno.h>

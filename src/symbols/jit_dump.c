@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads a jitdump record by record, and answers which code was at an address at a time. */
 #include "jit_dump.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Opens the perf map and the jitdumps of a process, if they are of its user and nobody else may write to them. */
 #include "jit_files.h"
 
 #include <dirent.h>
