@@ -203,10 +203,12 @@ int preload__write_table(void *preload, enum unwind_map map, __u32 index, const 
 
 /* Calls @fn with each stack, innermost frame first; a stack may come twice. Frames have module
  * numbers of preload__take_modules() and preload__announce(). Returns 0, a negative errno, or
- * @fn's result. */
-int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context);
+ * @fn's result. *@has_python: stacks have frames of Python. */
+int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context,
+			 bool *has_python);
 
-/* Calls @fn with the names of each frame of Python in these stacks; they may come twice. */
+/* Calls @fn with the names of each frame of Python in these stacks; they may come twice. To be
+ * called behind preload__read_stacks(), since the names are stored before the stack. */
 int preload__read_python(const struct preload *preload, preload_python_fn fn, void *context);
 
 /* Calls @fn with each thread's counters by stack and function. key.process is the index of the

@@ -409,9 +409,11 @@ int preload_engine__read_stack(struct preload_engine *engine, const struct insid
 int preload_engine__read_stacks(struct preload_engine *engine)
 {
 	struct reading_stacks reading = { .engine = engine };
-	int err = preload__read_stacks(engine->preload, handle_stack, &reading);
+	bool has_python;
+	int err = preload__read_stacks(engine->preload, handle_stack, &reading, &has_python);
 
-	return err ? err : preload__read_python(engine->preload, handle_python, engine);
+	return err || !has_python ? err
+				  : preload__read_python(engine->preload, handle_python, engine);
 }
 
 static int collect_stacks(struct preload_engine *engine)

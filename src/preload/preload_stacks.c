@@ -18,22 +18,12 @@ struct python_buffer {
 	char text[AP_PYTHON_NAME_BYTES + AP_PYTHON_FILE_BYTES];
 };
 
-/* Returns the type of what a slot has; AP_RECORD_STACK if it cannot be read. */
-static __u32 type_of(struct reader *reader, const struct inside_stack *slot)
-{
-	__u32 type;
-
-	return reader__get(reader, slot->offset, &type, sizeof(type)) ? type : AP_RECORD_STACK;
-}
-
-/* Passes the stack on that the slot has. */
-static int read_stack(struct reader *reader, const struct inside_stack *slot,
+/* Passes the stack on that the slot has, whose record is in @buffer. */
+static int take_stack(struct reader *reader, const struct inside_stack *slot,
 		      struct stack_buffer *buffer, preload_stack_fn fn, void *context)
 {
 	struct ap_stack_record *record = &buffer->record;
 
-	if (!reader__get(reader, slot->offset, record, sizeof(*record)))
-		return 0;
 	if (record->type != AP_RECORD_STACK || record->n_frames > AP_MAX_DEPTH ||
 	    record->end >= AP_STACK_ENDS || record->stack != slot->hash || !record->process ||
 	    record->process > reader->n_programs) {
@@ -61,28 +51,47 @@ int preload__read_stack(const struct preload *preload, const struct inside_recor
 	struct stack_buffer buffer;
 	int err = reader__begin(&reader, preload);
 
-	return err ? err : read_stack(&reader, &slot, &buffer, fn, context);
+	return err || !reader__get(&reader, slot.offset, &buffer.record, sizeof(buffer.record))
+		       ? err
+		       : take_stack(&reader, &slot, &buffer, fn, context);
 }
 
 struct reading {
 	struct reader reader;
 	struct stack_buffer stack;
 	struct python_buffer python;
-	/* One of them is NULL: only what the other wants is read. */
 	preload_stack_fn take_stack;
 	preload_python_fn take_python;
 	void *context;
+	bool has_python; /* a slot has a frame of Python */
 };
+
+/* Passes on what a slot has, if it is what is read. */
+typedef int (*read_slot_fn)(struct reading *reading, const struct inside_stack *slot);
+
+static int read_stack(struct reading *reading, const struct inside_stack *slot)
+{
+	struct ap_stack_record *record = &reading->stack.record;
+
+	if (!reader__get(&reading->reader, slot->offset, record, sizeof(*record)))
+		return 0;
+	if (record->type == AP_RECORD_PYTHON) {
+		reading->has_python = true;
+		return 0;
+	}
+	return take_stack(&reading->reader, slot, &reading->stack, reading->take_stack,
+			  reading->context);
+}
 
 static int read_python(struct reading *reading, const struct inside_stack *slot)
 {
 	struct ap_python_record *record = &reading->python.record;
 
-	if (!reader__get(&reading->reader, slot->offset, record, sizeof(*record)))
+	if (!reader__get(&reading->reader, slot->offset, record, sizeof(*record)) ||
+	    record->type != AP_RECORD_PYTHON)
 		return 0;
-	/* The process may have changed it since its type was read. */
-	if (record->type != AP_RECORD_PYTHON || record->id != slot->hash || record->id >> 63 ||
-	    record->n_name > AP_PYTHON_NAME_BYTES || record->n_file > AP_PYTHON_FILE_BYTES) {
+	if (record->id != slot->hash || record->id >> 63 || record->n_name > AP_PYTHON_NAME_BYTES ||
+	    record->n_file > AP_PYTHON_FILE_BYTES) {
 		reading->reader.n_damaged++;
 		return 0;
 	}
@@ -92,21 +101,7 @@ static int read_python(struct reading *reading, const struct inside_stack *slot)
 	return reading->take_python(reading->context, record);
 }
 
-static int read_slot(struct reading *reading, const struct inside_stack *slot)
-{
-	bool is_python;
-
-	if (!slot->hash)
-		return 0;
-	is_python = type_of(&reading->reader, slot) == AP_RECORD_PYTHON;
-	if (is_python)
-		return reading->take_python ? read_python(reading, slot) : 0;
-	return reading->take_stack ? read_stack(&reading->reader, slot, &reading->stack,
-						reading->take_stack, reading->context)
-				   : 0;
-}
-
-static int read_slots(struct reading *reading, const struct preload *preload)
+static int read_slots(struct reading *reading, const struct preload *preload, read_slot_fn read)
 {
 	const size_t slots_at_once = 1 << INSIDE_FIRST_STACKS;
 	struct inside_stack *slots = malloc(slots_at_once * sizeof(*slots));
@@ -127,25 +122,29 @@ static int read_slots(struct reading *reading, const struct preload *preload)
 					 slots, slots_at_once * sizeof(*slots)))
 				break;
 			for (size_t i = 0; i < slots_at_once && !err; i++)
-				err = read_slot(reading, &slots[i]);
+				err = slots[i].hash ? read(reading, &slots[i]) : 0;
 		}
 	}
 	free(slots);
 	return err;
 }
 
-int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context)
+int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context,
+			 bool *has_python)
 {
 	struct reading reading = { .take_stack = fn, .context = context };
+	int err = read_slots(&reading, preload, read_stack);
 
-	return read_slots(&reading, preload);
+	if (!err)
+		*has_python = reading.has_python;
+	return err;
 }
 
 int preload__read_python(const struct preload *preload, preload_python_fn fn, void *context)
 {
 	struct reading reading = { .take_python = fn, .context = context };
 
-	return read_slots(&reading, preload);
+	return read_slots(&reading, preload, read_python);
 }
 
 struct read_count {

@@ -196,11 +196,13 @@ static int read_counts(struct salvage_engine *engine, size_t index)
 		.file = own_files__get(engine->files, index),
 		.program = index + 1,
 	};
+	bool has_python;
 	int err = read_modules(&reading);
 
 	if (!err)
-		err = preload__read_stacks(reading.file->preload, take_stack, &reading);
-	if (!err)
+		err = preload__read_stacks(reading.file->preload, take_stack, &reading,
+					   &has_python);
+	if (!err && has_python)
 		err = preload__read_python(reading.file->preload, take_python, &reading);
 	if (!err && !engine->base.live)
 		err = preload__read_counts(reading.file->preload, take_count, &reading);

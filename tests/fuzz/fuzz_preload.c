@@ -97,6 +97,7 @@ static void read_all(struct preload *preload)
 {
 	struct preload_results results;
 	struct preload_live live;
+	bool has_python;
 
 	if (!preload__read(preload, &results)) {
 		for (size_t i = 0; i < results.n_programs; i++) {
@@ -118,7 +119,7 @@ static void read_all(struct preload *preload)
 	}
 	preload__take_refused(preload, take_refused, NULL);
 	preload__take_modules(preload, take_module, NULL);
-	preload__read_stacks(preload, take_stack, NULL);
+	preload__read_stacks(preload, take_stack, NULL, &has_python);
 	preload__read_python(preload, take_python, NULL);
 	preload__read_counts(preload, take_count, NULL);
 	preload__read_blocks(preload, take_block, NULL, NULL);

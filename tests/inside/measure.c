@@ -211,10 +211,11 @@ static int add_stacks(const struct preload *preload, const struct preload_tables
 {
 	struct stacks stacks = { tables, json_object_new_array() };
 	struct json_object *counts = json_object_new_array();
+	bool has_python;
 
 	json_object_object_add(all, "stacks", stacks.rows);
 	json_object_object_add(all, "counts", counts);
-	return preload__read_stacks(preload, add_stack, &stacks) ||
+	return preload__read_stacks(preload, add_stack, &stacks, &has_python) ||
 	       preload__read_counts(preload, add_count, counts);
 }
 

@@ -118,6 +118,7 @@ static void test_record(void **state)
 	const struct inside_settings settings = { .mode = INSIDE_RECORD };
 	struct measured measured;
 	__u64 sums[2] = { 0 };
+	bool has_python;
 	int n_stacks = 0;
 
 	measure(&settings, call_everything, &measured);
@@ -125,7 +126,8 @@ static void test_record(void **state)
 	assert_int_equal(preload__read_counts(measured.preload, sum_calls, sums), 0);
 	assert_int_equal(sums[0], 13);
 	assert_int_equal(sums[1], 100 + 15 + 1010 + 3232 + 7 + 128 + 9 + 1 + 1);
-	assert_int_equal(preload__read_stacks(measured.preload, check_frames, &n_stacks), 0);
+	assert_int_equal(
+		preload__read_stacks(measured.preload, check_frames, &n_stacks, &has_python), 0);
 	assert_true(n_stacks > 0);
 	measured__finish(&measured);
 }

@@ -256,6 +256,7 @@ static void test_forged_number_of_programs(void **state)
 	struct preload_results results;
 	struct inside_header header;
 	struct preload_live live;
+	bool has_python;
 	__u64 offset;
 
 	read_header(preload, &header);
@@ -275,7 +276,7 @@ static void test_forged_number_of_programs(void **state)
 	assert_int_equal(
 		fd__write_all_at(preload->memory_fd, &slot, sizeof(slot), header.stacks[0]), 0);
 	assert_int_equal(preload__read_counts(preload, refuse_count, NULL), 0);
-	assert_int_equal(preload__read_stacks(preload, refuse_stack, NULL), 0);
+	assert_int_equal(preload__read_stacks(preload, refuse_stack, NULL, &has_python), 0);
 	assert_int_equal(preload__read_live(preload, &live), 0);
 	preload_live__free(&live);
 	assert_int_equal(preload__read(preload, &results), 0);
@@ -426,6 +427,7 @@ static void read_all(struct preload *preload)
 	struct preload_results results;
 	struct inside_regions regions;
 	struct preload_live live;
+	bool has_python;
 
 	if (!preload__read_regions(preload, &regions))
 		for (int i = 0; i < AP_MAX_REGIONS; i++)
@@ -449,7 +451,7 @@ static void read_all(struct preload *preload)
 	}
 	preload__take_refused(preload, check_refused, NULL);
 	preload__take_modules(preload, check_module, NULL);
-	preload__read_stacks(preload, check_stack, NULL);
+	preload__read_stacks(preload, check_stack, NULL, &has_python);
 	preload__read_python(preload, check_python, NULL);
 	preload__read_counts(preload, check_count, NULL);
 	preload__read_blocks(preload, check_block, NULL, NULL);
