@@ -142,7 +142,7 @@ struct inside_domain {
 	char getter[INSIDE_NAME_BYTES];
 };
 
-/* What definitions have the library count. */
+/* The functions and the domains that the library counts for definitions. */
 struct inside_all_counted {
 	__u32 n, n_domains;
 	struct inside_counted list[INSIDE_COUNTED];

@@ -8,7 +8,7 @@
 #include "profile.h"
 #include "text.h"
 
-/* What the module is called, and what stands for frames that could not be read. */
+/* The name of a frame that stands for frames that could not be read. */
 #define MISSING "[Python frames missing]"
 
 static int name_frame(struct profile *profile, __u32 frame, const char *name, const char *file,

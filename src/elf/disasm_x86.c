@@ -479,7 +479,7 @@ bool disasm__stub_slot(const void *code, size_t size, __u64 vaddr, __u64 *slot)
 	return true;
 }
 
-/* Of call rel32, and call *(register), with or without a displacement. */
+/* Known are call rel32, and call *(register), with or without a displacement. */
 bool disasm__ends_with_call(const unsigned char code[DISASM_CALL_BYTES])
 {
 	const unsigned char *end = code + DISASM_CALL_BYTES;

@@ -12,7 +12,7 @@ struct elf_host {
 	/* Types of relocations (R_*), by which the dynamic linker stores the address of a symbol, of one that is bound when
 	 * it is first called, and of a place in the file itself. */
 	unsigned int glob_dat, jump_slot, relative;
-	/* What the kernel puts in the place of an instruction, or of its beginning, that has a uprobe. */
+	/* The instruction that the kernel puts in the place of one that has a uprobe, or of its beginning. */
 	unsigned char breakpoint[4];
 	size_t breakpoint_bytes;
 };

@@ -418,7 +418,7 @@ static inline bool is_loop(const struct step *step)
 	return step->pc - python.loop < python.loop_bytes;
 }
 
-/* What a walker's steps tell. */
+/* Facts about all steps of a walker. */
 struct steps {
 	bool in_interpreter; /* one is in the interpreter's object, which stays loaded while the thread is there */
 	bool has_loop;

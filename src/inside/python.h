@@ -56,7 +56,7 @@ struct python_stack {
 	struct python_frame frames[AP_MAX_DEPTH];
 };
 
-/* Whether an interpreter was found in the process. */
+/* An interpreter was found in the process. */
 extern bool python_is_there __attribute__((visibility("hidden")));
 
 /* To be called once it is known whether stacks are wanted: else no interpreter is looked for. */
@@ -79,7 +79,7 @@ const struct python_names *python__names(const struct walker *walker, __u32 inde
  * *@end is set. */
 __u32 python__frames(const struct walker *walker, struct ap_frame *out, __u32 *end);
 
-/* What a code object says of itself. */
+/* The id and the names of a frame are read from its code object: python_code.c. */
 
 struct python_layout;
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* What the first word of a _PyRuntimeState is since 3.13, "xdebugpy": offsets follow it. */
+/* The first word of a _PyRuntimeState since 3.13, "xdebugpy"; offsets follow it. */
 #define COOKIE 0x7970677562656478ULL
 
 /* Objects have been the same since 3.3, but for strings. */
@@ -71,7 +71,7 @@ static const struct python_layout layouts[] = {
 	},
 };
 
-/* What an interpreter says of itself at the beginning of its _PyRuntimeState: numbers of 64 bits. */
+/* A _PyRuntimeState of 3.13 begins with offsets of the fields of its structs, 64 bits each. */
 struct offset {
 	__u8 word;	 /* number of the word in 3.13 */
 	__u16 in_layout; /* where the number belongs in struct python_layout */

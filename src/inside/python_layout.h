@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where the versions of CPython have what python.c reads of an interpreter's memory. */
+/* Offsets of the fields of an interpreter's structs that python.c reads, by version of CPython. */
 #ifndef ALLOCPROF_INSIDE_PYTHON_LAYOUT_H
 #define ALLOCPROF_INSIDE_PYTHON_LAYOUT_H
 

@@ -14,7 +14,8 @@
 
 #include "remote_thread.h"
 
-/* What NT_ARM_SVE and NT_ARM_SSVE begin with, as the kernel's uapi/asm/ptrace.h has it: its other definitions are glibc's, too. */
+/* The beginning of NT_ARM_SVE and NT_ARM_SSVE: struct user_sve_header of the kernel's uapi/asm/ptrace.h, whose other
+ * definitions are glibc's, too. */
 struct vector_header {
 	__u32 size, max_size;
 	__u16 length, max_length, flags, reserved;
@@ -44,7 +45,7 @@ struct signal_frame {
 /* Such a list ends with a record of zeros. */
 #define TERMINATOR_BYTES 16
 
-/* What lies in context.uc_mcontext.__reserved, and behind it. */
+/* The records of a signal frame in context.uc_mcontext.__reserved, and behind it. */
 struct vector_frame {
 	struct fpsimd_context plain;
 	/* Zeros where there are no scalable registers. */

@@ -77,7 +77,7 @@ struct reader {
 	__u8 bytes[1 << 16];
 };
 
-/* What is known of a query's code. */
+/* The code that a query has found, as far as the dump was read. */
 struct match {
 	bool is_found, is_before; /* it was there at the query's time */
 	bool is_moved;		  /* its record is still to be found, by the index */

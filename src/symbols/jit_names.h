@@ -9,7 +9,7 @@ struct jit_names;
 struct mapped_file;
 struct profile;
 
-/* Where a frame without a module was seen. */
+/* A frame without a module, and the process and time in which it was seen. */
 struct jit_place {
 	__u32 program, pid;
 	__u32 frame;   /* id */

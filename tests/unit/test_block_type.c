@@ -74,7 +74,7 @@ static void test_types(void **state)
 		  { "__rust_alloc", "<alloc::vec::Vec<u8> as core::clone::Clone>::clone",
 		    "app::main" } },
 		{ "std::function<int()>", { "std::function<int ()>::function", "main" } },
-		/* What is not of a library, or calls the program, ends the search. */
+		/* A function of the program, or one of a library that calls the program, ends the search. */
 		{ NULL, { "main", "std::vector<int>::push_back" } },
 		{ NULL,
 		  { "<alloc::vec::Vec<u8> as app::Digest>::sum",

@@ -361,7 +361,7 @@ static void test_cut_records(void **state)
 	load(dump, 3, 0x3000, 0x100, 3, "lines");
 	check_line(dump, 0x3000, "/a", 1);
 	check_line(dump, 0x3030, "/a", 1);
-	/* What follows the end of the dump is none of it. */
+	/* The dump ends there, and the records that follow are not read. */
 	begin_record(dump, 3, 4);
 	end_record(dump);
 	load(dump, 5, 0x4000, 0x100, 4, "behind");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a page says of its recording, apart from the numbers of its stacks. */
+/* Makes the texts of a page about its recording; the numbers of its stacks are in page_recording.c. */
 #ifndef ALLOCPROF_PAGE_RECORDING_INTERNAL_H
 #define ALLOCPROF_PAGE_RECORDING_INTERNAL_H
 

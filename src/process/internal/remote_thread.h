@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What remote_thread.c has of a thread, and what it needs to know of the processor: remote_<processor>.c. */
+/* A stopped thread of another process, and the functions of remote_<processor>.c that remote_thread.c calls for it. */
 #ifndef ALLOCPROF_REMOTE_THREAD_H
 #define ALLOCPROF_REMOTE_THREAD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is asked of the files by which processes say what code they made: perf maps and jitdumps. */
+/* A question to the files by which processes say what code they made, perf maps and jitdumps, and the answer. */
 #ifndef ALLOCPROF_JIT_QUERY_H
 #define ALLOCPROF_JIT_QUERY_H
 
