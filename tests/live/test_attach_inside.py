@@ -19,7 +19,7 @@ from conftest import WITHOUT_PRIVILEGES
 from measured import ADDRESSES, CHECKING, FAR, JEMALLOC, LATER, LIBRARY, MEMORY, await_untouched, code_of, maps_of
 from support import TIMEOUT_SECONDS, Obedient, read_report, states_of, stop, unavailable, wait_until, wait_until_counting
 
-pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="its programs have code of x86-64, and nobody has tried it elsewhere")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from measured import CHECKING, JEMALLOC, LATER, LIBRARY, MEMORY, await_untouched
 from servers import Load, Nginx, Node, Postgresql, Redis
 from support import TIMEOUT_SECONDS, Obedient, control_group, read_report, states_of, unavailable, wait_until
 
-pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="its programs have code of x86-64, and nobody has tried it elsewhere")
 TRIES = int(os.environ.get("ALLOCPROF_TRIES", 12))
 KINDS = [["stat"], ["record"], ["record", "--live"], ["record", "--live", "--sample", "64K"]]
 # Where each try may meet a thread on a coroutine's stack, one that cannot be stopped, or the dynamic linker at work, it may be refused.

@@ -14,7 +14,7 @@ import pytest
 
 from support import TIMEOUT_SECONDS, Recording, unavailable
 
-pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the library is for x86-64")
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="its programs have code of x86-64, and nobody has tried it elsewhere")
 
 PYTHON = os.environ.get("ALLOCPROF_PYTHON", "/usr/bin/python3")
 # A debug build adds bytes to each block otherwise.
