@@ -49,9 +49,10 @@ int preload__read_stack(const struct preload *preload, const struct inside_recor
 	const struct inside_stack slot = { .hash = key->stack, .offset = key->frames };
 	struct reader reader = { 0 };
 	struct stack_buffer buffer;
+	struct ap_stack_record *record = &buffer.record;
 	int err = reader__begin(&reader, preload);
 
-	return err || !reader__get(&reader, slot.offset, &buffer.record, sizeof(buffer.record))
+	return err || !reader__get(&reader, slot.offset, record, sizeof(*record))
 		       ? err
 		       : take_stack(&reader, &slot, &buffer, fn, context);
 }
