@@ -141,6 +141,7 @@ AP_WALK_RULE long ap_walk__find_cfa(AP_WALKER *walker, AP_WALK *walk,
 		 * but code that calls has its own where it has saved its caller's. */
 		if (AP_HAS_LINK && walk->over_fp && walk->call && rule->fp_where == UNWIND_AT_CFA) {
 			cfa = fp - rule->fp_offset;
+			walk->sp = cfa - rule->cfa_offset;
 			once = 1;
 		}
 		break;

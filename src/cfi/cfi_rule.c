@@ -300,6 +300,17 @@ static enum unwind_unsupported set_where(const struct cfi_arch *arch, enum cfi_c
 	}
 }
 
+/* A return address at the far end of a large frame, where arm64's compilers put it, is counted from the register that the CFA
+ * is counted from, since the distance from the CFA may not fit its field. */
+static void count_from_register(struct unwind_rule *rule, __s64 *ra_offset)
+{
+	if (rule->ra_where != UNWIND_AT_CFA || fits_s16(*ra_offset) ||
+	    (rule->cfa != UNWIND_CFA_SP && rule->cfa != UNWIND_CFA_FP))
+		return;
+	rule->ra_where = rule->cfa == UNWIND_CFA_SP ? UNWIND_AT_SP : UNWIND_AT_FP;
+	*ra_offset = (__s64)((__u64)*ra_offset + (__u64)rule->cfa_offset);
+}
+
 struct unwind_rule cfi_state__rule(const struct cfi_arch *arch, const struct cfi_state *state,
 				   bool signal_frame)
 {
@@ -320,6 +331,7 @@ struct unwind_rule cfi_state__rule(const struct cfi_arch *arch, const struct cfi
 			 &ra_offset, &reg);
 	if (kind != UNWIND_UNSUPPORTED_KINDS)
 		return unsupported(kind, reg);
+	count_from_register(&rule, &ra_offset);
 	if (!fits_s32(fp_offset) || !fits_s16(ra_offset))
 		return unsupported(UNWIND_UNSUPPORTED_OFFSET, 0);
 	rule.fp_offset = (__s32)fp_offset;

@@ -81,6 +81,22 @@ static void test_signed(void **state)
 	check(*state, "signs", 24, at_entry);
 }
 
+/* The return address at the far end of a frame is counted from where the CFA is counted from. */
+static void test_large(void **state)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP,
+				    .cfa_offset = 40976,
+				    .fp_where = UNWIND_AT_CFA,
+				    .fp_offset = -40976,
+				    .ra_where = UNWIND_AT_SP,
+				    .ra_offset = 8 };
+
+	check(*state, "large", 8, rule);
+	rule.cfa = UNWIND_CFA_FP;
+	rule.ra_where = UNWIND_AT_FP;
+	check(*state, "large", 12, rule);
+}
+
 static void test_outermost(void **state)
 {
 	check(*state, "begins", 0,
@@ -114,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signed),
+		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_outermost),
 		cmocka_unit_test(test_signal),
 	};

@@ -25,6 +25,24 @@ signs:
 	.cfi_endproc
 	.size	signs, . - signs
 
+	// Larger than the 16 bits that a rule has for the return address.
+	.globl	large
+	.type	large, %function
+large:
+	.cfi_startproc
+	sub	sp, sp, #10, lsl #12
+	.cfi_def_cfa_offset 40960
+	stp	x29, x30, [sp, #-16]!
+	.cfi_def_cfa_offset 40976
+	.cfi_offset 29, -40976
+	.cfi_offset 30, -40968
+	mov	x29, sp
+	.cfi_def_cfa_register 29
+	nop
+	ret
+	.cfi_endproc
+	.size	large, . - large
+
 	.globl	begins
 	.type	begins, %function
 begins:
