@@ -464,9 +464,13 @@ static NOINLINE void run_code(const unsigned char *code, size_t size)
 static void generated(void)
 {
 	static const unsigned char code[] = { GENERATED };
+	volatile unsigned char large[40 << 10];
 
+	large[0] = 1;
+	bytes = large;
 	run_code(code, sizeof(code));
 	NOT_LAST;
+	large[1] = large[0];
 }
 
 static void trampoline(void)
