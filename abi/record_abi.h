@@ -23,6 +23,7 @@ enum ap_record_type {
 	AP_RECORD_SPACE,
 	AP_RECORD_MAPPING,
 	AP_RECORD_PYTHON,
+	AP_RECORD_CODE, /* python_abi.h */
 };
 
 enum ap_process_event {

@@ -11,6 +11,7 @@
 #include "kernel.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "python.bpf.h"
 #include "scratch.bpf.h"
 #include "waits.bpf.h"
 #include "walk.bpf.h"
@@ -435,6 +436,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	range->bias = vma->bias;
 	range->module = vma->module;
 	range->within = within__has(vma->module);
+	python__meet(scratch, vma->module, vma->bias);
 	range->state = UNWIND_TABLE_NONE;
 	module = vma->module;
 	if (!module)

@@ -6,6 +6,7 @@
 #include "arch.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "python_abi.h"
 #include "trampoline.bpf.h"
 #include "unwind_abi.h"
 
@@ -73,6 +74,37 @@ struct walk {
 	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in a function of --within */
 };
 
+/* A frame of Python. */
+struct python_entry {
+	__u64 key; /* as in struct ap_code_record; 0: here ends a call of the loop, whose frame is that of @step */
+	__u64 code;
+	__u32 position; /* 1 if key is 0: outer frames were left out for want of room */
+	__u32 step;
+};
+
+/* Words, powers of two, of which AP_PYTHON_FRAME_BYTES and AP_PYTHON_CODE_BYTES are used. */
+#define PYTHON_FRAME_WORDS 16
+#define PYTHON_CODE_WORDS  32
+#define PYTHON_TEXT_WORDS  128
+
+/* The walk through the frames of an interpreter: python.bpf.c. */
+struct scratch_python {
+	__u32 module; /* of an interpreter that the thread has code of in its stacks; 0: none that is known */
+	__u32 n; /* in entries, innermost first */
+	__u32 n_placed, room, step, is_cut;
+	__u64 loop;   /* address of _PyEval_EvalFrameDefault */
+	__u64 thread; /* the last state of the thread; 0: none */
+	__u64 interpreter;
+	__u64 file, file_hash; /* a string with the path of a file, and its hash; 0: none */
+	__u64 frame, holder;
+	__u64 pending; /* address of which it is looked for the step in whose frame it is; 0: none */
+	__u64 hash, placed_hash;
+	struct ap_python of;
+	__u64 frame_words[PYTHON_FRAME_WORDS], code_words[PYTHON_CODE_WORDS];
+	__u64 text[PYTHON_TEXT_WORDS];
+	struct python_entry entries[AP_MAX_DEPTH];
+};
+
 struct scratch {
 	__u32 taken;
 	/* The last walk: steps[first] is the innermost frame, steps[AP_MAX_DEPTH - 1] the
@@ -97,6 +129,7 @@ struct scratch {
 	struct walk walk;
 	struct code_range ranges[SCRATCH_MAPPINGS];
 	struct cached_record records[SCRATCH_RECORDS];
+	struct scratch_python python;
 	struct step steps[AP_MAX_DEPTH];
 	struct step fresh[AP_MAX_DEPTH]; /* the current walk, innermost first */
 	/* A copy of the stack; after the walk, the frames of the record to user space. */
@@ -106,6 +139,10 @@ struct scratch {
 	union {
 		__u64 window[WINDOW_WORDS];
 		struct ap_frame frames[AP_MAX_DEPTH];
+		struct {
+			struct ap_code_record record;
+			char lines[AP_CODE_LINES_BYTES];
+		} code_record;
 	};
 };
 
@@ -157,6 +194,10 @@ static __always_inline void scratch__enter(struct scratch *scratch, __u64 thread
 	if (scratch->thread == thread && scratch->process == process->id &&
 	    scratch->generation == process->generation && scratch->seq == seq)
 		return;
+	/* Its state in the interpreter stays. */
+	if (scratch->thread != thread || scratch->process != process->id)
+		scratch->python.thread = 0;
+	scratch->python.module = scratch->python.n = 0;
 	scratch->thread = thread;
 	scratch->process = process->id;
 	scratch->generation = process->generation;

@@ -8,48 +8,11 @@
 #include "blocks.bpf.h"
 #include "hit.bpf.h"
 #include "maps.bpf.h"
+#include "python.bpf.h"
 #include "sample.bpf.h"
+#include "sent.bpf.h"
 #include "stack.bpf.h"
 #include "trampoline.bpf.h"
-
-/*
- * Hashes of the stacks whose frames user space has, in sets. A full set evicts a hash, and CPUs
- * may overwrite each other's hashes: a stack that was evicted is sent again.
- */
-
-#define SENT_WAYS 8
-
-struct sent_set {
-	__u64 stacks[SENT_WAYS]; /* 0: free */
-};
-
-DECLARE_MAP(stacks_sent, ARRAY, 32768, 0, __u32, struct sent_set);
-
-static __always_inline struct sent_set *sent__set(__u64 stack)
-{
-	__u32 at = stack & config.sent_mask;
-
-	return bpf_map_lookup_elem(&stacks_sent, &at);
-}
-
-static __always_inline bool sent__has(const struct sent_set *set, __u64 stack)
-{
-	for (int i = 0; i < SENT_WAYS; i++)
-		if (set->stacks[i] == stack)
-			return true;
-	return false;
-}
-
-static __always_inline void sent__add(struct sent_set *set, __u64 stack)
-{
-	for (int i = 0; i < SENT_WAYS; i++) {
-		if (!set->stacks[i]) {
-			set->stacks[i] = stack;
-			return;
-		}
-	}
-	set->stacks[stack >> 48 & (SENT_WAYS - 1)] = stack;
-}
 
 /* The map that programs count calls into; one entry, so that libbpf's template map is small. */
 struct counts_map {
@@ -72,27 +35,21 @@ extern struct counts_maps counts SEC(".maps");
 /* Counters inserted since user space swapped the maps; user space resets it. */
 extern __u64 counts_inserted;
 
-/* Returns flags that wake user space only when enough is unread: a wake-up costs more than a
- * record. */
-static __always_inline __u64 ring__flags(void)
-{
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_at_bytes
-		       ? BPF_RB_FORCE_WAKEUP
-		       : BPF_RB_NO_WAKEUP;
-}
-
 /* Sends the frames unless user space has them. Returns false if the ring buffer stays full. */
 static __always_inline bool stack__send(struct scratch *scratch)
 {
 	struct sent_set *sent = sent__set(scratch->record.stack);
-	__u32 n_frames = scratch->record.n_frames;
+	__u32 n_frames;
 	__u64 size;
 
 	if (sent && sent__has(sent, scratch->record.stack))
 		return true;
+	if (scratch->python.module)
+		python__send(scratch);
+	stack__lay_out(scratch);
+	n_frames = scratch->record.n_frames;
 	if (n_frames > AP_MAX_DEPTH)
 		return false;
-	stack__lay_out(scratch);
 	size = sizeof(scratch->record) + n_frames * sizeof(struct ap_frame);
 	if (bpf_ringbuf_output(&ring, &scratch->record, size, ring__flags())) {
 		if (scratch->walk.locked)

@@ -13,6 +13,7 @@
 #include "hit.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "python.bpf.h"
 #include "recording.bpf.h"
 #include "regions.bpf.h"
 #include "scratch.bpf.h"
@@ -29,6 +30,8 @@ DEFINE_MAP(internal_returns);
 DEFINE_MAP(processes);
 
 DEFINE_MAP(within_ranges);
+
+DEFINE_MAP(pythons);
 
 DEFINE_MAP(tail_calls);
 DEFINE_MAP(jumps);

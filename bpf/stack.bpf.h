@@ -13,6 +13,7 @@
 
 #include "fault.bpf.h"
 #include "hit.bpf.h"
+#include "python.bpf.h"
 #include "waits.bpf.h"
 #include "walk.bpf.h"
 
@@ -185,6 +186,8 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	scratch->record.process = process->id;
 	scratch->record.end = walk->end;
 	scratch->record.stack = caching.hash;
+	if (scratch->python.module)
+		python__walk(scratch);
 }
 
 static long copy_frame(__u32 index, struct scratch **scratch_at)
@@ -202,6 +205,8 @@ static long copy_frame(__u32 index, struct scratch **scratch_at)
 static __always_inline void stack__lay_out(struct scratch *scratch)
 {
 	bpf_loop(AP_MAX_DEPTH, copy_frame, &scratch, 0);
+	if (scratch->python.module)
+		python__lay_out(scratch);
 }
 
 #endif

@@ -41,6 +41,9 @@ struct collector_options {
 	/* Publishes that code for frames of @module, before any stack with a frame of the file can
 	 * end as complete. Returns 0 or a negative errno. */
 	int (*set_within)(__u32 module, const struct ap_within *within, void *context);
+	/* Told of each file that a module is of, when the module is met; at the same time as @set_within. @fd is -1 if it
+	 * could not be opened. Returns 0 or a negative errno. NULL: nobody asks. */
+	int (*meet)(__u32 module, int fd, const char *path, void *context);
 	/* Returns a new descriptor of the file of which @fd is a copy, or a negative errno. NULL:
 	 * there are no copies. */
 	int (*original)(int fd, void *context);

@@ -240,6 +240,13 @@ static int know_module(struct collector *collector, const struct ap_module_recor
 		if (err)
 			return err;
 	}
+	if (collector->options.meet) {
+		err = collector->options.meet(record->id, collector->modules[index].fd,
+					      collector->modules[index].path ?: "",
+					      collector->options.context);
+		if (err)
+			return err;
+	}
 	/* allocprof itself has mapped the file to announce it, so no hit has seen it. */
 	return table_loader__assign(collector->tables, collector->modules[index].table, record->id,
 				    record->pid != (__u32)getpid());

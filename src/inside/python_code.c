@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Reads code objects of CPython: names, and lines by the table of locations that they have since 3.11. */
+/* Reads code objects of CPython: names, and what decides about a line. */
 #include "memory.h"
 #include "python.h"
 #include "python_layout.h"
+#include "python_table.h"
 #include "stack.h"
 
 /* How much of a table of locations is read. */
@@ -80,93 +81,23 @@ static bool read_code(const struct python_reader *reader, __u64 address, struct 
 	       find_lines(reader, address, &out->lines);
 }
 
-/* Lines. A table has an entry for each run of instructions: a byte with its bit 7 set, the kind of entry in four bits and
- * the number of instructions less 1 in three, and what the kind says, in which bit 7 is not set. */
-
-enum {
-	ENTRY_LONG = 14,
-	ENTRY_NO_COLUMNS = 13,
-	ENTRY_NO_LINE = 15,
-	ENTRY_FIRST_DELTA = 10, /* the line is that of the last entry and this number less 10 */
-};
-
-#define INSTRUCTION_BYTES 2
-
-struct line_reader {
-	const struct python_reader *reader;
-	const struct text *lines;
-	__u32 at;
-	__u64 word;
-	__u64 word_address;
-};
-
-/* Returns the byte at @at; -1 behind the last one, and if it cannot be read. */
-static int line_reader__peek(struct line_reader *in)
+static bool load_word(const void *reader, __u64 address, __u64 *word)
 {
-	__u64 address = in->lines->address + in->at, aligned = address & ~7ULL;
-
-	if (in->at >= in->lines->n)
-		return -1;
-	if (aligned != in->word_address) {
-		if (!python_reader__load(in->reader, aligned, &in->word))
-			return -1;
-		in->word_address = aligned;
-	}
-	return in->word >> 8 * (address & 7) & 0xff;
+	return python_reader__load(reader, address, word);
 }
 
-/* Reads a signed number of 6 bits a byte, the lowest first, whose lowest bit is the sign. */
-static __s64 line_reader__number(struct line_reader *in)
-{
-	__u64 value = 0;
-	int byte;
-
-	for (__u32 shift = 0; shift < 36; shift += 6) {
-		byte = line_reader__peek(in);
-		if (byte < 0 || byte & 0x80)
-			break;
-		in->at++;
-		value |= (__u64)(byte & 63) << shift;
-		if (!(byte & 64))
-			break;
-	}
-	return value & 1 ? -(__s64)(value >> 1) : (__s64)(value >> 1);
-}
-
-/* Finds the line at a position. Stores how many bytes of the table decide about it: those up to the first of the
- * entries that follow one another with this line. Returns 0 if there is no line. */
+/* Finds the line at a position, and how many bytes of the table decide about it. */
 static __u32 find_line(const struct python_reader *reader, const struct code *code, __u32 position,
 		       __u32 *prefix)
 {
-	struct line_reader in = { .reader = reader, .lines = &code->lines };
-	__s64 line = code->first_line, before = -1;
-	__u64 end = 0;
-	int byte;
+	const struct python_table table = {
+		.load = load_word,
+		.context = reader,
+		.address = code->lines.address,
+		.n_bytes = code->lines.n,
+	};
 
-	*prefix = 0;
-	if (!position)
-		return line;
-	while ((byte = line_reader__peek(&in)) >= 0x80) {
-		__u32 kind = byte >> 3 & 15;
-		__s64 now;
-
-		in.at++;
-		end += INSTRUCTION_BYTES * ((byte & 7) + 1);
-		if (kind == ENTRY_LONG || kind == ENTRY_NO_COLUMNS)
-			line += line_reader__number(&in);
-		else if (kind >= ENTRY_FIRST_DELTA && kind < ENTRY_NO_COLUMNS)
-			line += kind - ENTRY_FIRST_DELTA;
-		while ((byte = line_reader__peek(&in)) >= 0 && byte < 0x80)
-			in.at++;
-		now = kind == ENTRY_NO_LINE ? 0 : line;
-		if (now != before)
-			*prefix = in.at;
-		before = now;
-		if (position - INSTRUCTION_BYTES < end)
-			return now > 0 && now <= 0x7fffffff ? now : 0;
-	}
-	*prefix = in.at;
-	return 0;
+	return python_table__line(&table, code->first_line, position, prefix);
 }
 
 static inline __u64 mix(__u64 hash, __u64 word)
@@ -258,27 +189,6 @@ bool python_code__id(struct python_reader *reader, struct python_frame *frame)
 	return true;
 }
 
-/* Appends a character in UTF-8. Returns the number of bytes; 0: there is no room. */
-static __u32 put_character(__u32 character, char *out, __u32 room)
-{
-	__u32 n;
-
-	/* Names of files may have bytes that are no text, which stand as half of a pair. */
-	if (character - 0xd800 < 0x800)
-		character = '?';
-	n = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-	if (room < n)
-		return 0;
-	if (n == 1) {
-		*out = character;
-		return 1;
-	}
-	for (__u32 i = n; i-- > 1; character >>= 6)
-		out[i] = 0x80 | (character & 63);
-	*out = 0xf0 << (4 - n) | character;
-	return n;
-}
-
 static bool copy_text(const struct python_reader *reader, const struct text *text, char *out,
 		      __u32 room, __u32 *n_out)
 {
@@ -291,7 +201,7 @@ static bool copy_text(const struct python_reader *reader, const struct text *tex
 			return false;
 		word >>= 8 * (address & 7);
 		word &= (1ULL << 8 * text->kind) - 1;
-		more = put_character(word, out + n, room - n);
+		more = python_text__put(word, out + n, room - n);
 		n += more;
 	}
 	*n_out = n;

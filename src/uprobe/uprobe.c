@@ -26,6 +26,7 @@
 #include "parser.h"
 #include "probes.h"
 #include "process_set.h"
+#include "pythons.h"
 #include "regions.h"
 #include "ring_reader.h"
 #include "runtimes.h"
@@ -36,7 +37,14 @@
 static int handle_record(void *context, void *record, size_t size)
 {
 	struct uprobe *uprobe = context;
-	int err = collector__handle_record(uprobe->collector, record, size);
+	const void *translated = record;
+	size_t translated_size = size;
+	int err = uprobe->pythons
+			  ? pythons__translate(uprobe->pythons, &translated, &translated_size)
+			  : 0;
+
+	if (!err)
+		err = collector__handle_record(uprobe->collector, translated, translated_size);
 
 	count_maps__handle_record(&uprobe->counts, record, size);
 
@@ -179,6 +187,7 @@ static void close_uprobe(struct engine *engine)
 	uprobe__free_fallback(uprobe);
 	probes__free(uprobe->probes);
 	parser__free(uprobe->parser);
+	pythons__free(uprobe->pythons);
 	runtimes__free(uprobe->runtimes);
 	gate__free(uprobe->gate);
 	faults__free(uprobe->faults);
@@ -251,6 +260,7 @@ static int open_collector(struct uprobe *uprobe, struct parser *parser, struct e
 		.refresh_mappings = uprobe__refresh_mappings,
 		.within = options->window.within ? uprobe__code_within : NULL,
 		.set_within = uprobe__set_within,
+		.meet = uprobe__meet_module,
 		.original = options->isolates ? uprobe__original : NULL,
 		.context = uprobe,
 		.identifier = { uprobe__identify_file, uprobe },
@@ -266,6 +276,10 @@ static int open_collector(struct uprobe *uprobe, struct parser *parser, struct e
 		return -ENOMEM;
 	if (!session_options__walk(options))
 		return 0;
+	uprobe->pythons = pythons__new(bpf_map__fd(uprobe->skeleton->maps.pythons), uprobe->parser,
+				       options->max_depth);
+	if (!uprobe->pythons)
+		return -ENOMEM;
 	err = collector__add_vdso(uprobe->collector);
 	return err ? error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err)) : 0;
 }

@@ -22,6 +22,7 @@
 #include "live.h"
 #include "mappings.h"
 #include "probes.h"
+#include "pythons.h"
 #include "record_abi.h"
 #include "regions.h"
 #include "ring_reader.h"
@@ -174,6 +175,13 @@ const struct ap_within *uprobe__code_within(int fd, const char *path, void *cont
 	/* If there is a copy, the functions' probes are in the copy. */
 	fd = uprobe__isolate(uprobe, fd, path, false);
 	return uprobe->gate ? gate__within(uprobe->gate, fd, path) : NULL;
+}
+
+int uprobe__meet_module(__u32 module, int fd, const char *path, void *context)
+{
+	const struct uprobe *uprobe = context;
+
+	return uprobe->pythons ? pythons__meet(uprobe->pythons, module, fd, path) : 0;
 }
 
 int uprobe__set_within(__u32 module, const struct ap_within *within, void *context)

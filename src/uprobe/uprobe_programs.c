@@ -225,6 +225,7 @@ static void set_map_sizes(const struct uprobe *uprobe, int n_cpus)
 		{ skeleton->maps.unwind_slices, 0, walks },
 		{ skeleton->maps.unwind_rules, 0, walks },
 		{ skeleton->maps.within_ranges, 0, options->window.within },
+		{ skeleton->maps.pythons, 0, walks },
 		{ skeleton->maps.region_threads, limits->threads, options->regions },
 		{ skeleton->maps.region_begins, 0, options->regions },
 		{ skeleton->maps.region_counts, 0, options->regions },

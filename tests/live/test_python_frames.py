@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames of Python in stacks, by the engine inside: python_zoo.py says what the interpreter has, and the recording has the same.
+"""Frames of Python in stacks, by both engines: python_zoo.py says what the interpreter has, and the recording has the same.
 
 Of another interpreter than the system's: ALLOCPROF_PYTHON=/path/to/python3.12."""
 
@@ -24,13 +24,11 @@ MISSING = "[Python frames missing]"
 # Python's frames and, by their names alone, those that are missing. All that is planted is larger than anything else.
 LEAST_BYTES = 1_000_000
 STACKS = """SELECT c.id, c.calls, c.bytes, n.name, coalesce(n.file, ''), coalesce(n.line, 0) FROM counts c
-    JOIN stack_frames f ON f.stack = c.stack JOIN frame_names n ON n.frame = f.frame
-    WHERE n.module = '[Python]' AND c.bytes >= c.calls * ? ORDER BY c.id, f.depth"""
-
-
-@pytest.fixture
-def engine():
-    """It is the engine inside in all of them."""
+    JOIN stacks s ON s.id = c.stack JOIN stack_frames f ON f.stack = s.id JOIN frame_names n ON n.frame = f.frame
+    WHERE n.module = '[Python]' AND c.bytes >= c.calls * ? AND s.end <> 'no_table' ORDER BY c.id, f.depth"""
+# With uprobes the first stacks with code of a file may come before its unwind table, and end there.
+TOO_EARLY = """SELECT coalesce(sum(c.calls), 0), coalesce(sum(c.bytes), 0) FROM counts c JOIN stacks s ON s.id = c.stack
+    WHERE s.end = 'no_table' AND c.bytes >= c.calls * ?"""
 
 
 def recorded(path):
@@ -61,24 +59,30 @@ def hold(planted, path):
     shapes = {tuple(map(tuple, plant["frames"])): plant["shape"] for plant in planted}
     wrong = [f"{shapes.get(frames, '')}: {frames}: expected {wanted.get(frames)}, got {got.get(frames)}"
              for frames in sorted({*wanted, *got}) if wanted.get(frames) != got.get(frames)]
+    [early] = Recording(path).sql(TOO_EARLY, LEAST_BYTES)
+    lacking = [[wanted.get(frames, (0, 0))[i] - got.get(frames, (0, 0))[i] for frames in {*wanted, *got}] for i in range(2)]
+    if 0 < early[0] <= 10 and min(map(min, lacking)) >= 0 and list(early) == [*map(sum, lacking)]:
+        return
     assert not wrong, f"{len(wrong)} differences, {len(wanted)} stacks planted:\n" + "\n".join(wrong[:10])
 
 
-@pytest.mark.fast("record")
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.fast("record", "preload-record")
 @pytest.mark.parametrize("options", [[], ["--live"], ["--live", "--events"]], ids=["record", "live", "events"])
-def test_launched(runner, allocprof, tmp_path, options):
-    record = runner.start([allocprof, "record", "--engine=preload", *options, "-o", tmp_path / "data", "--", PYTHON, ZOO],
+def test_launched(runner, allocprof, engine, tmp_path, options):
+    record = runner.start([allocprof, "record", f"--engine={engine}", *["--stack-dump=0"] * (engine == "uprobe"), *options, "-o", tmp_path / "data", "--", PYTHON, ZOO],
                           ENVIRONMENT, cwd=tmp_path, stdin=-1, stdout=-1, stderr=-1)
     stdout, stderr = record.communicate(b"\n", timeout=TIMEOUT_SECONDS)
     assert record.returncode == 0, stderr
     hold(json.loads(stdout.split(b"\n", 1)[1])["planted"], tmp_path / "data")
 
 
-def test_attached(measure, runner, tmp_path):
-    """Without calls of malloc by an address that dlsym(3) has returned, which are not counted then."""
+@pytest.mark.parametrize("engine", ["inside", "uprobe"], indirect=False)
+def test_attached(measure, runner, tmp_path, engine):
+    """Without calls of malloc by an address that dlsym(3) has returned, which the engine inside does not count then."""
     process = runner.start([PYTHON, ZOO], ENVIRONMENT, stdin=-1, stdout=-1)
     assert process.stdout.readline() == b"ready\n"
-    measured = measure(process, "record", engine="inside")
+    measured = measure(process, "record", *["--stack-dump=0"] * (engine == "uprobe"), engine=engine)
     stdout, _ = process.communicate(b"by_ctypes without_the_lock without_the_lock_in_a_thread\n", timeout=TIMEOUT_SECONDS)
     measured.finish()
     hold(json.loads(stdout)["planted"], measured.output)
@@ -95,7 +99,7 @@ def test_own_file(run, allocprof, tmp_path):
     hold(json.loads(process.stdout.split(b"\n", 1)[1])["planted"], tmp_path / "data")
 
 
-SOURCE = pathlib.Path(__file__).parents[2] / "src" / "inside"
+SOURCE = pathlib.Path(__file__).parents[2] / "src" / "python"
 # Members that the layout has, by the names that CPython has for them.
 CHECK = """#define Py_BUILD_CORE 1
 #include <Python.h>
@@ -191,7 +195,7 @@ def test_layout_is_that_of_the_headers(run, tmp_path):
     if not (include / "internal" / "pycore_frame.h").exists():
         unavailable("libpython3-dev is not installed: scripts/setup --test")
     (tmp_path / "check.c").write_text(CHECK)
-    run(["cc", "-o", tmp_path / "check", tmp_path / "check.c", f"-I{SOURCE}", f"-I{include}", f"-I{include}/internal",
+    run(["cc", "-o", tmp_path / "check", tmp_path / "check.c", f"-I{SOURCE}", f"-I{SOURCE.parents[1] / 'abi'}", f"-I{include}", f"-I{include}/internal",
          f"-lpython{version}"], expect=0)
     result = run([tmp_path / "check"])
     assert result.status == 0, result.stdout.decode()

@@ -19,6 +19,7 @@ static struct ap_config twin_config;
 #include "shared_maps.bpf.c"
 #include "modules.bpf.c"
 #include "processes.bpf.c"
+#include "python.bpf.c"
 #include "record_abi.h"
 #include "regions.bpf.c"
 #include "trampoline.bpf.c"
@@ -60,6 +61,7 @@ static struct map maps[] = {
 	MAP(unwind_slices, true, true),
 	MAP(unwind_rules, true, true),
 	MAP(vmas, false, true),
+	MAP(pythons, false, true),
 	MAP(modules, false, true),
 	MAP(scratches, true, false),
 	MAP(processes, false, false),

@@ -19,6 +19,7 @@ struct allocprof_bpf;
 struct faults;
 struct stat;
 struct bpf_program;
+struct pythons;
 struct runtimes;
 struct gate;
 struct kernel_types;
@@ -83,6 +84,7 @@ struct uprobe {
 	struct event_collector *events;	     /* NULL without --events, and in a snapshot */
 	struct event_log_results log_at_cut; /* results of the log at the cut, only in a snapshot */
 	struct gate *gate;		     /* NULL: the whole run is measured */
+	struct pythons *pythons;	     /* NULL without stacks */
 	struct runtimes *runtimes;
 	struct unprobed unprobed;
 	struct regions *regions; /* NULL: no regions */
@@ -234,6 +236,7 @@ int uprobe__original(int fd, void *context);
  * --within, and to identify the file that is mapped at an address of allocprof. */
 void uprobe__refresh_mappings(void *context);
 const struct ap_within *uprobe__code_within(int fd, const char *path, void *context);
+int uprobe__meet_module(__u32 module, int fd, const char *path, void *context);
 int uprobe__set_within(__u32 module, const struct ap_within *within, void *context);
 /* Runs an iterator to its end. Returns 0 or a negative errno. */
 int uprobe__iterate(const struct bpf_program *program);

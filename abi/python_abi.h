@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Offsets of the fields of an interpreter's structs that python.c reads, by version of CPython. */
-#ifndef ALLOCPROF_INSIDE_PYTHON_LAYOUT_H
-#define ALLOCPROF_INSIDE_PYTHON_LAYOUT_H
+/* What the programs and user space tell each other of CPython's interpreters, whose frames belong to stacks. */
+#ifndef ALLOCPROF_PYTHON_ABI_H
+#define ALLOCPROF_PYTHON_ABI_H
 
-#include <linux/types.h>
-#include <stdbool.h>
+#include "abi.h"
 
 /* Offsets in bytes. Those of structs that CPython keeps in fixed places are the same in a debug build. */
 struct python_layout {
@@ -41,12 +40,44 @@ struct python_layout {
 	__u32 data;
 };
 
-/* Bytes of _PyRuntimeState from the beginning that python_layout__find() is to be given. */
-#define PYTHON_OFFSETS_BYTES 576
+/* How much of a frame and of a code object the programs read: all fields of struct python_layout are in that, and those of 8 bytes
+ * are aligned. */
+#define AP_PYTHON_FRAME_BYTES 80
+#define AP_PYTHON_CODE_BYTES  160
 
-/* Finds the layout of an interpreter, by the words at the beginning of its _PyRuntimeState and, in versions before
- * 3.13, by @version (PY_VERSION_HEX). Returns false if the version is not known. */
-bool python_layout__find(const __u64 words[PYTHON_OFFSETS_BYTES / 8], __u32 version,
-			 struct python_layout *out);
+/* An interpreter, by the module that it is in. */
+struct ap_python {
+	__u64 loop, loop_bytes; /* file offset and size of _PyEval_EvalFrameDefault */
+	/* How far behind it in memory are _PyRuntime and PyCode_Type. */
+	__u64 runtime, code_type;
+	struct python_layout layout;
+};
+
+/* Files with an interpreter that one recording may meet. */
+#define AP_MAX_PYTHONS 64
+
+/*
+ * With a stack of the ring buffer the frames of Python follow those of the stack, innermost first: frames with AP_FRAME_PYTHON, whose
+ * @offset is the key of a struct ap_code_record. Behind those that one call of the interpreter's loop has, there is one with an @offset of
+ * 0, whose @module is the number of that call's frame in the stack, from 0.
+ */
+
+#define AP_CODE_NAME_BYTES  256
+#define AP_CODE_FILE_BYTES  512
+#define AP_CODE_LINES_BYTES 6144
+
+/* A code object and a position in it. @n_lines bytes of its table of locations follow, if that has no more than AP_CODE_LINES_BYTES. */
+struct ap_code_record {
+	__u32 type;	  /* AP_RECORD_CODE */
+	__u32 position;	  /* offset of the next instruction, plus 2; 0: there is none yet */
+	__u64 key;	  /* of both, in one process */
+	__u32 first_line; /* of the def */
+	__u32 n_lines;	  /* bytes that the table has */
+	/* Strings as the interpreter has them: bytes for each character, and how many bytes there are of them here. */
+	__u32 name_kind, n_name;
+	__u32 file_kind, n_file;
+	char name[AP_CODE_NAME_BYTES];
+	char file[AP_CODE_FILE_BYTES];
+};
 
 #endif
