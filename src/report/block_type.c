@@ -10,6 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "profile.h"
+#include "swift_type.h"
 #include "text.h"
 #include "types_data.h"
 #include "wrappers.h"
@@ -26,8 +27,10 @@ struct function_type {
 	char *text;	     /* NULL: nothing */
 	bool has_parameters; /* its arguments are not known */
 	bool is_sure;
-	bool is_wrapper; /* it only asks for memory */
-	bool ends;	 /* it is the program's, or calls that */
+	bool is_wrapper;    /* it only asks for memory */
+	bool ends;	    /* it is the program's, or calls that */
+	bool makes_objects; /* it makes Swift's objects, of a class that its caller says */
+	bool is_of_object; /* the text is the class of the object that it has such a one make, and of nothing else */
 	bool is_known;
 };
 
@@ -316,10 +319,24 @@ static void remove_gaps(char *type)
 	type[n] = '\0';
 }
 
+/* Does what the function's names say of a class of Swift. */
+static int type_of_swift(const struct profile_function *named, struct function_type *function)
+{
+	int err = swift_type__of(named->full_name, &function->text, &function->is_sure);
+
+	if (err || !function->text)
+		return err;
+	function->is_of_object = true;
+	function->has_parameters = has_parameters(function->text);
+	function->ends = false;
+	return 0;
+}
+
 static int type_of_function(struct block_types *types, __u32 id, const struct function_type **out)
 {
 	struct function_type *function = &types->functions[id - 1];
-	const char *name = types->profile->functions[id - 1].name;
+	const struct profile_function *named = &types->profile->functions[id - 1];
+	const char *name = named->name;
 	bool is_own = false, is_template = false;
 	const struct type_rule *rule;
 	struct part type = { 0 };
@@ -339,14 +356,16 @@ static int type_of_function(struct block_types *types, __u32 id, const struct fu
 		function->is_sure = rule->is_sure && !is_template;
 		function->has_parameters = has_parameters(function->text);
 	}
+	function->makes_objects = swift_type__makes_objects(name);
 	function->is_known = true;
-	return 0;
+	return swift_type__is_swift(named->symbol) ? type_of_swift(named, function) : 0;
 }
 
 /* The search in a stack, and the function that has said the type so far. */
 struct type_search {
 	const struct function_type *found;
 	bool is_over;
+	bool makes_object; /* the last function makes objects of Swift */
 };
 
 static int ask_function(struct block_types *types, struct type_search *search, __u32 id,
@@ -354,10 +373,13 @@ static int ask_function(struct block_types *types, struct type_search *search, _
 {
 	const struct function_type *function = NULL;
 	int err = id ? type_of_function(types, id, &function) : 0;
+	bool makes_object = search->makes_object;
 
+	search->makes_object = function && function->makes_objects;
 	/* Code of the program may be inlined, unseen, where there are no lines. */
 	search->is_over = err || !function || function->ends ||
-			  (!has_lines && !function->is_wrapper && !function->is_sure);
+			  (!has_lines && !function->is_wrapper && !function->is_sure) ||
+			  (function->is_of_object && !makes_object);
 	if (search->is_over || !function->text)
 		return err;
 	if (search->found && strcmp(search->found->text, function->text) != 0 &&

@@ -2,6 +2,7 @@
 """A program in Swift, with the libraries of Debian 13 on whatever Debian this is: a dynamic linker
 is what is started, the C library is another than the system's."""
 
+import json
 import os
 import pathlib
 import re
@@ -113,6 +114,44 @@ def test_demangler_says_what_is_committed(swift):
         symbol, name, _ = line.split("\t")
         committed[symbol] = name
     assert readable(swift, committed) == committed
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("level", ["Onone", "O"])
+def test_types(run, allocprof, swift, tmp_path, level, engine):
+    """No class has objects that the program has not made, and all of its own have their class, but for generic ones that are not
+    specialized; names in full have arguments."""
+    full = [part for part in demangler(swift) if part not in ("--compact", "--simplified")] + ["--compact"]
+    for command, is_full in ((full, True), (demangler(swift), False)):
+        said = run([allocprof, "record", "-q", "-o", tmp_path / "data", "--demangle-command", shlex.join(command), "--",
+                    swift / f"types-{level}"], expect=0).stdout.decode()
+        truth = {}
+        for line in said.splitlines():
+            count, name = line.split("\t")
+            name = name if is_full else re.sub("^types\\.|<.*", "", name)
+            truth[name] = truth.get(name, 0) + int(count)
+        found = by_type(run, allocprof, tmp_path / "data")
+        named = {name: count for name, count in found.items() if not name.startswith("[in ")}
+        # The program's other arrays are of its own dictionary, its output and its names.
+        own = {name: count for name, count in named.items() if name in truth or not name.startswith("Swift._ContiguousArrayStorage")}
+        wrong = {name: (count, truth.get(name, 0)) for name, count in own.items() if count > truth.get(name, 0)}
+        assert not wrong, f"{wrong}: (found, made)"
+        unspecialized = [name for name in truth if "<" in name and (level == "Onone" or not is_full)]
+        arrays = [name for name in truth if name.startswith("Swift._")]
+        missing = {name: (named.get(name, 0), count) for name, count in truth.items()
+                   if named.get(name, 0) != count and name not in unspecialized and name not in arrays}
+        assert not missing, f"{missing}: (found, made), {found}"
+        if level == "O" and is_full:
+            assert {name: named.get(name, 0) for name in arrays} == {name: truth[name] for name in arrays}
+
+
+def by_type(run, allocprof, data):
+    report = json.loads(run([allocprof, "report", "--json", "--top=0", "--by=type", data], expect=0).stdout)
+    found = {}
+    for stack in report["stacks"]:
+        name = report["frames"][stack["frames"][0]]["name"]
+        found[name] = found.get(name, 0) + stack["all"]["allocations"]
+    return found
 
 
 def test_inlined(recording, swift):

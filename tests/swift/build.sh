@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Builds shapes.swift, references.swift and callbacks.swift, and regions.swift and tasks.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
+# Builds shapes.swift, references.swift, callbacks.swift and types.swift, and regions.swift and tasks.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
 # this is: build.sh DIRECTORY
 #
 # Makes a root of Debian 13 with the package swiftlang by scripts/root, which takes some minutes, the network
@@ -25,13 +25,17 @@ in_root() {
 	"$scripts/root" run swift "$@" </dev/null
 }
 
-cp "$source/shapes.swift" "$source/references.swift" "$source/callbacks.swift" "$root/tmp"
+cp "$source"/{shapes,references,callbacks,types}.swift "$root/tmp"
 in_root "$swift/bin/swiftc" -O -g -parse-as-library -o /tmp/shapes /tmp/shapes.swift
 in_root "$swift/bin/swiftc" -O -g -o /tmp/references /tmp/references.swift
 # These find their ld.so and libraries themselves.
 own=(-Xlinker "--dynamic-linker=$out/lib/ld-linux-x86-64.so.2" -Xlinker -rpath -Xlinker "$out/lib")
 in_root "$swift/bin/swiftc" -O -g "${own[@]}" -o /tmp/callbacks /tmp/callbacks.swift
 in_root "$swift/bin/swiftc" -O -g "${own[@]}" -D REGRESSION -o /tmp/callbacks-regression /tmp/callbacks.swift
+for level in Onone O; do
+	in_root "$swift/bin/swiftc" "-$level" -g -parse-as-library -module-name types "${own[@]}" -o "/tmp/types-$level" \
+		/tmp/types.swift
+done
 
 # copy_with_libraries DIRECTORY FILE...: paths in the root
 copy_with_libraries() {
@@ -72,8 +76,8 @@ for configuration in debug release; do
 done
 
 rm -rf "${out:?}/lib" "${out:?}/demangle"
-copy_with_libraries "$out/lib" /tmp/shapes /tmp/references \
+copy_with_libraries "$out/lib" /tmp/shapes /tmp/references /tmp/types-Onone \
 	/tmp/allocprof-swift/.build/debug/tasks /tmp/allocprof-swift/.build/release/tasks
 copy_with_libraries "$out/demangle" "$swift/lib/libswiftDemangle.so" "$swift/bin/swift-demangle"
 cp "$root$swift/lib/libswiftDemangle.so" "$root$swift/bin/swift-demangle" "$out/demangle/"
-cp "$root/tmp"/{shapes,references,callbacks,callbacks-regression} "$out"
+cp "$root/tmp"/{shapes,references,callbacks,callbacks-regression,types-Onone,types-O} "$out"

@@ -14,17 +14,21 @@ struct case_ {
 	const char *functions[MOST_FUNCTIONS]; /* the innermost first */
 	bool has_no_lines;		       /* there is no debug information */
 	const char *module;		       /* NULL: /home/me/app */
+	bool is_swift;			       /* all but swift_ functions have names of Swift's */
 };
 
 static __u32 add_frame(struct profile *profile, const struct case_ *of, const char *name, __u32 i)
 {
+	bool is_swift = of->is_swift && strncmp(name, "swift_", 6) != 0;
 	struct profile_line line = { .line = 1 };
 	__u32 module, frame;
 
 	assert_int_equal(profile__add_module(profile, of->module ?: "/home/me/app", "", &module),
 			 0);
 	assert_int_equal(profile__add_frame(profile, module, 0x1000 + i, false, &frame), 0);
-	assert_int_equal(profile__add_function(profile, name, name, name, &line.function), 0);
+	assert_int_equal(profile__add_function(profile, is_swift ? "$s1a" : name, name, name,
+					       &line.function),
+			 0);
 	if (!of->has_no_lines)
 		assert_int_equal(profile__add_file(profile, "/src/a.cc", &line.file), 0);
 	assert_int_equal(profile__set_frame_lines(profile, frame, &line, 1), 0);
@@ -95,6 +99,89 @@ static void test_types(void **state)
 		check(&cases[i]);
 }
 
+#define ARRAY_INIT                                                                                 \
+	"Swift._ContiguousArrayBuffer.init(_uninitializedCount: Swift.Int, minimumCapacity: Swift.Int) -> Swift._ContiguousArrayBuffer<A>"
+
+/* A class is that of the initializer that called swift_allocObject, and of no other function. */
+static void test_types_of_swift(void **state)
+{
+	static const struct {
+		const char *type, *caller;
+	} callers[] = {
+		{ "app.Node", "app.Node.__allocating_init(Swift.String) -> app.Node" },
+		{ "app.Outer.Node", "app.Outer.Node.__allocating_init() throws -> app.Outer.Node" },
+		{ "app.Node",
+		  "function signature specialization <Arg[0] = Dead> of app.Node.__allocating_init(() -> ()) -> app.Node" },
+		{ "app.Node", "app.(Node in _0A1B).__allocating_init() -> app.(Node in _0A1B)" },
+		{ "Node", "specialized Node.__allocating_init(_:)" },
+		{ "app.Box<Swift.Int>",
+		  "generic specialization <Swift.Int> of app.Box.__allocating_init(A) -> app.Box<A>" },
+		{ "app.Box<() -> Swift.Int>",
+		  "generic specialization <() -> Swift.Int> of app.Box.__allocating_init(A) -> app.Box<A>?" },
+		{ "app.Pair<[Swift.Int : app.Key], Swift.Int>",
+		  "generic specialization <serialized, [Swift.Int : app.Key], Swift.Int> of app.Pair.__allocating_init(A, B) -> app.Pair<A, B>" },
+		{ "Swift._ContiguousArrayStorage<(Swift.Int, Swift.String)>",
+		  "generic specialization <(Swift.Int, Swift.String)> of " ARRAY_INIT },
+		/* What the arguments of a generic class are is unknown. */
+		{ NULL, "app.Box.__allocating_init(A) -> app.Box<A>" },
+		{ NULL,
+		  "generic specialization <Swift.Int> of app.Pair.__allocating_init(A, B) -> app.Pair<A, B>" },
+		{ NULL,
+		  "generic specialization <Swift.Int> of app.Outer.Box.__allocating_init() -> app.Outer<A>.Box<B>" },
+		{ NULL,
+		  "generic specialization <[A]> of app.Box.__allocating_init(A) -> app.Box<A>" },
+		{ NULL, ARRAY_INIT },
+		/* Others than the initializer itself. */
+		{ NULL, "closure #1 () -> () in app.Node.__allocating_init() -> app.Node" },
+		{ NULL, "default argument 0 of app.Node.__allocating_init(Swift.Int) -> app.Node" },
+		{ NULL, "merged app.Node.__allocating_init() -> app.Node" },
+		{ NULL,
+		  "generic partial specialization <Signature = <A>> of app.Box.__allocating_init(A) -> app.Box<A>" },
+		{ NULL, "app.Node.init(Swift.String) -> app.Node" },
+		{ NULL,
+		  "Node #1 in app.make() -> ().__allocating_init() -> Node #1 in app.make() -> ()" },
+		{ NULL,
+		  "generic specialization <Swift.Int of app.Box.__allocating_init(A) -> app.Box<A>" },
+		{ NULL, "app.Node.__allocating_init(" },
+		{ NULL, ".__allocating_init()" },
+	};
+	static const struct case_ cases[] = {
+		{ "app.Node",
+		  { "swift_slowAlloc", "swift_allocObject",
+		    "app.Node.__allocating_init() -> app.Node",
+		    "app.List.__allocating_init() -> app.List", "main" } },
+		/* A box, and memory that the program asks for itself. */
+		{ NULL,
+		  { "swift_allocObject", "swift_allocBox",
+		    "app.Node.__allocating_init() -> app.Node" } },
+		{ NULL, { "app.Node.__allocating_init() -> app.Node" } },
+		/* What the initializer allocates otherwise may be inlined, unseen. */
+		{ NULL,
+		  { "swift_allocObject", "app.Node.__allocating_init() -> app.Node" },
+		  .has_no_lines = true },
+		{ "Swift._ContiguousArrayStorage<app.Key>",
+		  { "swift_allocObject", "generic specialization <app.Key> of " ARRAY_INIT },
+		  .has_no_lines = true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(callers); i++) {
+		struct case_ of = { callers[i].type,
+				    { "swift_slowAlloc", "swift_allocObject", callers[i].caller,
+				      "main" },
+				    .is_swift = true };
+
+		check(&of);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct case_ of = cases[i];
+
+		of.is_swift = true;
+		check(&of);
+	}
+	/* C++ may have a function of such a name. */
+	check(&(struct case_){ NULL, { "swift_allocObject", "Node.__allocating_init(_:)" } });
+}
+
 /* Names that end too early, and brackets that are none. */
 static void test_strange_names(void **state)
 {
@@ -139,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_types_of_swift),
 		cmocka_unit_test(test_strange_names),
 	};
 
