@@ -103,6 +103,8 @@ struct ap_frame {
 /* A frame of an interpreter of Python. @module is 0, and @offset the id in a struct ap_python_record; 0: frames of
  * Python that could not be read belong here. */
 #define AP_FRAME_PYTHON 4
+/* No frame of the stack: an async function of Swift that awaits the one of the next inner frame, and will go on at @offset. */
+#define AP_FRAME_ASYNC 8
 
 /* Read-only settings of the BPF programs; user space sets them before load. */
 struct ap_config {

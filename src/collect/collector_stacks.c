@@ -45,12 +45,18 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 	return err;
 }
 
+static enum profile_place place_of(const struct ap_frame *frame)
+{
+	return frame->flags & AP_FRAME_ASYNC	     ? PROFILE_PLACE_AWAITING
+	       : frame->flags & AP_FRAME_INTERRUPTED ? PROFILE_PLACE_INTERRUPTED
+						     : PROFILE_PLACE_CALL;
+}
+
 /* Adds a frame that is in no file, and may be JIT code. */
 static int add_unmapped_frame(struct collector *collector, const struct ap_frame *frame,
 			      __u32 program_id, __u32 pid, __u32 *id)
 {
-	int err = profile__add_frame(collector->profile, 0, frame->offset,
-				     frame->flags & AP_FRAME_INTERRUPTED, id);
+	int err = profile__add_frame(collector->profile, 0, frame->offset, place_of(frame), id);
 	struct jit_place place = { .program = program_id, .pid = pid };
 
 	if (err || frame->module)
@@ -67,7 +73,6 @@ static int add_unmapped_frame(struct collector *collector, const struct ap_frame
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 program_id,
 		     __u64 time_ns, __u32 *id)
 {
-	bool interrupted = frame->flags & AP_FRAME_INTERRUPTED;
 	__u32 pid = collector->programs[program_id - 1].pid;
 	struct module *module;
 	__u64 offset = frame->offset;
@@ -98,7 +103,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 		elf_headers__offset_to_vaddr(module->elf, offset, &offset);
 	err = collector__module_id(collector, module, &module_number);
 	return err ? err
-		   : profile__add_frame(collector->profile, module_number, offset, interrupted, id);
+		   : profile__add_frame(collector->profile, module_number, offset, place_of(frame),
+					id);
 }
 
 static bool is_good_end(enum ap_stack_end end)

@@ -120,8 +120,9 @@ const struct event_log_id *event_log_writer__id(const struct event_log_writer *w
  */
 int event_log_writer__module(struct event_log_writer *writer, const char *path,
 			     const char *build_id);
+/* @place is an enum profile_place. */
 int event_log_writer__frame(struct event_log_writer *writer, __u32 module, __u64 offset,
-			    bool interrupted);
+			    __u8 place);
 /* @end is the name of an enum ap_stack_end. */
 int event_log_writer__stack(struct event_log_writer *writer, const char *end, const __u32 *frames,
 			    __u32 n_frames);
@@ -182,9 +183,12 @@ const struct event_log_site *event_log_reader__site(const struct event_log_reade
 const struct event_log_process *event_log_reader__process(const struct event_log_reader *reader,
 							  __u32 id);
 
+/* The largest enum profile_place. */
+#define EVENT_LOG_MAX_PLACE 2
+
 struct event_log_frame {
 	__u32 module; /* 0: it is unknown, and @offset is an address of the process */
-	bool interrupted;
+	__u8 place;   /* enum profile_place */
 	__u64 offset; /* ELF virtual address */
 };
 

@@ -289,14 +289,14 @@ static int read_frame(struct event_log_reader *reader)
 {
 	struct event_log_frame frame;
 	int err = RESERVE(reader, frames, 1);
-	__u64 interrupted;
+	__u64 place;
 
 	if (err)
 		return err;
 	if (!get_32(reader, reader->n_modules, &frame.module) ||
-	    !get(reader, ~0ULL, &frame.offset) || !get(reader, 1, &interrupted))
+	    !get(reader, ~0ULL, &frame.offset) || !get(reader, EVENT_LOG_MAX_PLACE, &place))
 		return -EINVAL;
-	frame.interrupted = interrupted;
+	frame.place = place;
 	reader->frames[reader->n_frames++] = frame;
 	return 0;
 }

@@ -227,8 +227,7 @@ int event_log_writer__module(struct event_log_writer *writer, const char *path,
 	return finish(writer, put_text(to, build_id));
 }
 
-int event_log_writer__frame(struct event_log_writer *writer, __u32 module, __u64 offset,
-			    bool interrupted)
+int event_log_writer__frame(struct event_log_writer *writer, __u32 module, __u64 offset, __u8 place)
 {
 	unsigned char *to = begin(writer, 1 + 3 * LEB128_MAX);
 
@@ -237,7 +236,7 @@ int event_log_writer__frame(struct event_log_writer *writer, __u32 module, __u64
 	*to++ = TAG_FRAME;
 	to = leb128__put(to, module);
 	to = leb128__put(to, offset);
-	return finish(writer, leb128__put(to, interrupted));
+	return finish(writer, leb128__put(to, place));
 }
 
 int event_log_writer__stack(struct event_log_writer *writer, const char *end, const __u32 *frames,

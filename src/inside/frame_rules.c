@@ -247,22 +247,43 @@ learn(struct frame_work *work, __u64 address, const struct code_range *range, __
 	return frames;
 }
 
-enum unwind_table_state frame_rules__find(struct frame_work *work, __u64 address,
-					  const struct code_range *range, struct unwind_rule *out)
+/* Returns the call frame information of the range's module; NULL: there is none that can be used. */
+static const struct frames *frames_of(struct frame_work *work, __u64 address,
+				      const struct code_range *range)
 {
 	__u32 generation = code__generation();
 	const struct frames *frames;
 
 	if (!range->module || range->module >= UNWIND_MAX_MODULES)
-		return UNWIND_TABLE_NONE;
+		return NULL;
 	frames = __atomic_load_n(&known[range->module], __ATOMIC_ACQUIRE);
 	if (!frames || frames->bias != range->bias ||
 	    __atomic_load_n(&frames->generation, __ATOMIC_RELAXED) != generation)
 		frames = learn(work, address, range, generation);
-	if (!frames || !frames->end)
+	return frames && frames->end ? frames : NULL;
+}
+
+enum unwind_table_state frame_rules__find(struct frame_work *work, __u64 address,
+					  const struct code_range *range, struct unwind_rule *out)
+{
+	const struct frames *frames = frames_of(work, address, range);
+
+	if (!frames)
 		return UNWIND_TABLE_NONE;
 	*out = rule_at(frames, work, address);
 	return UNWIND_TABLE_READY;
+}
+
+__u64 frame_rules__function(struct frame_work *work, __u64 address, const struct code_range *range)
+{
+	const struct frames *frames = frames_of(work, address, range);
+	__u64 begin;
+	__u32 n;
+
+	work->is_gone = false;
+	n = frames ? find_entry(frames, work, address) : 0;
+	begin = n ? code_at(frames, work, n - 1) : 0;
+	return work->is_gone ? 0 : begin;
 }
 
 bool frame_rules__is_entry(__u32 module, __u64 offset)

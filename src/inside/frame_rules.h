@@ -34,6 +34,9 @@ struct frame_work {
 enum unwind_table_state frame_rules__find(struct frame_work *work, __u64 address,
 					  const struct code_range *range, struct unwind_rule *out);
 
+/* Returns the address at which the function begins that has @address, or the last one before it; 0: it is not known. */
+__u64 frame_rules__function(struct frame_work *work, __u64 address, const struct code_range *range);
+
 /* Returns whether @offset in the file of @module, in which frame_rules__find() was called, is in code at the
  * file's entry point that has no call frame information. */
 bool frame_rules__is_entry(__u32 module, __u64 offset);

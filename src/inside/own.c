@@ -11,6 +11,7 @@
 #include "interface_abi.h"
 #include "memory.h"
 #include "objects.h"
+#include "async_code.h"
 #include "python.h"
 #include "stubs.h"
 #include "sys.h"
@@ -478,6 +479,7 @@ static void update(bool is_late, const struct objects_changes *changes)
 	find_allocators();
 	note_returning();
 	python__look();
+	async_code__look();
 	if (own_functions.n_allocating || counted__any() || words__are_bound() || domains__any())
 		patch_objects(is_late, is_settled);
 }

@@ -173,6 +173,17 @@ static inline __u64 processor__code_address(__u64 address)
 #define PLAIN_RA_OFFSET(rule)	 ((rule)->ra_offset)
 #define IS_PLAIN_RA_OFFSET(rule) ((rule)->ra_offset < 0)
 
+/* Async functions of Swift are not told here. */
+#define PROCESSOR_ASYNC_WORDS 2
+
+static inline bool processor__is_async(const __u64 *words)
+{
+	(void)words;
+	return false;
+}
+
+#define PROCESSOR_ASYNC_CONTEXT -8
+
 /* An argument of a USDT probe: the register, and how the note names it. */
 #define PROCESSOR_NOTE_ARGUMENT	  "4@%w0"
 #define PROCESSOR_NOTE_CONSTRAINT "r"

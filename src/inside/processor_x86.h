@@ -141,6 +141,22 @@ static inline __u64 processor__code_address(__u64 address)
 #define PLAIN_RA_OFFSET(rule)	 -8
 #define IS_PLAIN_RA_OFFSET(rule) ((rule)->ra_offset == -8)
 
+/* How many words from its beginning tell an async function of Swift. */
+#define PROCESSOR_ASYNC_WORDS 2
+
+/* Returns whether code begins as such a function does that has a frame pointer: push %rbp; push %r14; lea 8(%rsp),%rbp. All others
+ * have set the frame pointer before they save R14, which is the context here. */
+static inline bool processor__is_async(const __u64 *words)
+{
+	const __u64 endbr = 0xfa1e0ff3, async = 0x08246c8d48564155;
+
+	return words[0] == async ||
+	       ((__u32)words[0] == endbr && (words[0] >> 32 | words[1] << 32) == async);
+}
+
+/* Where its frame has the context, from the frame pointer. */
+#define PROCESSOR_ASYNC_CONTEXT -8
+
 /* An argument of a USDT probe: the register, and how the note names it. */
 #define PROCESSOR_NOTE_ARGUMENT	  "4@%%edi"
 #define PROCESSOR_NOTE_CONSTRAINT "D"

@@ -4,6 +4,8 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
+#include "async.h"
+#include "async_code.h"
 #include "counting.h"
 #include "memory.h"
 #include "python.h"
@@ -132,7 +134,11 @@ static void publish_python(const struct walker *walker)
 static __u64 write_frames(const struct walker *walker, __u64 hash)
 {
 	bool has_python = unlikely(walker->python && walker->python->is_used);
-	__u32 n = has_python ? python__frames(walker, NULL, NULL) : walker->n;
+	/* A stack with both has the frames of Python only. */
+	bool has_async = unlikely(!has_python && walker->async && walker->async->n);
+	__u32 n = has_python  ? python__frames(walker, NULL, NULL)
+		  : has_async ? async__frames(walker, NULL, NULL)
+			      : walker->n;
 	struct ap_stack_record *record;
 	__u64 offset;
 
@@ -148,8 +154,9 @@ static __u64 write_frames(const struct walker *walker, __u64 hash)
 		.end = walker->end,
 	};
 	record->n_frames =
-		has_python ? python__frames(walker, (struct ap_frame *)(record + 1), &record->end)
-			   : walker__frames(walker, (struct ap_frame *)(record + 1));
+		has_python  ? python__frames(walker, (struct ap_frame *)(record + 1), &record->end)
+		: has_async ? async__frames(walker, (struct ap_frame *)(record + 1), &record->end)
+			    : walker__frames(walker, (struct ap_frame *)(record + 1));
 	return offset;
 }
 
@@ -205,6 +212,8 @@ __u64 stacks__walk(struct thread *thread, const __u64 *frame)
 
 	if (unlikely(python_is_there))
 		hash = python__walk(thread->walker, hash);
+	if (unlikely(async_is_there))
+		hash = async__walk(thread->walker, hash);
 
 	/* 0 marks a free slot. */
 	return likely(hash) ? hash : 1;

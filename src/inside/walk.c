@@ -4,6 +4,7 @@
 #include <linux/errno.h>
 #include <stddef.h>
 
+#include "async_code.h"
 #include "stack.h"
 #include "sys.h"
 #include "tables.h"
@@ -57,7 +58,18 @@ static void known_code__set_rule(struct known_code *code, const struct unwind_ru
 	code->rule = *rule;
 	code->simple = (rule->cfa == UNWIND_CFA_SP || rule->cfa == UNWIND_CFA_FP) &&
 		       rule->ra_where == UNWIND_AT_CFA && IS_PLAIN_RA_OFFSET(rule) &&
-		       !rule->flags && rule->fp_where <= UNWIND_AT_CFA;
+		       !rule->flags && rule->fp_where <= UNWIND_AT_CFA &&
+		       !(code->within & CODE_ASYNC);
+}
+
+/* Notes whether the code is in an async function of Swift. */
+static void known_code__look_for_async(struct walker *walker, struct known_code *code,
+				       __u64 address, const struct unwind_rule *rule,
+				       const struct code_range *range)
+{
+	if (unlikely(async_is_there) && rule->cfa == UNWIND_CFA_FP &&
+	    rule->fp_where == UNWIND_AT_CFA && async_code__has(&walker->work, address, range))
+		code->within |= CODE_ASYNC;
 }
 
 /* Finds the rule where nobody compiles tables. */
@@ -70,6 +82,7 @@ static bool known_code__find_own(struct walker *walker, __u64 address, __u32 cal
 	out->state = frame_rules__find(&walker->work, address, range, &rule);
 	if (out->state != UNWIND_TABLE_READY)
 		return true;
+	known_code__look_for_async(walker, out, address, &rule, range);
 	known_code__set_rule(out, &rule);
 	/* An entry that is there may have been left out. */
 	if (rule.cfa == UNWIND_CFA_NONE && walker->work.may_be_unmapped)
@@ -131,6 +144,7 @@ static __attribute__((noinline)) bool known_code__find(struct walker *walker, __
 		out->address = NO_ADDRESS;
 		return true;
 	}
+	known_code__look_for_async(walker, out, address, rule, &range);
 	known_code__set_rule(out, rule);
 	if (rule->cfa == UNWIND_CFA_NONE)
 		out->made_up = call && is_made_up(table, pc + range.bias);
@@ -373,7 +387,8 @@ static __attribute__((noinline)) int step_any(struct walker *walker, struct stat
 	}
 	step->frame.module = known->module;
 	step->frame.offset = known->offset;
-	step->frame.flags |= known->within;
+	step->frame.flags |= known->within & AP_FRAME_WITHIN;
+	step->frame.flags |= known->within & CODE_ASYNC ? STEP_ASYNC : 0;
 	if (known->state == UNWIND_TABLE_AWAITED)
 		return ap_walk__stop(state, AP_END_NO_TABLE, true);
 	if (known->state == UNWIND_TABLE_NONE)
@@ -527,6 +542,7 @@ static __u64 remember(struct walker *walker, const struct state *state, __u32 ke
 	struct step *to = walker->steps + kept;
 	bool matters = kept && fp_matters(&walker->steps[kept - 1]);
 	bool within = kept && walker->steps[kept - 1].frame.flags & STEP_WITHIN;
+	__u32 has_async = kept ? walker->steps[kept - 1].frame.flags & STEP_HAS_ASYNC : 0;
 
 	if (walker->n_plain > kept)
 		walker->n_plain = kept;
@@ -537,8 +553,10 @@ static __u64 remember(struct walker *walker, const struct state *state, __u32 ke
 		to->hash = hash;
 		matters = to->frame.flags & STEP_USES_FP || (!to->fp_slot && matters);
 		within |= to->frame.flags & AP_FRAME_WITHIN;
-		to->frame.flags &= ~(STEP_FP_MATTERS | STEP_WITHIN);
-		to->frame.flags |= (matters ? STEP_FP_MATTERS : 0) | (within ? STEP_WITHIN : 0);
+		has_async |= to->frame.flags & STEP_ASYNC ? STEP_HAS_ASYNC : 0;
+		to->frame.flags &= ~(STEP_FP_MATTERS | STEP_WITHIN | STEP_HAS_ASYNC);
+		to->frame.flags |=
+			(matters ? STEP_FP_MATTERS : 0) | (within ? STEP_WITHIN : 0) | has_async;
 		note_words(walker, to - walker->steps);
 		to++;
 	}

@@ -25,9 +25,12 @@ struct known_code {
 	__u8 state;   /* enum unwind_table_state */
 	__u8 made_up; /* 1: a return address here is that of the outermost function */
 	__u8 simple;  /* 1: CFA from sp or fp, the return address below it, fp there or unchanged */
-	__u8 within;  /* AP_FRAME_WITHIN if it is in a function of --within, else 0 */
+	__u8 within;  /* AP_FRAME_WITHIN if it is in a function of --within, and CODE_ASYNC */
 	struct unwind_rule rule; /* UNWIND_CFA_NONE: there is no call frame information */
 };
+
+/* The code is in an async function of Swift, whose frame has its context. */
+#define CODE_ASYNC 0x80
 
 #define NO_CODES 16
 
@@ -57,7 +60,11 @@ struct step {
 #define STEP_FP_MATTERS 0x400
 /* The step, or one further out, is in a function of --within. */
 #define STEP_WITHIN 0x800
-#define STEP_FLAGS  0xffffff00U
+/* The step is in an async function of Swift, which has saved its context. */
+#define STEP_ASYNC 0x1000
+/* The step, or one further out, is in such a function. */
+#define STEP_HAS_ASYNC 0x2000
+#define STEP_FLAGS     0xffffff00U
 
 /* A word of the stack that a step reads, and the value with which the next step is the same again. */
 struct word {
@@ -81,6 +88,7 @@ struct walker {
 	struct no_code no_code;
 	__u64 left_sp, goroutine_sp;
 	struct python_stack *python; /* NULL: there has been no frame of Python */
+	struct async_stack *async;   /* NULL: there has been no async function of Swift */
 	__u32 own_module;	     /* module whose frames walker__frames() leaves out; 0: none */
 	__u32 pad;
 	struct known_code known[KNOWN_CODES];
@@ -111,6 +119,12 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp);
 static inline bool walker__is_within(const struct walker *walker)
 {
 	return walker->n && walker->steps[walker->n - 1].frame.flags & STEP_WITHIN;
+}
+
+/* Returns whether the last stack has an async function of Swift. */
+static inline bool walker__is_async(const struct walker *walker)
+{
+	return walker->n && walker->steps[walker->n - 1].frame.flags & STEP_HAS_ASYNC;
 }
 
 /* Copies the last stack's frames to @out, innermost first. Returns how many there are. */

@@ -34,7 +34,8 @@ static int take_stack(struct reader *reader, const struct inside_stack *slot,
 			 record->n_frames * sizeof(buffer->frames[0])))
 		return 0;
 	for (__u32 i = 0; i < record->n_frames; i++) {
-		buffer->frames[i].flags &= AP_FRAME_INTERRUPTED | AP_FRAME_WITHIN | AP_FRAME_PYTHON;
+		buffer->frames[i].flags &=
+			AP_FRAME_INTERRUPTED | AP_FRAME_WITHIN | AP_FRAME_PYTHON | AP_FRAME_ASYNC;
 		if (buffer->frames[i].module >= UNWIND_MAX_MODULES) {
 			reader->n_damaged++;
 			return 0;

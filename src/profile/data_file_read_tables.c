@@ -290,7 +290,7 @@ static int add_frame(struct data_reader *reader, const union table_row *row)
 	__u32 added = 0;
 	int err;
 
-	if (frame->module > profile->n_modules ||
+	if (frame->module > profile->n_modules || frame->interrupted >= PROFILE_PLACES ||
 	    (frame->tail_call && (frame->interrupted || !frame->module)))
 		return -EINVAL;
 	if (frame->tail_call)

@@ -215,7 +215,9 @@ const struct data_table data_tables[] = {
 	  "functions of Python have by their names, files and lines; 0 is of frames that "
 	  "are missing. One address may be there several times, with "
 	  "other code in each run. It is a return address, so the call is at the byte "
-	  "before, unless interrupted is 1: then a signal came just there. With "
+	  "before, unless interrupted is 1: then a signal came just there; or 2: then it "
+	  "is no frame of the stack, but an async function of Swift that awaits the next "
+	  "inner one, and goes on there. With "
 	  "tail_call 1 the function did not wait for a call to return but had jumped to"
 	  " the next function, with which it ended: offset is the end of the jump. Such"
 	  " a frame was not on the stack and was inserted, see allocprof-record(1).",

@@ -83,14 +83,22 @@ struct profile_line {
 	bool inlined;
 };
 
+/* What of a frame its address is. */
+enum profile_place {
+	PROFILE_PLACE_CALL,	   /* a return address, so look up the byte before it */
+	PROFILE_PLACE_INTERRUPTED, /* the instruction at which a signal came */
+	/* It is no frame of the stack: where an async function goes on when what it awaits is done, which is the next inner frame. */
+	PROFILE_PLACE_AWAITING,
+	PROFILE_PLACES,
+};
+
 /* A distinct code address. Ids count from 1. */
 struct profile_frame {
 	__u32 id;
-	__u32 module;	  /* module id; 0 if no mapping is known: then @offset is an address */
-	__u64 offset;	  /* ELF virtual address in the module */
-	bool interrupted; /* a signal interrupted at @offset; else a return address, so look up
-			   * @offset - 1 */
-	bool tail_call;	  /* the function ended by a tail call, a jump that ends at @offset, to the
+	__u32 module;	   /* module id; 0 if no mapping is known: then @offset is an address */
+	__u64 offset;	   /* ELF virtual address in the module */
+	__u32 interrupted; /* enum profile_place */
+	bool tail_call;	   /* the function ended by a tail call, a jump that ends at @offset, to the
 			 * next inner frame; it had no frame on the stack and was inserted
 			 * afterwards */
 	struct profile_line *lines; /* innermost first; only the last is not inlined; owned */
@@ -439,10 +447,11 @@ int profile__add_thread(struct profile *profile, __u32 process, const char *name
 int profile__add_function(struct profile *profile, const char *symbol, const char *name,
 			  const char *full_name, __u32 *id);
 int profile__add_file(struct profile *profile, const char *path, __u32 *id);
-int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
-		       __u32 *id);
+int profile__add_frame(struct profile *profile, __u32 module, __u64 offset,
+		       enum profile_place place, __u32 *id);
 /* Adds a frame under a new id: for an address without a file, where other code has replaced code. */
-int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id);
+int profile__add_other_frame(struct profile *profile, __u64 address, enum profile_place place,
+			     __u32 *id);
 /* Adds a frame for a tail call. Fails with -EEXIST if the address is known as something else. */
 int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, __u32 *id);
 /* Adds a stack. Stacks that differ only in frames of tail calls are one, which keeps the frames of
@@ -574,7 +583,7 @@ bool profile__blocks_add_up(const struct profile *profile);
 
 /* Returns the frame that profile__add_frame() would return, or NULL. */
 const struct profile_frame *profile__find_frame(const struct profile *profile, __u32 module,
-						__u64 offset, bool interrupted);
+						__u64 offset, enum profile_place place);
 /* Returns the function that contains @frame's code, not one that is inlined into it; NULL if it is
  * unknown. */
 const struct profile_function *profile__frame_function(const struct profile *profile,

@@ -21,7 +21,7 @@ static bool match_frame(const void *owner, __u32 id, const void *key)
 static __u64 hash_frame(const struct profile *profile, const struct profile_frame *frame)
 {
 	return hash_mix(
-		hash_mix(profile->index->seed, (__u64)frame->module << 1 | frame->interrupted),
+		hash_mix(profile->index->seed, (__u64)frame->module << 2 | frame->interrupted),
 		frame->offset);
 }
 
@@ -39,12 +39,12 @@ static int append_frame(struct profile *profile, struct profile_frame frame, __u
 }
 
 const struct profile_frame *profile__find_frame(const struct profile *profile, __u32 module,
-						__u64 offset, bool interrupted)
+						__u64 offset, enum profile_place place)
 {
 	const struct profile_frame frame = {
 		.module = module,
 		.offset = offset,
-		.interrupted = interrupted,
+		.interrupted = place,
 	};
 	__u32 found = hash_table__find(&profile->index->frames, hash_frame(profile, &frame),
 				       match_frame, profile, &frame);
@@ -52,19 +52,19 @@ const struct profile_frame *profile__find_frame(const struct profile *profile, _
 	return found ? &profile->frames[found - 1] : NULL;
 }
 
-int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
-		       __u32 *id)
+int profile__add_frame(struct profile *profile, __u32 module, __u64 offset,
+		       enum profile_place place, __u32 *id)
 {
 	const struct profile_frame frame = {
 		.module = module,
 		.offset = offset,
-		.interrupted = interrupted,
+		.interrupted = place,
 	};
 	const struct profile_frame *found;
 
 	if (module > profile->n_modules)
 		return -EINVAL;
-	found = profile__find_frame(profile, module, offset, interrupted);
+	found = profile__find_frame(profile, module, offset, place);
 	if (!found)
 		return append_frame(profile, frame, id);
 	*id = found->id;
@@ -80,7 +80,7 @@ int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, 
 
 	if (!module || module > profile->n_modules)
 		return -EINVAL;
-	found = profile__find_frame(profile, module, offset, false);
+	found = profile__find_frame(profile, module, offset, PROFILE_PLACE_CALL);
 	if (!found)
 		return append_frame(profile, frame, id);
 	if (!found->tail_call)
@@ -89,18 +89,19 @@ int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, 
 	return 0;
 }
 
-int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id)
+int profile__add_other_frame(struct profile *profile, __u64 address, enum profile_place place,
+			     __u32 *id)
 {
 	const struct profile_frame frame = {
 		.id = profile->n_frames + 1,
 		.offset = address,
-		.interrupted = interrupted,
+		.interrupted = place,
 	};
 	int err;
 
 	/* All frames at one address have the same hash, and only the first is found, so only that
 	 * one is in the table. */
-	if (!profile__find_frame(profile, 0, address, interrupted))
+	if (!profile__find_frame(profile, 0, address, place))
 		return append_frame(profile, frame, id);
 	err = profile_index__reserve(&profile->frames, &profile->index->frames_room,
 				     profile->n_frames, sizeof(frame));

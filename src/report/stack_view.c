@@ -131,11 +131,11 @@ static char *text_of_line(const struct builder *builder, const char *name,
 	return len < 0 ? NULL : text;
 }
 
-/* Marks the text as a tail call. Takes over @text, which may be NULL. */
-static char *mark_tail_call(char *text)
+/* Adds a mark to the text. Takes over @text, which may be NULL. */
+static char *mark(char *text, const char *what)
 {
 	char *marked;
-	int len = text ? asprintf(&marked, "%s [tail call]", text) : -1;
+	int len = text ? asprintf(&marked, "%s [%s]", text, what) : -1;
 
 	free(text);
 	return len < 0 ? NULL : marked;
@@ -207,7 +207,9 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 		label.function = line->function;
 	}
 	if (frame->tail_call && builder->options->all_frames)
-		label.text = mark_tail_call(label.text);
+		label.text = mark(label.text, "tail call");
+	if (frame->interrupted == PROFILE_PLACE_AWAITING)
+		label.text = mark(label.text, "async");
 	look_up(builder, frame, line, location);
 	label.kind = kind_of(builder, frame, line, location);
 	label.has_kind = frame->module && !strcmp(builder->profile->modules[frame->module - 1].path,

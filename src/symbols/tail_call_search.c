@@ -223,7 +223,10 @@ static int find_between(struct finder *finder, struct tail_call_pair *pair)
 	int err;
 
 	/* The name of a defined allocator's function is not known. */
-	if (outer->interrupted || (!pair->inner && pair->function >= AP_DEFINED))
+	if (outer->interrupted ||
+	    (pair->inner &&
+	     profile->frames[pair->inner - 1].interrupted == PROFILE_PLACE_AWAITING) ||
+	    (!pair->inner && pair->function >= AP_DEFINED))
 		return 0;
 	err = get_map(finder, outer->module, &outer_map);
 	if (err || !outer_map || !code_map__call(outer_map, outer->offset, &target))

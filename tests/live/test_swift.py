@@ -145,6 +145,50 @@ def test_types(run, allocprof, swift, tmp_path, level, engine):
             assert {name: named.get(name, 0) for name in arrays} == {name: truth[name] for name in arrays}
 
 
+def without_inlined(text):
+    """The optimizer inlines the closure of withTaskGroup(), of which the code with which it goes on has no trace."""
+    return text.replace("closure < group", "group")
+
+
+def chains(recording):
+    """{what "SIZE: leaf < main" of chains.swift says without the size: (calls, bytes)} of its blocks."""
+    found = {}
+    marked = {frame for frame, in recording.sql("SELECT id FROM frames WHERE interrupted = 2")}
+    assert marked
+    for stack in recording.stacks():
+        names = [line.name for frame in stack.frames for line in frame.lines]
+        if not any(name.startswith("take(") for name in names):
+            continue
+        chain = []
+        for name in names:
+            if name.startswith(("partial apply", "thunk", "specialized thunk")):
+                continue
+            name = "closure(" if name.startswith("closure #") else name
+            chain += re.findall(r"(?:^|[ .])(leaf|suspends|nested|child|group|resumed|hop|visits|main|closure)\(", name)
+        text = without_inlined(" < ".join(chain))
+        calls, size = found.get(text, (0, 0))
+        found[text] = (calls + stack.calls, size + stack.bytes)
+    return found
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("configuration", ["debug", "release"])
+def test_async(run, allocprof, swift, tmp_path, configuration):
+    """What awaits what is as the program says."""
+    said = run([allocprof, "record", "-q", "-o", tmp_path / "data", "--demangle-command", shlex.join(demangler(swift)), "--",
+                swift / "lib" / "ld-linux-x86-64.so.2", "--library-path", swift / "lib", swift / f"chains-{configuration}"], expect=0).stdout.decode()
+    truth = {}
+    for line in said.splitlines():
+        size, _, text = without_inlined(line).partition(": ")
+        calls, total = truth.get(text, (0, 0))
+        truth[text] = (calls + 1, total + int(size))
+    found = chains(Named(tmp_path / "data"))
+    wrong = {text: (found.get(text), truth.get(text)) for text in {**found, **truth} if found.get(text) != truth.get(text)}
+    assert not wrong, f"{wrong}: (found, said)"
+    folded = run([allocprof, "folded", "--no-comm", tmp_path / "data"], expect=0).stdout.decode()
+    assert "visits(_:_:)_[async];Counter.hop(_:_:)" in folded.replace("(_:_:) [async]", "(_:_:)_[async]")
+
+
 def by_type(run, allocprof, data):
     report = json.loads(run([allocprof, "report", "--json", "--top=0", "--by=type", data], expect=0).stdout)
     found = {}

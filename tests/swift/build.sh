@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Builds shapes.swift, references.swift, callbacks.swift and types.swift, and regions.swift and tasks.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
+# Builds shapes.swift, references.swift, callbacks.swift and types.swift, and regions.swift, tasks.swift and chains.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
 # this is: build.sh DIRECTORY
 #
 # Makes a root of Debian 13 with the package swiftlang by scripts/root, which takes some minutes, the network
@@ -57,6 +57,8 @@ for name in regions tasks; do
 	mkdir -p "$app/Sources/$name"
 	cp "$source/$name.swift" "$app/Sources/$name/main.swift"
 done
+mkdir -p "$app/Sources/chains"
+cp "$source/chains.swift" "$app/Sources/chains"
 cp -r "$source/../../bindings/swift" "$app/allocprof"
 cp "$source/../../include/allocprof.h" "$app"
 cat >"$app/Package.swift" <<'END'
@@ -65,19 +67,19 @@ import PackageDescription
 let dependencies: [Target.Dependency] = [.product(name: "Allocprof", package: "allocprof")]
 let package = Package(
     name: "programs", dependencies: [.package(path: "allocprof")],
-    targets: ["regions", "tasks"].map { .executableTarget(name: $0, dependencies: dependencies) })
+    targets: ["regions", "tasks", "chains"].map { .executableTarget(name: $0, dependencies: dependencies) })
 END
 for configuration in debug release; do
 	in_root env -C /tmp/allocprof-swift HOME=/tmp/allocprof-swift "$swift/bin/swift" build --disable-sandbox \
 		-c "$configuration" -Xcc -I/tmp/allocprof-swift
-	for name in regions tasks; do
+	for name in regions tasks chains; do
 		cp "$app/.build/$configuration/$name" "$out/$name-$configuration"
 	done
 done
 
 rm -rf "${out:?}/lib" "${out:?}/demangle"
 copy_with_libraries "$out/lib" /tmp/shapes /tmp/references /tmp/types-Onone \
-	/tmp/allocprof-swift/.build/debug/tasks /tmp/allocprof-swift/.build/release/tasks
+	/tmp/allocprof-swift/.build/{debug,release}/{tasks,chains}
 copy_with_libraries "$out/demangle" "$swift/lib/libswiftDemangle.so" "$swift/bin/swift-demangle"
 cp "$root$swift/lib/libswiftDemangle.so" "$root$swift/bin/swift-demangle" "$out/demangle/"
 cp "$root/tmp"/{shapes,references,callbacks,callbacks-regression,types-Onone,types-O} "$out"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "async_code.h"
 #include "frame_rules.h"
 #include "tables.h"
 #include "walk.h"
@@ -93,6 +94,13 @@ enum unwind_table_state frame_rules__find(struct frame_work *work, __u64 address
 }
 
 bool frame_rules__is_entry(__u32 module, __u64 offset)
+{
+	abort();
+}
+
+bool async_is_there;
+
+bool async_code__has(struct frame_work *work, __u64 address, const struct code_range *range)
 {
 	abort();
 }

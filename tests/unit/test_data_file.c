@@ -792,7 +792,7 @@ static void test_hostile_content(void **state)
 		{ "UPDATE frames SET module = 4 WHERE id = 1", "frames", -EINVAL },
 		{ "UPDATE frames SET module = -1 WHERE id = 1", "frames", -EINVAL },
 		{ "UPDATE frames SET offset = 'x' WHERE id = 1", "frames", -EINVAL },
-		{ "UPDATE frames SET interrupted = 2 WHERE id = 1", "frames", -EINVAL },
+		{ "UPDATE frames SET interrupted = 3 WHERE id = 1", "frames", -EINVAL },
 		{ "UPDATE processes SET run = 0", "processes", -EINVAL },
 		{ "UPDATE threads SET process = 0", "threads", -EINVAL },
 		{ "UPDATE threads SET process = 3", "threads", -EINVAL },
