@@ -67,6 +67,11 @@ int attach__explain(struct error *error, int err, pid_t pid)
 			error, err, pid,
 			"whenever allocprof looked it was stopped (SIGSTOP), waited for a child of "
 			"vfork(2), or its dynamic linker was at work");
+	case -ENOEXEC:
+		return attach__refuse(
+			error, err, pid,
+			"whenever allocprof looked, each of its threads was in the processor's "
+			"streaming mode (SME), in which it can run no other code");
 	case -ETIME:
 		return attach__refuse(
 			error, err, pid,

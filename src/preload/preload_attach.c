@@ -244,7 +244,7 @@ static int prepare(struct preload_attach *attach)
 	if (err >= 0)
 		err = choose_thread(attach, hold, INSIDE_ATTACH, &remote);
 	/* The first thread has ended or cannot make calls, so another is held. */
-	if (err == -ENOTSUP || err == -ESRCH) {
+	if (err == -ENOTSUP || err == -ENOEXEC || err == -ESRCH) {
 		int n = hold__add(hold, attach->pid, until_ns);
 
 		if (n > 0)
@@ -275,7 +275,7 @@ static int prepare_in_time(struct preload_attach *attach)
 {
 	int err = prepare(attach);
 
-	for (int i = 1; err == -EAGAIN && i < TRIES; i++) {
+	for (int i = 1; (err == -EAGAIN || err == -ENOEXEC) && i < TRIES; i++) {
 		usleep(TRY_US);
 		err = prepare(attach);
 	}
@@ -532,7 +532,7 @@ static int act_in_time(struct preload_attach *attach, enum inside_action action,
 		if (i)
 			usleep(TRY_US);
 		err = act(attach, action, out);
-		if (err != -EAGAIN && err != -EBUSY)
+		if (err != -EAGAIN && err != -EBUSY && err != -ENOEXEC)
 			break;
 	}
 	return err;

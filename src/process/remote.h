@@ -30,7 +30,8 @@ int remote_code__find(pid_t pid, struct remote_code *out);
 
 /* Begins to use the thread @tid, which has stopped. The caller ends that by remote__end(). Fails
  * with -ESTALE if the process has executed another program since @code was found; -ENOTSUP if the
- * thread's stack has no room, or was not made by a C library; -ESRCH if it was killed; or -ENOMEM. */
+ * thread's stack has no room, or was not made by a C library; -ENOEXEC if it is in a mode in which it can run no other code; -EAGAIN
+ * if it is about to take a signal; -ESRCH if it was killed; or -ENOMEM. */
 int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct remote **out);
 
 /* Gives the thread its registers back; it stays stopped. Accepts NULL. */

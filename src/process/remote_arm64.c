@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -135,31 +136,6 @@ int remote__set_registers(const struct remote *remote, const struct user_regs_st
 	return err ? err : forget_call(remote->tid);
 }
 
-/*
- * A thread that has stopped in a system call is about to make it again: ptrace(2) has its registers so already. Only when it goes on
- * does the kernel make restart_syscall of a call that it would continue. So the thread begins the call, and is kept from making it.
- */
-int remote__settle(struct remote *remote)
-{
-	struct user_regs_struct *before = &remote->before, begun;
-	unsigned char code[SYSTEM_CALL_BYTES];
-	int err;
-
-	if (process_memory__read(remote->pid, before->pc, code, sizeof(code)) ||
-	    memcmp(code, remote_system_call_code.bytes, sizeof(code)) != 0)
-		return 0;
-	err = remote__go_to_system_call(remote);
-	if (!err && read_set(remote->tid, NT_PRSTATUS, &begun, sizeof(begun)) < 0)
-		err = -ESRCH;
-	if (!err)
-		err = forget_call(remote->tid);
-	if (!err)
-		err = remote__go_to_system_call(remote);
-	if (!err)
-		before->regs[REGISTER_NUMBER] = begun.regs[REGISTER_NUMBER];
-	return err;
-}
-
 /* Returns whether the thread is in streaming mode (SME), in which it can run no other code. */
 static bool is_streaming(pid_t tid)
 {
@@ -190,7 +166,7 @@ int remote__read_vectors(struct remote *remote)
 	ssize_t size;
 
 	if (is_streaming(remote->tid))
-		return -EAGAIN;
+		return -ENOEXEC;
 	/* Kernels and processors without SVE do not have the set. */
 	remote->vectors_set = NT_ARM_SVE;
 	size = read_set(remote->tid, NT_ARM_SVE, remote->vectors, REMOTE_VECTORS);
@@ -260,11 +236,64 @@ static void fill_vectors(const struct remote *remote, struct signal_frame *frame
 	memcpy(&out->plain.fpcr, registers + sizeof(out->plain.fpsr), sizeof(out->plain.fpcr));
 }
 
+/* Returns whether the thread is about to make a system call, such as that in which it was interrupted: ptrace(2) has its registers
+ * so already. */
+static bool is_at_call(const struct remote *remote)
+{
+	unsigned char code[SYSTEM_CALL_BYTES];
+
+	return !process_memory__read(remote->pid, remote->before.pc, code, sizeof(code)) &&
+	       !memcmp(code, remote_system_call_code.bytes, sizeof(code));
+}
+
+/* The system calls that the kernel continues by restart_syscall: set_restart_fn(). poll(2) is another on other processors. */
+static bool is_continued(__u64 number)
+{
+	return number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_futex;
+}
+
+/* How many instructions before a system call its number may be put into its register. */
+#define MOST_BEFORE_CALL 12
+/* mov x8, #number; mov w8, #number */
+#define MOVE_NUMBER		  0x52800008
+#define MOVE_MASK		  0x7fe0001f
+#define MOVED_NUMBER(instruction) ((instruction) >> 5 & 0xffff)
+
+/* Returns the number of the call that the thread is about to continue; 0: it is made in another way. */
+static __u64 number_of_call(const struct remote *remote)
+{
+	__u32 code[MOST_BEFORE_CALL];
+
+	if (process_memory__read(remote->pid, remote->before.pc - sizeof(code), code, sizeof(code)))
+		return 0;
+	for (size_t i = MOST_BEFORE_CALL; i-- > 0;)
+		if ((code[i] & MOVE_MASK) == MOVE_NUMBER)
+			return is_continued(MOVED_NUMBER(code[i])) ? MOVED_NUMBER(code[i]) : 0;
+	return 0;
+}
+
+/* The registers with which the thread goes on from the frame, from which the kernel continues no system call: it begins anew, and so
+ * sleeps for longer. */
+static void fill_registers(const struct remote *remote, mcontext_t *to)
+{
+	const struct user_regs_struct *before = &remote->before;
+	__u64 number;
+
+	memcpy(to->regs, before->regs, sizeof(to->regs));
+	to->sp = before->sp;
+	to->pc = before->pc;
+	to->pstate = before->pstate;
+	if (before->regs[REGISTER_NUMBER] != SYS_restart_syscall || !is_at_call(remote))
+		return;
+	number = number_of_call(remote);
+	if (number)
+		to->regs[REGISTER_NUMBER] = number;
+}
+
 int remote__write_frame(struct remote *remote)
 {
 	size_t size = offsetof(struct signal_frame, more) + more_bytes(remote);
 	struct signal_frame frame = { 0 };
-	mcontext_t *to = &frame.context.uc_mcontext;
 
 	remote->unused_end = remote->before.sp & ~15ULL;
 	remote->room = remote->unused_end - REMOTE_ROOM;
@@ -273,12 +302,52 @@ int remote__write_frame(struct remote *remote)
 	 * it has. */
 	frame.context.uc_stack.ss_flags = 0xff;
 	memcpy(&frame.context.uc_sigmask, &remote->mask, sizeof(remote->mask));
-	memcpy(to->regs, remote->before.regs, sizeof(to->regs));
-	to->sp = remote->before.sp;
-	to->pc = remote->before.pc;
-	to->pstate = remote->before.pstate;
+	fill_registers(remote, &frame.context.uc_mcontext);
 	fill_vectors(remote, &frame);
 	return process_memory__write(remote->pid, remote->frame, &frame, size);
+}
+
+/* From the kernel's include/linux/errno.h: what the call would return that restart_syscall continues. */
+#define ERESTART_RESTARTBLOCK 516
+
+/* Lets the thread make its call, in which it is interrupted at once. */
+static int make_call(struct remote *remote, bool *is_interrupted)
+{
+	struct user_regs_struct *before = &remote->before, ended;
+	int err = remote__go_to_system_call(remote);
+
+	if (!err)
+		err = remote__set_mask(remote, remote->mask);
+	(void)ptrace(PTRACE_INTERRUPT, remote->tid, NULL, NULL);
+	if (!err)
+		err = remote__go_to_system_call(remote);
+	if (!err && read_set(remote->tid, NT_PRSTATUS, &ended, sizeof(ended)) < 0)
+		err = -ESRCH;
+	if (!err)
+		err = remote__go_to_stop(remote);
+	if (!err && read_set(remote->tid, NT_PRSTATUS, before, sizeof(*before)) < 0)
+		err = -ESRCH;
+	if (!err)
+		*is_interrupted = remote_registers__result(&ended) == -ERESTART_RESTARTBLOCK;
+	return err;
+}
+
+/*
+ * Only when a thread goes on does the kernel make restart_syscall of a call that it continues; ptrace(2) does not say whether it
+ * will. So the thread goes on, until its registers have it. Another call would have begun anew anyway.
+ */
+int remote__settle(struct remote *remote)
+{
+	bool is_interrupted = true;
+	int err = 0;
+
+	if (!is_continued(remote->before.regs[REGISTER_NUMBER]) || !is_at_call(remote))
+		return 0;
+	while (!err && is_interrupted && is_continued(remote->before.regs[REGISTER_NUMBER]))
+		err = make_call(remote, &is_interrupted);
+	if (!err)
+		err = remote__read_vectors(remote);
+	return err ? err : remote__write_frame(remote);
 }
 
 int remote__thread_data(pid_t tid, __u64 *address)

@@ -108,11 +108,19 @@ static int read_registers(const struct remote *remote, struct user_regs_struct *
 	return ptrace(PTRACE_GETREGSET, remote->tid, (void *)NT_PRSTATUS, &part) ? -ESRCH : 0;
 }
 
+/* Returns whether the thread has stopped to take a signal: this is lost where the thread goes on from another stop. */
+static bool takes_signal(pid_t tid)
+{
+	siginfo_t info;
+
+	return !ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) &&
+	       info.si_code >> 8 != PTRACE_EVENT_STOP;
+}
+
 int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct remote **out)
 {
 	struct remote *remote = calloc(1, sizeof(*remote));
 	struct stack_position at;
-	const __u64 all = ~0ULL;
 	int err = -ESRCH;
 
 	if (!remote)
@@ -123,6 +131,9 @@ int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct r
 	if (read_registers(remote, &remote->before) || remote__thread_data(tid, &at.data) ||
 	    ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(remote->mask), &remote->mask))
 		goto fail;
+	err = -EAGAIN;
+	if (takes_signal(tid))
+		goto fail;
 	err = -ESTALE;
 	if (!has_code(pid, code->system_call, &remote_system_call_code) ||
 	    !has_code(pid, code->restorer, &remote_restorer_code))
@@ -132,8 +143,7 @@ int remote__begin(pid_t pid, pid_t tid, const struct remote_code *code, struct r
 	err = err == 1 ? remote__read_vectors(remote) : err ? err : -ENOTSUP;
 	if (!err)
 		err = remote__write_frame(remote);
-	if (!err && (ptrace(PTRACE_SETOPTIONS, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) ||
-		     ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(all), &all)))
+	if (!err && ptrace(PTRACE_SETOPTIONS, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD))
 		err = -ESRCH;
 	if (err)
 		goto fail;
@@ -193,29 +203,57 @@ static bool is_fault(int status)
 	return false;
 }
 
+int remote__set_mask(const struct remote *remote, __u64 mask)
+{
+	return ptrace(PTRACE_SETSIGMASK, remote->tid, (void *)sizeof(mask), &mask) ? -ESRCH : 0;
+}
+
 /* If the whole process is stopped meanwhile (SIGSTOP), that stop is skipped: the thread stops when it is
- * released. */
+ * released. A signal that comes where none is blocked is blocked, with which the kernel keeps it for later. */
 int remote__go_to_system_call(const struct remote *remote)
+{
+	int status, err, signal = 0;
+
+	do {
+		if (signal)
+			(void)remote__set_mask(remote, REMOTE_ALL_SIGNALS);
+		if (ptrace(PTRACE_SYSCALL, remote->tid, NULL, (void *)(long)signal))
+			return -ESRCH;
+		err = await_stop(remote, &status);
+		if (!err && remote->is_moved && is_fault(status))
+			return -EFAULT;
+		signal = status >> 16 ? 0 : WSTOPSIG(status);
+	} while (!err && signal != (SIGTRAP | 0x80));
+	return err;
+}
+
+int remote__go_to_stop(const struct remote *remote)
 {
 	int status, err;
 
+	(void)ptrace(PTRACE_INTERRUPT, remote->tid, NULL, NULL);
 	do {
-		if (ptrace(PTRACE_SYSCALL, remote->tid, NULL, NULL))
+		if (ptrace(PTRACE_CONT, remote->tid, NULL, NULL))
 			return -ESRCH;
 		err = await_stop(remote, &status);
 		if (!err && is_fault(status))
 			return -EFAULT;
-	} while (!err && WSTOPSIG(status) != (SIGTRAP | 0x80));
+	} while (!err && status >> 16 != PTRACE_EVENT_STOP);
 	return err;
 }
 
-/* Has the thread go on with other registers. */
+/* Has the thread go on with other registers. Its signals are blocked only when it has them: if this process is killed, the frame
+ * gives it its own mask back. */
 static int move(struct remote *remote, const struct user_regs_struct *registers)
 {
 	int err = remote->is_moved ? 0 : remote__settle(remote);
 
+	if (!err)
+		err = remote__set_registers(remote, registers);
+	if (err || remote->is_moved)
+		return err;
 	remote->is_moved = true;
-	return err ? err : remote__set_registers(remote, registers);
+	return remote__set_mask(remote, REMOTE_ALL_SIGNALS);
 }
 
 long remote__system_call(struct remote *remote, long number, long a, long b, long c, long d, long e,
@@ -327,25 +365,18 @@ static void clear_stack(const struct remote *remote)
 					    end - at < sizeof(zeros) ? end - at : sizeof(zeros));
 }
 
-/* The kernel restarts an interrupted system call when the thread is about to handle signals, which
- * an interruption makes it do. */
+/* The kernel restarts an interrupted system call when the thread is about to handle signals, which an interruption makes it do. If
+ * this process is killed before the thread has its registers, the frame gives it all that it has not got back yet. */
 void remote__end(struct remote *remote)
 {
-	int status;
-
 	if (!remote)
 		return;
-	if (!remote->returns) {
-		if (remote->is_moved) {
-			(void)remote__set_registers(remote, &remote->before);
-			restore_vectors(remote);
-			clear_stack(remote);
-			(void)ptrace(PTRACE_INTERRUPT, remote->tid, NULL, NULL);
-			if (!ptrace(PTRACE_CONT, remote->tid, NULL, NULL))
-				(void)await_stop(remote, &status);
-		}
-		(void)ptrace(PTRACE_SETSIGMASK, remote->tid, (void *)sizeof(remote->mask),
-			     &remote->mask);
+	if (!remote->returns && remote->is_moved) {
+		restore_vectors(remote);
+		(void)remote__set_mask(remote, remote->mask);
+		(void)remote__set_registers(remote, &remote->before);
+		clear_stack(remote);
+		(void)remote__go_to_stop(remote);
 	}
 	free(remote);
 }

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -125,18 +126,32 @@ static size_t fill_xstate(const struct remote *remote, unsigned char state[REMOT
 #define ERESTARTNOHAND	      514
 #define ERESTART_RESTARTBLOCK 516
 
-/* Returns the number of the system call that "mov $number, %eax; syscall" makes at @rip; -1: it is
- * made in another way. */
+/* The system calls that the kernel continues by restart_syscall: set_restart_fn(). */
+static bool is_continued(__u32 number)
+{
+	return number == SYS_poll || number == SYS_nanosleep || number == SYS_clock_nanosleep ||
+	       number == SYS_futex;
+}
+
+/* How far before a system call its number may be put into its register. */
+#define MOST_BEFORE_CALL 32
+
+/* Returns the number of the call that ends at @rip and that the kernel would continue; -1: it is made in another way. */
 static long number_of_call(pid_t pid, __u64 rip)
 {
-	unsigned char code[7];
-	int number;
+	unsigned char code[MOST_BEFORE_CALL + SYSTEM_CALL_BYTES];
+	__u32 number;
 
-	if (process_memory__read(pid, rip - sizeof(code), code, sizeof(code)) || code[0] != 0xb8 ||
-	    memcmp(code + 5, remote_system_call_code.bytes, SYSTEM_CALL_BYTES) != 0)
+	if (process_memory__read(pid, rip - sizeof(code), code, sizeof(code)) ||
+	    memcmp(code + MOST_BEFORE_CALL, remote_system_call_code.bytes, SYSTEM_CALL_BYTES) != 0)
 		return -1;
-	memcpy(&number, code + 1, sizeof(number));
-	return number;
+	/* mov $number, %eax */
+	for (size_t i = MOST_BEFORE_CALL - sizeof(number); i-- > 0;) {
+		memcpy(&number, code + i + 1, sizeof(number));
+		if (code[i] == 0xb8 && is_continued(number))
+			return number;
+	}
+	return -1;
 }
 
 /* Returns the registers with which the thread goes on if the kernel does not restart its system
@@ -144,9 +159,15 @@ static long number_of_call(pid_t pid, __u64 rip)
 static struct user_regs_struct resumed(const struct remote *remote)
 {
 	struct user_regs_struct regs = remote->before;
-
 	long number = regs.orig_rax;
 
+	/* Either the kernel has yet to restart the call, or it has, and the thread is about to make it. */
+	if (number < 0 && regs.rax == SYS_restart_syscall) {
+		number = number_of_call(remote->pid, regs.rip + SYSTEM_CALL_BYTES);
+		if (number >= 0)
+			regs.rax = number;
+		return regs;
+	}
 	if (number < 0)
 		return regs;
 	switch (-(long)regs.rax) {

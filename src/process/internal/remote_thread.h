@@ -44,8 +44,8 @@ void remote__aim_at_call(const struct remote *remote, struct user_regs_struct *r
 void remote__aim_at_function(const struct remote *remote, struct user_regs_struct *registers,
 			     __u64 function);
 
-/* Stores the vector registers in @remote. Returns 0; -ESRCH; -ENOTSUP if there are more than it has room for; or -EAGAIN if the
- * thread is in a state in which it can call no function. */
+/* Stores the vector registers in @remote. Returns 0; -ESRCH; -ENOTSUP if there are more than it has room for; or -ENOEXEC if the
+ * thread is in a mode in which it can call no function. */
 int remote__read_vectors(struct remote *remote);
 
 /* Writes the frame of a signal handler below what the thread uses of its stack, and stores where it is: @frame, @room and @unused_end. Returns 0, -EFAULT or
@@ -53,13 +53,22 @@ int remote__read_vectors(struct remote *remote);
 int remote__write_frame(struct remote *remote);
 
 /* To be called before the thread's registers are changed for the first time: what the kernel would do to them when the thread goes
- * on has to be done. Returns 0, -ESRCH or -EFAULT. */
+ * on has to be done. @before, and what depends on it, may be others afterwards. Returns 0, -ESRCH, -EFAULT, or an error of
+ * remote__read_vectors(). */
 int remote__settle(struct remote *remote);
 
 /* Sets the general registers, as those of a thread that is in no system call. Returns 0 or -ESRCH. */
 int remote__set_registers(const struct remote *remote, const struct user_regs_struct *registers);
 
+/* Sets which signals the thread blocks. Returns 0 or -ESRCH. */
+#define REMOTE_ALL_SIGNALS (~0ULL)
+int remote__set_mask(const struct remote *remote, __u64 mask);
+
 /* Lets the thread run until its next system call begins or ends. Returns 0, -ESRCH or -EFAULT. */
 int remote__go_to_system_call(const struct remote *remote);
+
+/* Lets the thread run until it would handle signals: to the end of the system call that it is in, which is interrupted. Returns 0, -ESRCH or
+ * -EFAULT. */
+int remote__go_to_stop(const struct remote *remote);
 
 #endif
