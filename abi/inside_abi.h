@@ -453,7 +453,7 @@ struct inside_origin {
 	__u64 monotonic_ns;
 	__u64 sample_bytes; /* one byte in so many is sampled; 0: every call counts */
 	__u32 command_bytes;
-	__u32 pad;	  /* 0 */
+	__u32 machine;	  /* of the processor, EM_*; 0: not stored */
 	char boot_id[40]; /* of the running kernel, /proc/sys/kernel/random/boot_id */
 	char kernel[72];  /* its release */
 	char command[INSIDE_COMMAND_BYTES]; /* the arguments, each with a terminating 0 */

@@ -115,6 +115,7 @@ static int fill(struct profile *profile)
 	err |= add_live(profile);
 	err |= profile__set_meta(profile, "command", "app --flag");
 	err |= profile__set_meta(profile, "kernel", "6.18.0");
+	err |= profile__set_meta(profile, "machine", "aarch64");
 	err |= profile__settle_ledger(profile, 45, lost);
 	return err;
 }

@@ -193,6 +193,7 @@ static void breakpad_id(const char *build_id, char id[34])
 static void print_libs(struct firefox *firefox)
 {
 	const struct profile *profile = firefox->input->profile;
+	const char *machine = profile__meta(profile, "machine");
 
 	fputs(",\n\"libs\":[", firefox->to);
 	for (size_t i = 0; i < profile->n_modules; i++) {
@@ -202,9 +203,9 @@ static void print_libs(struct firefox *firefox)
 
 		if (*module->build_id)
 			breakpad_id(module->build_id, id);
-		fprintf(firefox->to, "%s{\"arch\":\"x86_64\",\"breakpadId\":\"%s\",\"codeId\":",
-			i ? ",\n" : "\n", id);
+		fprintf(firefox->to, "%s{\"breakpadId\":\"%s\",\"codeId\":", i ? ",\n" : "\n", id);
 		fprintf(firefox->to, *module->build_id ? "\"%s\"" : "null", module->build_id);
+		print_text(firefox, "arch", machine ? machine : "");
 		print_text(firefox, "name", name);
 		print_text(firefox, "debugName", name);
 		print_text(firefox, "path", module->path);

@@ -342,6 +342,7 @@ static bool add_origin(struct inside_header *header)
 	origin->realtime_ns = realtime_ns();
 	origin->monotonic_ns = sys__now_ns();
 	origin->sample_bytes = output.sample_bytes;
+	origin->machine = PROCESSOR_MACHINE;
 	origin->command_bytes =
 		sys__read_text("/proc/self/cmdline", origin->command, sizeof(origin->command));
 	sys__read_text("/proc/sys/kernel/random/boot_id", origin->boot_id, sizeof(origin->boot_id));

@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "elf_host.h"
 #include "clock.h"
 #include "error.h"
 #include "file.h"
@@ -83,6 +84,9 @@ static int read_origin(struct own_file *file, const struct inside_header *header
 			"%s says nothing about its process, which was killed as it began, or has "
 			"written over it",
 			file->path);
+	if (file->origin.machine && file->origin.machine != elf_host.machine)
+		return refuse(error, file->path,
+			      "was written on another processor than " ALLOCPROF_PROCESSOR);
 	terminate(&file->origin);
 	/* A process that is killed before its entry is complete has counted nothing. */
 	if (preload__read_program(file->preload, 0, &file->program) ||

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "build_text.h"
 #include "cleanup.h"
@@ -99,12 +98,9 @@ void platform__read(struct parser *parser, char *const argv[], struct platform *
 {
 	_cleanup_(free_ptr) char *path = NULL, *program = NULL;
 	struct reading reading = { .parser = parser, .platform = out };
-	struct utsname uts = { 0 };
 	size_t size;
 
 	*out = (struct platform){ 0 };
-	if (!uname(&uts))
-		out->machine = strdup(uts.machine);
 	out->system = read_system();
 	if (!parser || !argv || command_path__find(argv[0], getenv("PATH"), &path) ||
 	    command_path__elf(path, getenv("PATH"), &program))
@@ -123,7 +119,6 @@ void platform__read(struct parser *parser, char *const argv[], struct platform *
 
 void platform__release(struct platform *platform)
 {
-	free(platform->machine);
 	free(platform->system);
 	free(platform->libc);
 	free(platform->compiler);

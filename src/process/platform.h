@@ -8,7 +8,6 @@ struct parser;
 
 /* Owned, and printable; NULL: not known. */
 struct platform {
-	char *machine;	/* as uname(2) has it */
 	char *system;	/* PRETTY_NAME of /etc/os-release */
 	char *libc;	/* "GNU C Library (...) stable release version 2.36.", or "musl" */
 	char *compiler; /* what the program's file says of its compilers */

@@ -189,16 +189,18 @@ static int set_start_time(struct profile *profile, __u64 realtime_ns)
 	return profile__set_meta(profile, "start_time", text);
 }
 
-static int set_kernel(const struct session *session)
+/* Salvaged files may be another machine's, of the same processor. */
+static int set_machine(const struct session *session)
 {
 	struct utsname uts = { 0 };
+	const char *kernel = uts.release;
+	int err;
 
-	/* The files may be another machine's. */
-	if (session->salvaged)
-		return profile__set_meta(session->profile, "kernel",
-					 own_files__get(session->salvaged, 0)->origin.kernel);
 	(void)uname(&uts);
-	return profile__set_meta(session->profile, "kernel", uts.release);
+	if (session->salvaged)
+		kernel = own_files__get(session->salvaged, 0)->origin.kernel;
+	err = profile__set_meta(session->profile, "kernel", kernel);
+	return err ? err : profile__set_meta(session->profile, "machine", uts.machine);
 }
 
 /* Leaves out what is not known. */
@@ -207,8 +209,9 @@ static int set_platform(struct profile *profile, const struct platform *platform
 	const struct {
 		const char *key, *value;
 	} entries[] = {
-		{ "machine", platform->machine },     { "system", platform->system },
-		{ "libc", platform->libc },	      { "compiler", platform->compiler },
+		{ "system", platform->system },
+		{ "libc", platform->libc },
+		{ "compiler", platform->compiler },
 		{ "libraries", platform->libraries },
 	};
 	int err = 0;
@@ -564,7 +567,7 @@ static int set_target(const struct session *session)
 	if (!err && !run->is_attached && !run->runs && !session->salvaged)
 		err = set_number(profile, "exit_status", run->exit_status);
 	if (!err)
-		err = set_kernel(session);
+		err = set_machine(session);
 	if (!err)
 		err = set_platform(profile, &session->platform);
 	if (!err)
