@@ -16,10 +16,8 @@ import pytest
 
 import support
 from conftest import WITHOUT_PRIVILEGES
-from measured import ADDRESSES, CHECKING, FAR, JEMALLOC, LATER, LIBRARY, MEMORY, await_untouched, code_of, maps_of
+from measured import ADDRESSES, CHECKING, FAR, JEMALLOC, LATER, LIBRARY, MEMORY, await_untouched, code_of, maps_of, moves_references
 from support import TIMEOUT_SECONDS, Obedient, read_report, states_of, stop, unavailable, wait_until, wait_until_counting
-
-pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="its programs have code of x86-64, and nobody has tried it elsewhere")
 
 
 @pytest.fixture
@@ -177,11 +175,19 @@ int main(void)
 	fflush(stdout);
 	while (!ends) {
 #define EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+#ifdef __x86_64__
 #define SET(N) "movdqu " #N "*16(%0), %%xmm" #N "\n"
 #define GET(N) "movdqu %%xmm" #N ", " #N "*16(%1)\n"
 #define USED(N) , "xmm" #N
 		__asm__ volatile(EACH(SET) "mov $1000000, %%ecx\n1: dec %%ecx\njnz 1b\n" EACH(GET)
 				 :: "r"(before), "r"(after) : "ecx", "memory" EACH(USED));
+#else
+#define SET(N) "ldr q" #N ", [%0, " #N "*16]\n"
+#define GET(N) "str q" #N ", [%1, " #N "*16]\n"
+#define USED(N) , "v" #N
+		__asm__ volatile(EACH(SET) "mov w9, 1000\nlsl w9, w9, 10\n1: subs w9, w9, 1\nb.ne 1b\n" EACH(GET)
+				 :: "r"(before), "r"(after) : "w9", "cc", "memory" EACH(USED));
+#endif
 		for (int i = 0; i < 16; i++)
 			if (memcmp(before[i], after[i], 16))
 				wrong |= 1 << i;
@@ -527,6 +533,7 @@ OWN = {
 }
 
 
+@moves_references
 @pytest.mark.parametrize("name", OWN)
 def test_allocator_of_the_program(measure, runner, compiled, name):
     """Whatever leads to its functions leads to the library, but for the allocator's own calls; and each is led back."""
@@ -552,6 +559,7 @@ def test_allocator_of_the_program(measure, runner, compiled, name):
     process.exit()
 
 
+@moves_references
 @pytest.mark.parametrize("words", [["stat"], ["record"], ["record", "--live"]], ids=" ".join)
 def test_values_in_registers(measure, runner, compiled, words):
     process = Obedient(runner, [compiled(REGISTERS_KEPT, "-O2", "-fPIE", "-pie", name="registers")])
@@ -563,6 +571,7 @@ def test_values_in_registers(measure, runner, compiled, words):
     process.exit()
 
 
+@moves_references
 @pytest.mark.parametrize("archive", ["libjemalloc.a", "libtcmalloc_minimal.a"])
 def test_exceptions(measure, runner, compiled, archive):
     """They pass no code of the library's, which the program's unwinder does not know."""
@@ -580,6 +589,7 @@ def test_exceptions(measure, runner, compiled, archive):
     process.exit()
 
 
+@moves_references
 def test_program_that_changed_itself(run, allocprof, runner, compiled):
     """It is refused before anything has been done in it, however often."""
     process = Obedient(runner, [compiled(CHANGES_ITSELF, "-O2", "-fPIE", "-pie", name="changes")])
@@ -592,6 +602,7 @@ def test_program_that_changed_itself(run, allocprof, runner, compiled):
     process.exit()
 
 
+@moves_references
 def test_address_that_is_kept(measure, run, allocprof, runner, compiled):
     """It leads to the function when nobody measures any more, and where the next measurement fails."""
     process = Obedient(runner, [compiled(KEEPS, "-O1", "-fPIE", "-pie", name="keeps")])
@@ -611,6 +622,7 @@ def test_address_that_is_kept(measure, run, allocprof, runner, compiled):
     process.exit()
 
 
+@moves_references
 def test_hidden_functions(measure, runner, compiled):
     process = Obedient(runner, [compiled(HIDDEN, name="hidden")])
     measured = measure(process, "stat", "--json")

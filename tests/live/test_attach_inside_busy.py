@@ -13,11 +13,10 @@ import subprocess
 
 import pytest
 
-from measured import CHECKING, JEMALLOC, LATER, LIBRARY, MEMORY, await_untouched, code_of, differences, maps_of, writable_of
+from measured import CHECKING, JEMALLOC, LATER, LIBRARY, MEMORY, await_untouched, code_of, differences, maps_of, moves_references, writable_of
 from servers import Load, Nginx, Node, Postgresql, Redis
 from support import TIMEOUT_SECONDS, Obedient, control_group, read_report, states_of, unavailable, wait_until
 
-pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="its programs have code of x86-64, and nobody has tried it elsewhere")
 TRIES = int(os.environ.get("ALLOCPROF_TRIES", 12))
 KINDS = [["stat"], ["record"], ["record", "--live"], ["record", "--live", "--sample", "64K"]]
 # Where each try may meet a thread on a coroutine's stack, one that cannot be stopped, or the dynamic linker at work, it may be refused.
@@ -113,7 +112,7 @@ def test_killed(runner, measure, target, words):
     process.exit()
 
 
-@pytest.mark.parametrize("allocator", ["C library's", "program's"])
+@pytest.mark.parametrize("allocator", ["C library's", pytest.param("program's", marks=moves_references)])
 def test_many_times(run, allocprof, runner, compiled, tmp_path, allocator):
     """Threads that check their blocks."""
     if allocator == "program's" and not JEMALLOC.exists():
