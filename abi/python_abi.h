@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs and user space tell each other of CPython's interpreters, whose frames belong to stacks. */
+/* User space tells the BPF programs where CPython's interpreters have their frames, and they send the code objects of these. */
 #ifndef ALLOCPROF_PYTHON_ABI_H
 #define ALLOCPROF_PYTHON_ABI_H
 

@@ -178,7 +178,7 @@ __noinline __u64 python__hash(struct scratch *scratch, __u64 hash, __u64 address
 	words = scratch->python.text;
 	if (n > TEXT_BYTES)
 		n = TEXT_BYTES;
-	/* What is behind the last byte counts as 0. */
+	/* Bytes of the last word that are behind the text count as 0. */
 	words[n >> 3 & (PYTHON_TEXT_WORDS - 1)] = 0;
 	if (n)
 		bpf_probe_read_user(words, n, (void *)address);
@@ -396,7 +396,7 @@ __noinline int python__walk(struct scratch *scratch)
 	python->step = scratch->first;
 	python->room = AP_MAX_DEPTH - scratch->record.n_frames;
 	bpf_loop(MOST_FRAMES, walk_frame_of_python, &scratch, 0);
-	/* What stands behind the last call that has a place may have been misread. */
+	/* Frames behind the last call that has a place may have been misread. */
 	python->n = python->n_placed;
 	if (python->n)
 		scratch->record.stack = ap_stack__mix(scratch->record.stack ^ python->placed_hash);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What user space has been sent already, and when it is woken for more. */
+/* Remembers which stacks and code objects user space has been sent, and says when it is woken for more. */
 #ifndef ALLOCPROF_SENT_BPF_H
 #define ALLOCPROF_SENT_BPF_H
 
@@ -13,7 +13,7 @@
 #define SENT_WAYS 8
 
 struct sent_set {
-	__u64 stacks[SENT_WAYS]; /* 0: free */
+	__u64 hashes[SENT_WAYS]; /* of stacks, and keys of code objects; 0: free */
 };
 
 DECLARE_MAP(stacks_sent, ARRAY, 32768, 0, __u32, struct sent_set);
@@ -28,7 +28,7 @@ static __always_inline struct sent_set *sent__set(__u64 stack)
 static __always_inline bool sent__has(const struct sent_set *set, __u64 stack)
 {
 	for (int i = 0; i < SENT_WAYS; i++)
-		if (set->stacks[i] == stack)
+		if (set->hashes[i] == stack)
 			return true;
 	return false;
 }
@@ -36,12 +36,12 @@ static __always_inline bool sent__has(const struct sent_set *set, __u64 stack)
 static __always_inline void sent__add(struct sent_set *set, __u64 stack)
 {
 	for (int i = 0; i < SENT_WAYS; i++) {
-		if (!set->stacks[i]) {
-			set->stacks[i] = stack;
+		if (!set->hashes[i]) {
+			set->hashes[i] = stack;
 			return;
 		}
 	}
-	set->stacks[stack >> 48 & (SENT_WAYS - 1)] = stack;
+	set->hashes[stack >> 48 & (SENT_WAYS - 1)] = stack;
 }
 
 /* Returns flags that wake user space only when enough is unread: a wake-up costs more than a

@@ -17,7 +17,7 @@ struct async_frame {
 	__u32 step; /* index of the walker's step of the async function that it awaits */
 };
 
-/* What awaits the functions of a walker's last stack. A walker has one from when its thread first runs an async function. */
+/* The functions that await those of a walker's last stack. A walker has one from when its thread first runs an async function. */
 struct async_stack {
 	__u32 n;
 	__u32 pad;

@@ -9,7 +9,7 @@
 #include "code.h"
 #include "frame_rules.h"
 
-/* Whether a library with Swift's tasks was found in the process. */
+/* The process has a library with Swift's tasks. */
 extern bool async_is_there __attribute__((visibility("hidden")));
 
 /* Looks for that library among the loaded objects. To be called within objects__hold(). */

@@ -5,13 +5,13 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
+#include "async_code.h"
 #include "counted.h"
 #include "domains.h"
 #include "inside_abi.h"
 #include "interface_abi.h"
 #include "memory.h"
 #include "objects.h"
-#include "async_code.h"
 #include "python.h"
 #include "stubs.h"
 #include "sys.h"

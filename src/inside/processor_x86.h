@@ -154,7 +154,7 @@ static inline bool processor__is_async(const __u64 *words)
 	       ((__u32)words[0] == endbr && (words[0] >> 32 | words[1] << 32) == async);
 }
 
-/* Where its frame has the context, from the frame pointer. */
+/* Its frame has the context here, counted from the frame pointer in bytes. */
 #define PROCESSOR_ASYNC_CONTEXT -8
 
 /* An argument of a USDT probe: the register, and how the note names it. */

@@ -12,8 +12,8 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "elf_host.h"
 #include "clock.h"
+#include "elf_host.h"
 #include "error.h"
 #include "file.h"
 #include "preload_internal.h"

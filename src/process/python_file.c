@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Looks for the symbols of an interpreter, in a worker, and reads the beginning of its _PyRuntime. */
 #include "python_file.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Fills the map of interpreters, and makes of the records of the BPF programs those of the engine inside. */
 #include "pythons.h"
 
 #include <bpf/bpf.h>

@@ -122,7 +122,7 @@ static void test_types_of_swift(void **state)
 		  "generic specialization <serialized, [Swift.Int : app.Key], Swift.Int> of app.Pair.__allocating_init(A, B) -> app.Pair<A, B>" },
 		{ "Swift._ContiguousArrayStorage<(Swift.Int, Swift.String)>",
 		  "generic specialization <(Swift.Int, Swift.String)> of " ARRAY_INIT },
-		/* What the arguments of a generic class are is unknown. */
+		/* The arguments of a generic class are unknown. */
 		{ NULL, "app.Box.__allocating_init(A) -> app.Box<A>" },
 		{ NULL,
 		  "generic specialization <Swift.Int> of app.Pair.__allocating_init(A, B) -> app.Pair<A, B>" },
@@ -155,7 +155,7 @@ static void test_types_of_swift(void **state)
 		  { "swift_allocObject", "swift_allocBox",
 		    "app.Node.__allocating_init() -> app.Node" } },
 		{ NULL, { "app.Node.__allocating_init() -> app.Node" } },
-		/* What the initializer allocates otherwise may be inlined, unseen. */
+		/* Other blocks of the initializer may be those of code that is inlined, unseen. */
 		{ NULL,
 		  { "swift_allocObject", "app.Node.__allocating_init() -> app.Node" },
 		  .has_no_lines = true },
