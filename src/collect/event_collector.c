@@ -110,6 +110,8 @@ static void define_processes(struct event_collector *events, const struct ap_pro
 	}
 }
 
+_Static_assert(EVENT_LOG_MAX_PLACE + 1 == PROFILE_PLACES, "the log takes every place");
+
 static void define_stacks(struct event_collector *events)
 {
 	const struct profile *profile = events->collector->profile;
@@ -122,8 +124,7 @@ static void define_stacks(struct event_collector *events)
 	for (; events->n_frames < profile->n_frames; events->n_frames++) {
 		const struct profile_frame *frame = &profile->frames[events->n_frames];
 
-		event_log_writer__frame(events->log, frame->module, frame->offset,
-					frame->interrupted);
+		event_log_writer__frame(events->log, frame->module, frame->offset, frame->place);
 	}
 	for (; events->n_stacks < profile->n_stacks; events->n_stacks++) {
 		const struct profile_stack *stack = &profile->stacks[events->n_stacks];

@@ -122,7 +122,7 @@ const struct profile_line *export__line(const struct export_input *input, __u32 
 
 __u64 export__address(const struct profile_frame *frame)
 {
-	return frame->offset - (!frame->interrupted && frame->offset ? 1 : 0);
+	return frame->offset - (!frame->place && frame->offset ? 1 : 0);
 }
 
 bool export__has_live(const struct export_input *input)

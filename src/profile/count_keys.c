@@ -21,7 +21,7 @@ static __u64 hash_stack(const struct profile *profile, const __u64 *modules, __u
 		if (frame->tail_call)
 			continue;
 		hash = hash_mix(hash, frame->module ? modules[frame->module - 1] : 0);
-		hash = hash_mix(hash, frame->offset << 2 | frame->interrupted);
+		hash = hash_mix(hash, frame->offset << 2 | frame->place);
 	}
 	return hash;
 }

@@ -290,16 +290,16 @@ static int add_frame(struct data_reader *reader, const union table_row *row)
 	__u32 added = 0;
 	int err;
 
-	if (frame->module > profile->n_modules || frame->interrupted >= PROFILE_PLACES ||
-	    (frame->tail_call && (frame->interrupted || !frame->module)))
+	if (frame->module > profile->n_modules || frame->place >= PROFILE_PLACES ||
+	    (frame->tail_call && (frame->place || !frame->module)))
 		return -EINVAL;
 	if (frame->tail_call)
 		err = profile__add_tail_call(profile, frame->module, frame->offset, &added);
 	else if (frame->module)
-		err = profile__add_frame(profile, frame->module, frame->offset, frame->interrupted,
+		err = profile__add_frame(profile, frame->module, frame->offset, frame->place,
 					 &added);
 	else
-		err = profile__add_other_frame(profile, frame->offset, frame->interrupted, &added);
+		err = profile__add_other_frame(profile, frame->offset, frame->place, &added);
 	return err ?: expect_new(frame->id, n_before, added);
 }
 

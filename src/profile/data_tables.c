@@ -60,7 +60,7 @@ COLUMNS(files) = { ID(id), NAME(path), { 0 } };
 #undef ROW
 #define ROW struct profile_frame
 COLUMNS(frames) = {
-	ID(id), NUMBER(module), COLUMN(DATA_ADDRESS, offset, offset), NUMBER(interrupted), NUMBER(tail_call), { 0 },
+	ID(id), NUMBER(module), COLUMN(DATA_ADDRESS, offset, offset), NUMBER_AT(interrupted, place), NUMBER(tail_call), { 0 },
 };
 #undef ROW
 #define ROW struct data_line_row

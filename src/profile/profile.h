@@ -83,7 +83,7 @@ struct profile_line {
 	bool inlined;
 };
 
-/* What of a frame its address is. */
+/* The address of a frame is one of these. */
 enum profile_place {
 	PROFILE_PLACE_CALL,	   /* a return address, so look up the byte before it */
 	PROFILE_PLACE_INTERRUPTED, /* the instruction at which a signal came */
@@ -95,10 +95,10 @@ enum profile_place {
 /* A distinct code address. Ids count from 1. */
 struct profile_frame {
 	__u32 id;
-	__u32 module;	   /* module id; 0 if no mapping is known: then @offset is an address */
-	__u64 offset;	   /* ELF virtual address in the module */
-	__u32 interrupted; /* enum profile_place */
-	bool tail_call;	   /* the function ended by a tail call, a jump that ends at @offset, to the
+	__u32 module;	/* module id; 0 if no mapping is known: then @offset is an address */
+	__u64 offset;	/* ELF virtual address in the module */
+	__u32 place;	/* enum profile_place; the column is named interrupted */
+	bool tail_call; /* the function ended by a tail call, a jump that ends at @offset, to the
 			 * next inner frame; it had no frame on the stack and was inserted
 			 * afterwards */
 	struct profile_line *lines; /* innermost first; only the last is not inlined; owned */

@@ -117,9 +117,9 @@ static int copy_address(struct profile_copy *copy, const struct profile_frame *f
 	const struct profile_frame *found = NULL;
 
 	if (!copy->keeps_ids)
-		found = profile__find_frame(copy->to, 0, frame->offset, frame->interrupted);
+		found = profile__find_frame(copy->to, 0, frame->offset, frame->place);
 	if (!found || !has_lines(found, lines, frame->n_lines))
-		return profile__add_other_frame(copy->to, frame->offset, frame->interrupted, id);
+		return profile__add_other_frame(copy->to, frame->offset, frame->place, id);
 	*id = found->id;
 	return 0;
 }
@@ -136,7 +136,7 @@ static int copy_frame(struct profile_copy *copy, const struct profile_frame *fra
 					     frame->offset, id);
 	else if (frame->module)
 		err = profile__add_frame(copy->to, copy->modules[frame->module - 1], frame->offset,
-					 frame->interrupted, id);
+					 frame->place, id);
 	else
 		err = copy_address(copy, frame, lines, id);
 	if (!err && frame->n_lines && !copy->to->frames[*id - 1].n_lines)
@@ -725,7 +725,7 @@ int profile__borrow_names(struct profile *profile, const struct profile *named)
 		if (!frame->module || !modules[frame->module - 1] || frame->n_lines)
 			continue;
 		found = profile__find_frame(named, modules[frame->module - 1], frame->offset,
-					    frame->interrupted);
+					    frame->place);
 		if (found && found->n_lines)
 			err = profile_copy__lines(profile, frame->id, named, found);
 	}

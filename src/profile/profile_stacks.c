@@ -15,14 +15,13 @@ static bool match_frame(const void *owner, __u32 id, const void *key)
 	const struct profile_frame *wanted = key;
 
 	return frame->module == wanted->module && frame->offset == wanted->offset &&
-	       frame->interrupted == wanted->interrupted;
+	       frame->place == wanted->place;
 }
 
 static __u64 hash_frame(const struct profile *profile, const struct profile_frame *frame)
 {
-	return hash_mix(
-		hash_mix(profile->index->seed, (__u64)frame->module << 2 | frame->interrupted),
-		frame->offset);
+	return hash_mix(hash_mix(profile->index->seed, (__u64)frame->module << 2 | frame->place),
+			frame->offset);
 }
 
 static int append_frame(struct profile *profile, struct profile_frame frame, __u32 *id)
@@ -44,7 +43,7 @@ const struct profile_frame *profile__find_frame(const struct profile *profile, _
 	const struct profile_frame frame = {
 		.module = module,
 		.offset = offset,
-		.interrupted = place,
+		.place = place,
 	};
 	__u32 found = hash_table__find(&profile->index->frames, hash_frame(profile, &frame),
 				       match_frame, profile, &frame);
@@ -58,7 +57,7 @@ int profile__add_frame(struct profile *profile, __u32 module, __u64 offset,
 	const struct profile_frame frame = {
 		.module = module,
 		.offset = offset,
-		.interrupted = place,
+		.place = place,
 	};
 	const struct profile_frame *found;
 
@@ -95,7 +94,7 @@ int profile__add_other_frame(struct profile *profile, __u64 address, enum profil
 	const struct profile_frame frame = {
 		.id = profile->n_frames + 1,
 		.offset = address,
-		.interrupted = place,
+		.place = place,
 	};
 	int err;
 

@@ -208,7 +208,7 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 	}
 	if (frame->tail_call && builder->options->all_frames)
 		label.text = mark(label.text, "tail call");
-	if (frame->interrupted == PROFILE_PLACE_AWAITING)
+	if (frame->place == PROFILE_PLACE_AWAITING)
 		label.text = mark(label.text, "async");
 	look_up(builder, frame, line, location);
 	label.kind = kind_of(builder, frame, line, location);

@@ -315,7 +315,7 @@ static int name_frames(struct look_up *look_up, enum file_kind kind, int fd,
 
 		if (!frame->n_lines && frame->offset)
 			wanted[n++] = (struct wanted){
-				.query.address = frame->offset - !frame->interrupted,
+				.query.address = frame->offset - !frame->place,
 				.query.time_ns = frames[i].time_ns,
 				.frame = frame->id,
 			};

@@ -207,7 +207,7 @@ int profile__symbolize(struct profile *profile, struct symbols *symbols)
 		/* A return address may be the first byte of the next function, so the byte before
 		 * is looked up. */
 		naming.wanted[naming.n++] = (struct wanted){
-			.query = { frame->module, frame->offset - !frame->interrupted },
+			.query = { frame->module, frame->offset - !frame->place },
 			.frame = frame->id,
 		};
 	}

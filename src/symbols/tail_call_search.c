@@ -210,7 +210,7 @@ static int search_ways(struct finder *finder, const struct function *from,
 
 static __u64 call_address(const struct profile_frame *frame)
 {
-	return frame->offset - !frame->interrupted;
+	return frame->offset - !frame->place;
 }
 
 static int find_between(struct finder *finder, struct tail_call_pair *pair)
@@ -223,9 +223,8 @@ static int find_between(struct finder *finder, struct tail_call_pair *pair)
 	int err;
 
 	/* The name of a defined allocator's function is not known. */
-	if (outer->interrupted ||
-	    (pair->inner &&
-	     profile->frames[pair->inner - 1].interrupted == PROFILE_PLACE_AWAITING) ||
+	if (outer->place ||
+	    (pair->inner && profile->frames[pair->inner - 1].place == PROFILE_PLACE_AWAITING) ||
 	    (!pair->inner && pair->function >= AP_DEFINED))
 		return 0;
 	err = get_map(finder, outer->module, &outer_map);

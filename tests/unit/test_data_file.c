@@ -106,7 +106,7 @@ static void assert_same(const struct profile *a, const struct profile *b)
 	for (size_t i = 0; i < a->n_frames; i++) {
 		assert_int_equal(a->frames[i].module, b->frames[i].module);
 		assert_true(a->frames[i].offset == b->frames[i].offset);
-		assert_int_equal(a->frames[i].interrupted, b->frames[i].interrupted);
+		assert_int_equal(a->frames[i].place, b->frames[i].place);
 		assert_int_equal(a->frames[i].n_lines, b->frames[i].n_lines);
 		for (__u32 j = 0; j < a->frames[i].n_lines; j++)
 			assert_memory_equal(&a->frames[i].lines[j], &b->frames[i].lines[j],
