@@ -21,6 +21,11 @@ struct symbols;
 /* How many bytes of a command line are kept. */
 #define COLLECTOR_MOST_ARGUMENT_BYTES 256
 
+/* Code of a file: file offset and size in bytes, which is 0 if there is none. */
+struct collector_code {
+	__u64 start, bytes;
+};
+
 struct collector_options {
 	struct profile *profile; /* owned by the caller */
 	struct table_loader_options tables;
@@ -42,8 +47,10 @@ struct collector_options {
 	 * end as complete. Returns 0 or a negative errno. */
 	int (*set_within)(__u32 module, const struct ap_within *within, void *context);
 	/* Told of each file that a module is of, when the module is met; at the same time as @set_within. @fd is -1 if it
-	 * could not be opened. Returns 0 or a negative errno. NULL: nobody asks. */
-	int (*meet)(__u32 module, int fd, const char *path, void *context);
+	 * could not be opened. Sets *@loop to the code of Python's interpreter that frames of Python come in the place of:
+	 * where it is in a stack, they are missing. Returns 0 or a negative errno. NULL: nobody asks. */
+	int (*meet)(__u32 module, int fd, const char *path, struct collector_code *loop,
+		    void *context);
 	/* Returns a new descriptor of the file of which @fd is a copy, or a negative errno. NULL:
 	 * there are no copies. */
 	int (*original)(int fd, void *context);

@@ -243,6 +243,7 @@ static int know_module(struct collector *collector, const struct ap_module_recor
 	if (collector->options.meet) {
 		err = collector->options.meet(record->id, collector->modules[index].fd,
 					      collector->modules[index].path ?: "",
+					      &collector->modules[index].loop,
 					      collector->options.context);
 		if (err)
 			return err;

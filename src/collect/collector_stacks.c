@@ -99,6 +99,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	*id = 0;
 	if (module->is_inside)
 		return 0;
+	if (offset - module->loop.start < module->loop.bytes)
+		return collector__add_python_frame(collector, 0, id);
 	if (module->elf)
 		elf_headers__offset_to_vaddr(module->elf, offset, &offset);
 	err = collector__module_id(collector, module, &module_number);

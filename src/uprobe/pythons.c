@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "collector.h"
 #include "hash_table.h"
 #include "path.h"
 #include "python_abi.h"
@@ -15,12 +16,6 @@
 #include "python_layout.h"
 #include "python_table.h"
 #include "record_abi.h"
-
-/* A module with an interpreter. */
-struct python_module {
-	__u32 number;
-	__u64 loop, loop_bytes; /* file offsets */
-};
 
 /* A code object and a position in it, of one process. */
 struct known_code {
@@ -32,8 +27,7 @@ struct pythons {
 	int map_fd;
 	struct parser *parser; /* the caller's */
 	__u32 max_depth;
-	struct python_module modules[AP_MAX_PYTHONS];
-	size_t n_modules;
+	size_t n_modules; /* that have an interpreter */
 	struct known_code *codes;
 	size_t n_codes, codes_room;
 	struct hash_table index; /* of codes, by key */
@@ -90,7 +84,8 @@ static bool is_sound(const struct python_layout *layout)
 	       layout->state == layout->length + 16;
 }
 
-int pythons__meet(struct pythons *pythons, __u32 module, int fd, const char *path)
+int pythons__meet(struct pythons *pythons, __u32 module, int fd, const char *path,
+		  struct collector_code *loop)
 {
 	struct python_file file;
 	struct ap_python python;
@@ -107,8 +102,8 @@ int pythons__meet(struct pythons *pythons, __u32 module, int fd, const char *pat
 		python.loop_bytes = file.loop_bytes;
 		python.runtime = file.runtime - file.loop;
 		python.code_type = file.code_type - file.loop;
-		pythons->modules[pythons->n_modules++] =
-			(struct python_module){ module, python.loop, python.loop_bytes };
+		pythons->n_modules++;
+		*loop = (struct collector_code){ python.loop, python.loop_bytes };
 		if (bpf_map_update_elem(pythons->map_fd, &module, &python, BPF_ANY))
 			err = -errno;
 	}
@@ -217,15 +212,6 @@ static int translate_code(struct pythons *pythons, const void **out, size_t *siz
 	return know_code(pythons, code->key, record->id);
 }
 
-static bool is_loop(const struct pythons *pythons, const struct ap_frame *frame)
-{
-	for (size_t i = 0; frame->module && i < pythons->n_modules; i++)
-		if (frame->module == pythons->modules[i].number)
-			return frame->offset - pythons->modules[i].loop <
-			       pythons->modules[i].loop_bytes;
-	return false;
-}
-
 /* Reads of a stack's record the frames of the stack and behind them those of Python. */
 struct stack_reader {
 	const struct ap_frame *frames;
@@ -242,13 +228,6 @@ static void add_frame(struct pythons *pythons, const struct ap_frame *frame)
 		pythons->stack.frames[record->n_frames++] = *frame;
 	else
 		record->end = AP_END_MAX_DEPTH;
-}
-
-static void add_missing(struct pythons *pythons)
-{
-	const struct ap_frame missing = { .flags = AP_FRAME_PYTHON };
-
-	add_frame(pythons, &missing);
 }
 
 /* Adds the frames of Python that belong to a frame of the stack. Returns false if it has none. */
@@ -304,11 +283,7 @@ static void translate_stack(struct pythons *pythons, const void **out, size_t *s
 	pythons->stack.record = *record;
 	pythons->stack.record.n_frames = 0;
 	for (__u32 i = 0; i < in.n_frames && !in.is_cut; i++) {
-		if (add_frames_of(pythons, &in, i))
-			continue;
-		if (is_loop(pythons, &in.frames[i]))
-			add_missing(pythons);
-		else
+		if (!add_frames_of(pythons, &in, i))
 			add_frame(pythons, &in.frames[i]);
 	}
 	if (in.is_cut)

@@ -177,11 +177,12 @@ const struct ap_within *uprobe__code_within(int fd, const char *path, void *cont
 	return uprobe->gate ? gate__within(uprobe->gate, fd, path) : NULL;
 }
 
-int uprobe__meet_module(__u32 module, int fd, const char *path, void *context)
+int uprobe__meet_module(__u32 module, int fd, const char *path, struct collector_code *loop,
+			void *context)
 {
 	const struct uprobe *uprobe = context;
 
-	return uprobe->pythons ? pythons__meet(uprobe->pythons, module, fd, path) : 0;
+	return uprobe->pythons ? pythons__meet(uprobe->pythons, module, fd, path, loop) : 0;
 }
 
 int uprobe__set_within(__u32 module, const struct ap_within *within, void *context)

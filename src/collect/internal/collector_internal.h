@@ -30,6 +30,7 @@ struct module {
 	char *path;
 	struct elf_headers *elf;	/* NULL: not readable as ELF */
 	const struct ap_within *within; /* code of functions of --within, or NULL */
+	struct collector_code loop;	/* as in collector_options.meet */
 	size_t table;			/* index in the table loader */
 	bool is_inside; /* the preloaded library, whose frames are left out of stacks */
 };

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 #include <stddef.h>
 
+struct collector_code;
 struct parser;
 struct pythons;
 
@@ -16,8 +17,10 @@ struct pythons;
 struct pythons *pythons__new(int map_fd, struct parser *parser, __u32 max_depth);
 void pythons__free(struct pythons *pythons);
 
-/* To be called when a file is met, before any stack with a frame of it can end as complete. Returns 0 or a negative errno. */
-int pythons__meet(struct pythons *pythons, __u32 module, int fd, const char *path);
+/* To be called when a file is met, before any stack with a frame of it can end as complete. Sets *@loop if it has an interpreter whose
+ * frames are found. Returns 0 or a negative errno. */
+int pythons__meet(struct pythons *pythons, __u32 module, int fd, const char *path,
+		  struct collector_code *loop);
 
 /* Makes of a record of the programs one for the collector: *@record may be replaced by one that is valid until the next call. Returns 0 or
  * -ENOMEM. */

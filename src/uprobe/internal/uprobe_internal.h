@@ -16,19 +16,20 @@
 #include "unprobed.h"
 
 struct allocprof_bpf;
-struct faults;
-struct stat;
 struct bpf_program;
-struct pythons;
-struct runtimes;
+struct collector_code;
+struct faults;
 struct gate;
 struct kernel_types;
-struct regions;
 struct mapping_events;
 struct parser;
 struct probes;
+struct pythons;
+struct regions;
 struct ring_reader;
+struct runtimes;
 struct slots;
+struct stat;
 
 /* A mapping of a process that may turn out to be followed. */
 struct mapping_candidate {
@@ -236,7 +237,8 @@ int uprobe__original(int fd, void *context);
  * --within, and to identify the file that is mapped at an address of allocprof. */
 void uprobe__refresh_mappings(void *context);
 const struct ap_within *uprobe__code_within(int fd, const char *path, void *context);
-int uprobe__meet_module(__u32 module, int fd, const char *path, void *context);
+int uprobe__meet_module(__u32 module, int fd, const char *path, struct collector_code *loop,
+			void *context);
 int uprobe__set_within(__u32 module, const struct ap_within *within, void *context);
 /* Runs an iterator to its end. Returns 0 or a negative errno. */
 int uprobe__iterate(const struct bpf_program *program);
