@@ -70,7 +70,7 @@ def test_order_of_the_log(recorded_log, drawn, calls, options):
     """Each row has the frames of the calls in the order of the log; what goes on is one box."""
     data = recorded_log("live_random", 3, 1, 600, options=options)
     made = calls(data)
-    assert 200 < len(made) < 4096
+    assert 100 < len(made) < 4096
     assert drawn(data, "--cost=allocations") == merged([(names, event.get("weight", 1)) for names, event in made], 1)
 
 

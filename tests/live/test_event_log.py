@@ -186,7 +186,8 @@ def test_replay_of_a_sample(recorded, exported, target, tmp_path, mean):
     assert not wrong, "\n".join(wrong[:6])
     assert ledger["not_logged"] == 0 and ledger["logged"] == sum(replay.kinds[kind] for kind in (
         "alloc", "free", "realloc", "unseen", "failed", "released", "untracked", "unfinished", "noop"))
-    assert all(replay.kinds[kind] for kind in ("alloc", "free", "realloc"))
+    # Of few samples none need be of realloc.
+    assert all(replay.kinds[kind] for kind in ("alloc", "free", *["realloc"] * (mean < 16384)))
     assert any('"weight":' in line for line in lines)
 
 

@@ -68,7 +68,8 @@ def test_redis_after_many_deletions(runner, allocprof, directory, tmp_path, engi
     parts, usable = report["parts"], usable_of(report, "jemalloc")
     # Blocks that threads keep for later use are live to jemalloc, and the answer to INFO takes memory, too.
     assert usable == pytest.approx(info[b"allocator_allocated"], rel=0.02, abs=1 << 20)
-    assert sum_of(parts) == pytest.approx(info[b"used_memory_rss"], rel=0.02)
+    # Redis looks ten times a second, and jemalloc gives pages back meanwhile.
+    assert sum_of(parts) == pytest.approx(info[b"used_memory_rss"], rel=0.02, abs=1 << 20)
     assert sum_of(parts) / info[b"used_memory"] == pytest.approx(info[b"mem_fragmentation_ratio"], rel=0.03)
     assert (parts["blocks"] + parts["slack"]) / usable == pytest.approx(info[b"allocator_frag_ratio"], rel=0.1)
     assert parts["blocks"] + parts["slack"] <= info[b"allocator_active"] * 1.01
