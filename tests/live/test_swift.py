@@ -25,15 +25,12 @@ SWIFT = support.SOURCE / "tests" / "swift"
 
 @pytest.fixture(scope="module")
 def swift():
-    """Where the program was built. What that takes stays in the build directory: the second time is
-    fast."""
-    directory = support.BUILD / "tests" / "swift"
-    result = subprocess.run([SWIFT / "build.sh", directory], stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True)
+    """Where the programs were built. They stay, so that the second time is fast."""
+    result = subprocess.run([SWIFT / "build.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode:
         conftest.unavailable(f"{SWIFT / 'build.sh'} failed, which needs root, debootstrap, the "
                              f"network and 4 GB of disk: {result.stdout[-1000:]}")
-    return directory
+    return pathlib.Path(result.stdout.splitlines()[-1])
 
 
 @pytest.fixture

@@ -1,25 +1,36 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Builds shapes.swift, references.swift, callbacks.swift and types.swift, and regions.swift, tasks.swift and chains.swift with the package of bindings/swift, with Debian 13's Swift, for whatever Debian
-# this is: build.sh DIRECTORY
+# this is, unless that was done for these sources before: build.sh. Its last line is the directory with what it has built.
 #
 # Makes a root of Debian 13 with the package swiftlang by scripts/root, which takes some minutes, the network
-# and 4 GB, and stays for the next time. Leaves in DIRECTORY shapes, regions-debug and the like, lib/ with the libraries that it needs and
+# and 4 GB, and stays for the next time. In the directory are shapes, regions-debug and the like, lib/ with the libraries that it needs and
 # their ld.so, and libswiftDemangle.so with what that needs in demangle/. To run:
 #   DIRECTORY/lib/ld-linux-x86-64.so.2 --library-path DIRECTORY/lib DIRECTORY/shapes
 set -eu
-[ $# = 1 ] || {
-	echo "usage: build.sh DIRECTORY" >&2
+[ $# = 0 ] || {
+	echo "usage: build.sh" >&2
 	exit 64
 }
-mkdir -p "$1"
 source=$(cd "$(dirname "$0")" && pwd)
-out=$(cd "$1" && pwd)
-scripts=$source/../../scripts
+top=$source/../..
+scripts=$top/scripts
 swift=/usr/libexec/swift
 
 "$scripts/root" make swift trixie swiftlang libc6-dev libstdc++-14-dev
 root=$("$scripts/root" path swift)
+
+# Programs have paths of it in them.
+key=$(find "$source" "$top/include/allocprof.h" "$top/bindings/swift" -type f -print0 | sort -z | xargs -0 cat | sha256sum)
+out=$root/var/cache/programs-${key:0:16}
+exec 9>"$root.programs.lock"
+flock 9
+if [ -e "$out/whole" ]; then
+	echo "$out"
+	exit
+fi
+rm -rf "$root"/var/cache/programs-*
+mkdir -p "$out"
 
 in_root() {
 	"$scripts/root" run swift "$@" </dev/null
@@ -59,8 +70,8 @@ for name in regions tasks; do
 done
 mkdir -p "$app/Sources/chains"
 cp "$source/chains.swift" "$app/Sources/chains"
-cp -r "$source/../../bindings/swift" "$app/allocprof"
-cp "$source/../../include/allocprof.h" "$app"
+cp -r "$top/bindings/swift" "$app/allocprof"
+cp "$top/include/allocprof.h" "$app"
 cat >"$app/Package.swift" <<'END'
 // swift-tools-version:5.9
 import PackageDescription
@@ -77,9 +88,10 @@ for configuration in debug release; do
 	done
 done
 
-rm -rf "${out:?}/lib" "${out:?}/demangle"
 copy_with_libraries "$out/lib" /tmp/shapes /tmp/references /tmp/types-Onone \
 	/tmp/allocprof-swift/.build/{debug,release}/{tasks,chains}
 copy_with_libraries "$out/demangle" "$swift/lib/libswiftDemangle.so" "$swift/bin/swift-demangle"
 cp "$root$swift/lib/libswiftDemangle.so" "$root$swift/bin/swift-demangle" "$out/demangle/"
 cp "$root/tmp"/{shapes,references,callbacks,callbacks-regression,types-Onone,types-O} "$out"
+touch "$out/whole"
+echo "$out"
