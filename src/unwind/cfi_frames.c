@@ -340,8 +340,8 @@ static void define_cfa(struct machine *m, __u64 reg, __s64 offset)
 	};
 }
 
-/* Handles instructions that define the CFA, or go on to another row or state. Returns 1: done, 0:
- * it is none of these, -1: the end. */
+/* Handles instructions that define the CFA, go on to another row or state, or change no rule and have
+ * no operands. Returns 1: done, 0: it is none of these, -1: the end. */
 static int step_row(struct machine *m, __u8 op)
 {
 	__u64 reg, operand;
@@ -394,7 +394,7 @@ static int step_row(struct machine *m, __u8 op)
 		(void)operand;
 		return 1;
 	}
-	return 0;
+	return cfi_arch_host.is_ignored && cfi_arch_host.is_ignored(op);
 }
 
 /* Handles instructions that define a register's rule. */
@@ -439,7 +439,7 @@ static void step_register(struct machine *m, __u8 op)
 		restore(m, reg);
 		return;
 	default:
-		m->c.bad |= !cfi_arch_host.is_ignored || !cfi_arch_host.is_ignored(op);
+		m->c.bad = true;
 	}
 }
 

@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "cfi.h"
+#include "cfi_frames.h"
 #include "cleanup.h"
 #include "error.h"
 
 struct fixture {
 	struct cfi_table *table;
+	struct cfi_frames *frames;
 	void *library;
 	__u64 base;
 };
@@ -33,6 +35,7 @@ static int set_up(void **state)
 	if (fd < 0 || !fixture.library || !dladdr(dlsym(fixture.library, "signs"), &info) ||
 	    cfi_table__build(fd, path, &fixture.table, &error))
 		fail_msg("%s cannot be read: %s", path, error.text);
+	assert_int_equal(cfi_frames__open(fd, &fixture.frames), 0);
 	close(fd);
 	fixture.base = (__u64)info.dli_fbase;
 	*state = &fixture;
@@ -44,6 +47,7 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	cfi_table__free(fixture->table);
+	cfi_frames__free(fixture->frames);
 	return dlclose(fixture->library);
 }
 
@@ -79,6 +83,41 @@ static void test_signed(void **state)
 	check(*state, "signs", 12, by_fp);
 	check(*state, "signs", 20, at_entry);
 	check(*state, "signs", 24, at_entry);
+}
+
+/* Where the unwinder of snapshots has the return address, from the CFA on; IN_REGISTER: not in memory. */
+#define IN_REGISTER 0
+
+static void check_complete(const struct fixture *fixture, const char *function, int offset,
+			   int cfa_register, int cfa_offset, int ra_offset)
+{
+	__u64 vaddr = (__u64)dlsym(fixture->library, function) - fixture->base;
+	const struct frame_rule *ra;
+	struct frame_rules rules;
+
+	assert_true(cfi_frames__find(fixture->frames, vaddr + (__u64)offset, &rules));
+	ra = &rules.registers[dwarf_registers.return_address];
+	if (rules.cfa.how != FRAME_REGISTER || rules.cfa.value != cfa_register ||
+	    rules.cfa.offset != cfa_offset || ra->value != ra_offset ||
+	    ra->how != (ra_offset == IN_REGISTER ? FRAME_UNSPECIFIED : FRAME_AT_CFA))
+		fail_msg(
+			"%s+%d: cfa of register %lld %lld, ra %u %lld; expected register %d %d, ra %d",
+			function, offset, rules.cfa.value, rules.cfa.offset, ra->how, ra->value,
+			cfa_register, cfa_offset, ra_offset);
+}
+
+/* The instruction that says that the return address is signed has no operand, and the next one is read as such. */
+static void test_signed_complete(void **state)
+{
+	const int sp = (int)dwarf_registers.sp, fp = 29;
+
+	check_complete(*state, "signs", 0, sp, 0, IN_REGISTER);
+	check_complete(*state, "signs", 4, sp, 0, IN_REGISTER);
+	check_complete(*state, "signs", 8, sp, 32, -24);
+	check_complete(*state, "signs", 12, fp, 32, -24);
+	check_complete(*state, "signs", 16, fp, 32, -24);
+	check_complete(*state, "signs", 20, sp, 0, IN_REGISTER);
+	check_complete(*state, "signs", 24, sp, 0, IN_REGISTER);
 }
 
 /* The return address at the far end of a frame is counted from where the CFA is counted from. */
@@ -129,9 +168,8 @@ static void test_signal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signed),
-		cmocka_unit_test(test_large),
-		cmocka_unit_test(test_outermost),
+		cmocka_unit_test(test_signed), cmocka_unit_test(test_signed_complete),
+		cmocka_unit_test(test_large),  cmocka_unit_test(test_outermost),
 		cmocka_unit_test(test_signal),
 	};
 
