@@ -342,14 +342,22 @@ const struct code_mapping *process_maps__find_lasting(const struct process_maps 
 	return found;
 }
 
-static bool is_hidden(const struct process_map *process, size_t index, size_t n)
+/* Stores what later mappings have left of one, up to the first of them. Returns false if its start is not left. The kernel maps
+ * a program's first segment with the room of all, and into the holes between them others are mapped. */
+static bool left_of(const struct process_map *process, size_t index, size_t n,
+		    struct code_mapping *left)
 {
-	const struct code_mapping *mapping = &process->mappings[index];
+	*left = process->mappings[index];
+	for (size_t i = index + 1; i < n; i++) {
+		const struct code_mapping *later = &process->mappings[i];
 
-	for (size_t i = index + 1; i < n; i++)
-		if (overlap(&process->mappings[i], mapping))
-			return true;
-	return false;
+		if (!overlap(later, left))
+			continue;
+		if (later->start <= left->start)
+			return false;
+		left->end = later->start;
+	}
+	return true;
 }
 
 void process_maps__for_each(const struct process_maps *maps, __u32 pid, __u64 time_ns,
@@ -358,10 +366,11 @@ void process_maps__for_each(const struct process_maps *maps, __u32 pid, __u64 ti
 {
 	const struct process_map *process = find_process(maps, pid);
 	size_t n = process ? count_at(process, time_ns) : 0;
+	struct code_mapping left;
 
 	for (size_t i = 0; i < n; i++)
-		if (process->mappings[i].path && !is_hidden(process, i, n))
-			fn(&process->mappings[i], context);
+		if (process->mappings[i].path && left_of(process, i, n, &left))
+			fn(&left, context);
 }
 
 static void add_to_version(const struct code_mapping *mapping, void *context)

@@ -44,8 +44,8 @@ const struct code_mapping *process_maps__find_lasting(const struct process_maps 
 						      __u64 address);
 
 /*
- * Calls @fn with all files mapped at @time_ns, oldest first, except those that another mapping has
- * replaced since.
+ * Calls @fn with all files mapped at @time_ns, oldest first, except those whose start another mapping has
+ * replaced since. Of others it is told what is left, up to the first later mapping.
  */
 void process_maps__for_each(const struct process_maps *maps, __u32 pid, __u64 time_ns,
 			    void (*fn)(const struct code_mapping *mapping, void *context),

@@ -109,6 +109,8 @@ static void add_mapping(const struct code_mapping *mapping, void *context)
 		wire__put_u32(&files->request, DUMP_FILES);
 	files->fds[files->n++] = fd;
 	wire__put_u64(&files->request, bias);
+	wire__put_u64(&files->request, mapping->start);
+	wire__put_u64(&files->request, mapping->end);
 	wire__put_string(&files->request,
 			 mapping->path && strlen(mapping->path) < PATH_MAX ? mapping->path : NULL);
 	if (files->n == PACKET_MAX_FDS)

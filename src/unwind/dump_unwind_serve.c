@@ -48,18 +48,19 @@ static int add_files(struct dump_server *server, struct worker_call *call)
 	if (!server->has_begun)
 		return -EINVAL;
 	for (size_t i = 0; i < call->n_fds; i++) {
-		__u64 bias = wire__get_u64(&call->request);
-		struct cfi_frames *frames;
+		struct dump_file file = { .bias = wire__get_u64(&call->request) };
 
+		file.start = wire__get_u64(&call->request);
+		file.end = wire__get_u64(&call->request);
 		wire__get_string(&call->request, PATH_MAX);
-		if (cfi_frames__open(call->fds[i], &frames))
+		if (cfi_frames__open(call->fds[i], &file.frames))
 			continue;
 		if (array__reserve(&server->files, &server->files_room, server->n_files + 1,
 				   sizeof(*server->files))) {
-			cfi_frames__free(frames);
+			cfi_frames__free(file.frames);
 			return -ENOMEM;
 		}
-		server->files[server->n_files++] = (struct dump_file){ bias, frames };
+		server->files[server->n_files++] = file;
 	}
 	return 0;
 }
@@ -67,10 +68,13 @@ static int add_files(struct dump_server *server, struct worker_call *call)
 /* Stores the rules for @address. Returns false if there are none. */
 static bool find_rules(const struct dump_server *server, __u64 address, struct frame_rules *rules)
 {
-	for (size_t i = 0; i < server->n_files; i++)
-		if (cfi_frames__find(server->files[i].frames, address - server->files[i].bias,
-				     rules))
+	for (size_t i = 0; i < server->n_files; i++) {
+		const struct dump_file *file = &server->files[i];
+
+		if (address >= file->start && address < file->end &&
+		    cfi_frames__find(file->frames, address - file->bias, rules))
 			return true;
+	}
 	return false;
 }
 

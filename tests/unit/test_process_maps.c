@@ -79,6 +79,29 @@ static void test_order(void **state)
 	}
 }
 
+static void append_with_end(const struct code_mapping *mapping, void *context)
+{
+	char *text = context;
+
+	sprintf(text + strlen(text), "%s to %llx, ", mapping->path, mapping->end);
+}
+
+/* The kernel maps the first segment of an ELF file with the room of all, and others come into the holes between them. */
+static void test_hole(void **state)
+{
+	struct process_maps *maps = process_maps__new();
+	char text[64] = "";
+
+	add(maps, PARENT, "/a", 0x10000, 0x52000, 10);
+	add(maps, PARENT, "//anon", 0x48000, 0x4a000, 11);
+	add(maps, PARENT, "/b", 0x38000, 0x3a000, 12);
+	process_maps__for_each(maps, PARENT, 12, append_with_end, text);
+	assert_string_equal(text, "/a to 38000, /b to 3a000, ");
+	assert_string_equal(at(maps, PARENT, 0x37fff, 12), "/a");
+	assert_string_equal(at(maps, PARENT, 0x49000, 12), "");
+	process_maps__free(maps);
+}
+
 static void test_version(void **state)
 {
 	struct process_maps *maps = process_maps__new();
@@ -246,15 +269,11 @@ static void test_own_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_version),
-		cmocka_unit_test(test_exec),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_forks_of_each_other),
-		cmocka_unit_test(test_lasting),
-		cmocka_unit_test(test_pruned),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_own_path),
+		cmocka_unit_test(test_order),	cmocka_unit_test(test_hole),
+		cmocka_unit_test(test_version), cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_fork),	cmocka_unit_test(test_forks_of_each_other),
+		cmocka_unit_test(test_lasting), cmocka_unit_test(test_pruned),
+		cmocka_unit_test(test_many),	cmocka_unit_test(test_own_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 enum dump_request {
 	DUMP_BEGIN,  /* begins with a process, or with new mappings of it */
-	DUMP_FILES,  /* bias and path of each descriptor */
+	DUMP_FILES,  /* bias, start, end and path of each descriptor */
 	DUMP_UNWIND, /* struct dump_question and the stack's bytes */
 };
 
@@ -23,7 +23,8 @@ struct dump_question {
 /* The worker's state. */
 struct dump_server {
 	struct dump_file {
-		__u64 bias; /* load bias: address minus vaddr */
+		__u64 bias;	  /* load bias: address minus vaddr */
+		__u64 start, end; /* of the mapping */
 		struct cfi_frames *frames;
 	} * files;
 	size_t n_files, files_room;
