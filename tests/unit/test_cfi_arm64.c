@@ -85,7 +85,7 @@ static void test_signed(void **state)
 	check(*state, "signs", 24, at_entry);
 }
 
-/* Where the unwinder of snapshots has the return address, from the CFA on; IN_REGISTER: not in memory. */
+/* The unwinder of snapshots finds the return address in memory, at an offset from the CFA, or still in its register. */
 #define IN_REGISTER 0
 
 static void check_complete(const struct fixture *fixture, const char *function, int offset,
