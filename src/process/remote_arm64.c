@@ -259,17 +259,18 @@ static bool is_continued(__u64 number)
 #define MOVE_MASK		  0x7fe0001f
 #define MOVED_NUMBER(instruction) ((instruction) >> 5 & 0xffff)
 
-/* Returns the number of the call that the thread is about to continue; 0: it is made in another way. */
-static __u64 number_of_call(const struct remote *remote)
+/* Returns the number of the call that the thread is about to continue; -1: it is made in another way. */
+static long number_of_call(const struct remote *remote)
 {
 	__u32 code[MOST_BEFORE_CALL];
 
 	if (process_memory__read(remote->pid, remote->before.pc - sizeof(code), code, sizeof(code)))
-		return 0;
+		return -1;
 	for (size_t i = MOST_BEFORE_CALL; i-- > 0;)
 		if ((code[i] & MOVE_MASK) == MOVE_NUMBER)
-			return is_continued(MOVED_NUMBER(code[i])) ? MOVED_NUMBER(code[i]) : 0;
-	return 0;
+			return is_continued(MOVED_NUMBER(code[i])) ? (long)MOVED_NUMBER(code[i])
+								   : -1;
+	return remote__number_by_arguments(remote->pid, remote->before.regs, -1);
 }
 
 /* The registers with which the thread goes on from the frame, from which the kernel continues no system call: it begins anew, and so
@@ -277,7 +278,7 @@ static __u64 number_of_call(const struct remote *remote)
 static void fill_registers(const struct remote *remote, mcontext_t *to)
 {
 	const struct user_regs_struct *before = &remote->before;
-	__u64 number;
+	long number;
 
 	memcpy(to->regs, before->regs, sizeof(to->regs));
 	to->sp = before->sp;
@@ -286,7 +287,7 @@ static void fill_registers(const struct remote *remote, mcontext_t *to)
 	if (before->regs[REGISTER_NUMBER] != SYS_restart_syscall || !is_at_call(remote))
 		return;
 	number = number_of_call(remote);
-	if (number)
+	if (number >= 0)
 		to->regs[REGISTER_NUMBER] = number;
 }
 

@@ -5,14 +5,19 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "memory_mappings.h"
@@ -106,6 +111,59 @@ static int read_registers(const struct remote *remote, struct user_regs_struct *
 	struct iovec part = { out, sizeof(*out) };
 
 	return ptrace(PTRACE_GETREGSET, remote->tid, (void *)NT_PRSTATUS, &part) ? -ESRCH : 0;
+}
+
+static bool is_time(pid_t pid, __u64 address)
+{
+	struct timespec time;
+
+	return !process_memory__read(pid, address, &time, sizeof(time)) && time.tv_sec >= 0 &&
+	       (__u64)time.tv_nsec < NS_PER_S;
+}
+
+static bool is_word(pid_t pid, __u64 address)
+{
+	__u32 word;
+
+	return !process_memory__read(pid, address, &word, sizeof(word));
+}
+
+/* Returns whether the address is that of files that poll(2) waits for. */
+static bool is_polled(pid_t pid, __u64 address)
+{
+	struct pollfd polled;
+
+	return !process_memory__read(pid, address, &polled, sizeof(polled)) && !polled.revents;
+}
+
+/* Numbers of clocks, and of polled files, are below. */
+#define MOST_CLOCKS 16
+#define MOST_POLLED (1 << 20)
+
+long remote__number_by_arguments(pid_t pid, const __u64 arguments[4], long poll)
+{
+	__u64 a = arguments[0], b = arguments[1], c = arguments[2], d = arguments[3];
+	__u64 operation = b & ~(__u64)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
+	const struct {
+		long number;
+		bool fits;
+	} calls[] = {
+		{ SYS_clock_nanosleep, a < MOST_CLOCKS && !b && is_time(pid, c) },
+		{ SYS_nanosleep, is_time(pid, a) && (!b || is_word(pid, b)) },
+		{ SYS_futex, (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) &&
+				     !(a & 3) && is_word(pid, a) && is_time(pid, d) },
+		{ poll, poll >= 0 && b && b < MOST_POLLED && (__s32)c > 0 && is_polled(pid, a) },
+	};
+	long number = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		if (!calls[i].fits)
+			continue;
+		if (number >= 0)
+			return -1;
+		number = calls[i].number;
+	}
+	return number;
 }
 
 /* Returns whether the thread has stopped to take a signal: this is lost where the thread goes on from another stop. */

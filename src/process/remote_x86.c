@@ -4,8 +4,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <linux/futex.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +11,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
-#include <time.h>
 #include <ucontext.h>
 
-#include "clock.h"
 #include "remote_thread.h"
 
 /* The red zone of the ABI below the stack pointer. */
@@ -137,52 +133,8 @@ static bool is_continued(__u32 number)
 	       number == SYS_futex;
 }
 
-/* Numbers of clocks, and of polled files, are below. */
-#define MOST_CLOCKS 16
-#define MOST_POLLED (1 << 20)
-
 /* How far before a system call its number may be put into its register. */
 #define MOST_BEFORE_CALL 32
-
-static bool is_time(pid_t pid, __u64 address)
-{
-	struct timespec time;
-
-	return !process_memory__read(pid, address, &time, sizeof(time)) && time.tv_sec >= 0 &&
-	       (__u64)time.tv_nsec < NS_PER_S;
-}
-
-/* Returns the number of the one call that is continued and that the arguments can be of; -1: of none, or of several. Since 2.41 the
- * GNU C library has one system call instruction for all calls that are points of cancellation. */
-static long number_by_arguments(pid_t pid, const struct user_regs_struct *regs)
-{
-	__u64 operation = regs->rsi & ~(__u64)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
-	struct pollfd polled;
-	__u32 word;
-	long number = -1;
-	int n = 0;
-
-	if (regs->rdi < MOST_CLOCKS && !regs->rsi && is_time(pid, regs->rdx)) {
-		number = SYS_clock_nanosleep;
-		n++;
-	}
-	if (is_time(pid, regs->rdi) &&
-	    (!regs->rsi || !process_memory__read(pid, regs->rsi, &word, sizeof(word)))) {
-		number = SYS_nanosleep;
-		n++;
-	}
-	if ((operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) && !(regs->rdi & 3) &&
-	    !process_memory__read(pid, regs->rdi, &word, sizeof(word)) && is_time(pid, regs->r10)) {
-		number = SYS_futex;
-		n++;
-	}
-	if (regs->rsi && regs->rsi < MOST_POLLED && (__s32)regs->rdx > 0 &&
-	    !process_memory__read(pid, regs->rdi, &polled, sizeof(polled)) && !polled.revents) {
-		number = SYS_poll;
-		n++;
-	}
-	return n == 1 ? number : -1;
-}
 
 /* Returns the number of the call that ends at @rip and that the kernel would continue; -1: it is made in another way. */
 static long number_of_call(pid_t pid, const struct user_regs_struct *regs, __u64 rip)
@@ -199,7 +151,8 @@ static long number_of_call(pid_t pid, const struct user_regs_struct *regs, __u64
 		if (code[i] == 0xb8 && is_continued(number))
 			return number;
 	}
-	return number_by_arguments(pid, regs);
+	return remote__number_by_arguments(
+		pid, (const __u64[]){ regs->rdi, regs->rsi, regs->rdx, regs->r10 }, SYS_poll);
 }
 
 /* Returns the registers with which the thread goes on if the kernel does not restart its system
@@ -209,8 +162,9 @@ static struct user_regs_struct resumed(const struct remote *remote)
 	struct user_regs_struct regs = remote->before;
 	long number = regs.orig_rax;
 
-	/* Either the kernel has yet to restart the call, or it has, and the thread is about to make it. */
-	if (number < 0 && regs.rax == SYS_restart_syscall) {
+	/* Either the kernel has yet to restart the call, or it has, and the thread is about to make it. Where the thread has stopped
+	 * before it left the kernel, orig_rax still is the number of the call that was interrupted. */
+	if (regs.rax == SYS_restart_syscall) {
 		number = number_of_call(remote->pid, &regs, regs.rip + SYSTEM_CALL_BYTES);
 		if (number >= 0)
 			regs.rax = number;

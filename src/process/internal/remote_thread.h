@@ -60,6 +60,11 @@ int remote__settle(struct remote *remote);
 /* Sets the general registers, as those of a thread that is in no system call. Returns 0 or -ESRCH. */
 int remote__set_registers(const struct remote *remote, const struct user_regs_struct *registers);
 
+/* Returns the number of the one system call that the kernel continues by restart_syscall and that has such arguments; -1: there is
+ * none, or several. Since 2.41 the GNU C library makes all calls that are points of cancellation by one instruction, which does not
+ * say which. @poll: the number of poll(2), -1: the processor has none. */
+long remote__number_by_arguments(pid_t pid, const __u64 arguments[4], long poll);
+
 /* Sets which signals the thread blocks. Returns 0 or -ESRCH. */
 #define REMOTE_ALL_SIGNALS (~0ULL)
 int remote__set_mask(const struct remote *remote, __u64 mask);
