@@ -29,7 +29,9 @@ if [ -e "$out/whole" ]; then
 	echo "$out"
 	exit
 fi
-rm -rf "$root"/var/cache/programs-*
+# Another checkout may be using its own.
+find "$root/var/cache" -maxdepth 1 -name 'programs-*' -mtime +7 -exec rm -rf {} +
+rm -rf "$out"
 mkdir -p "$out"
 
 in_root() {
