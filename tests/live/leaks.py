@@ -7,15 +7,17 @@ import re
 import subprocess
 import xml.etree.ElementTree
 
+import support
+
 PAGE = 4096
-# Fewer than any of them keeps, without those that are left out.
-MOST_FRAMES = 30
+# Fewer than any of them keeps.
+MOST_FRAMES = 50
 # Where valgrind's malloc and operator new are, and heaptrack's dlopen.
 THEIR_LIBRARIES = re.compile(r"/(vgpreload_|libheaptrack_)[^/]*$")
 # Of what leads to others memcheck tells both: "72 (24 direct, 48 indirect) bytes in 1 blocks".
 DIRECT = re.compile(r"\(([0-9,]+) direct, ")
-# Python's loop, in whose place its functions are; heaptrack calls its cold part by the next symbol.
-LOOP = {"_PyEval_EvalFrameDefault", "interpreter_update_config"}
+# Python's loop, in whose place its functions are; others call its cold part by the next symbol.
+LOOPS = {"_PyEval_EvalFrameDefault", "interpreter_update_config"}
 # memcheck's kinds of blocks, by the columns of the table reach.
 KINDS = {
     "Leak_DefinitelyLost": "lost",
@@ -39,6 +41,8 @@ class Live:
         stacks = self.by_kind[kind] if kind else self.stacks
         if blocks:
             frames = [frame for frame in frames if not self.is_left_out(frame)]
+            # One call of the loop has several functions of Python.
+            frames = [frame for before, frame in zip([None, *frames], frames) if (before, frame) != (support.LOOP, support.LOOP)]
             sums = stacks[tuple(frames[:MOST_FRAMES])]
             sums[0] += blocks
             sums[1] += size
@@ -49,6 +53,8 @@ class Live:
                 or (self.names.get(frame, "").startswith("operator new") and "/libstdc++" in frame[0]))
 
     def place(self, path, address, name=None):
+        if name in LOOPS:
+            return support.LOOP
         found = (os.path.realpath(path) if path else None, address % PAGE)
         if name:
             self.names[found] = name
@@ -78,15 +84,14 @@ def total_of(stacks):
 
 
 def of_recording(recording, blocks="live", size="live_bytes"):
-    """@blocks and @size are columns of the view memory. Functions of Python and awaiting functions of Swift are not in the
-    machine's stack, which is all that others have."""
+    """@blocks and @size are columns of the view memory. Awaiting functions of Swift are not in the machine's stack, which is
+    all that others have."""
     live = Live()
-    modules = {0: None, **dict(recording.sql("SELECT id, path FROM modules WHERE path <> '[Python]'"))}
+    modules = {0: None, **dict(recording.sql("SELECT id, path FROM modules"))}
     names = dict(recording.sql("SELECT frame, name FROM frame_names WHERE inlined = 0"))
-    places = {frame: live.place(modules[module], offset - (not interrupted), names[frame])
+    places = {frame: support.LOOP if modules[module] == "[Python]" else live.place(modules[module], offset - (not interrupted), names[frame])
               for frame, module, offset, interrupted in
-              recording.sql("SELECT id, module, offset, interrupted FROM frames WHERE NOT tail_call AND interrupted < 2")
-              if module in modules}
+              recording.sql("SELECT id, module, offset, interrupted FROM frames WHERE NOT tail_call AND interrupted < 2")}
     stacks = collections.defaultdict(list)
     for stack, frame in recording.sql("SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
         if frame in places:
@@ -111,8 +116,7 @@ def of_memcheck(path):
             file = frame.findtext("obj")
             if file is None:  # what is behind the outermost frame
                 break
-            if frame.findtext("fn") not in LOOP:
-                frames.append(live.place(file, int(frame.findtext("ip"), 16), frame.findtext("fn")))
+            frames.append(live.place(file, int(frame.findtext("ip"), 16), frame.findtext("fn")))
         what = error.find("xwhat")
         direct = DIRECT.search(what.findtext("text"))
         size = int(direct[1].replace(",", "") if direct else what.findtext("leakedbytes"))
@@ -136,11 +140,10 @@ def of_heaptrack(path):
             address, module, *lines = (int(word, 16) for word in rest.split())
             # The first of them is inlined into the next.
             names = lines[0::3]
-            name = strings[names[-1]] if names else None
-            places.append(None if name in LOOP else live.place(strings[module], address, name))
+            places.append(live.place(strings[module], address, strings[names[-1]] if names else None))
         elif letter == "t":
             place, parent = (int(word, 16) for word in rest.split())
-            stacks.append((places[place], *stacks[parent]) if places[place] else stacks[parent])
+            stacks.append((places[place], *stacks[parent]))
         elif letter == "a":
             kinds.append(tuple(int(word, 16) for word in rest.split()))
         elif letter in ("+", "-"):
